@@ -21,6 +21,7 @@ from service.engine.placement import (
 )
 from service.engine.questions.concerned_rules import BrokenRule, Concern, ConcernedRules
 from service.engine.questions.placement_costs import PlacementCost
+from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask, Slots
 from service.engine.state.node_rules import Use
 from service.engine.state.rank_bits import tie_hash
@@ -58,21 +59,33 @@ class Moving:
         self.rules = ConcernedRules(cluster)
         self.none: Costs = (0,) * len(measures)
         """What no move changes."""
+        self._before: dict[frozenset[PodClass], frozenset[BrokenRule]] = {}
+        """What was broken among some classes when pods were last where they stay."""
+
+    def moved(self) -> None:
+        """Note that pods are on other nodes now than when something was asked before."""
+        self._before.clear()
 
     def watch(self, pods: Iterable[Pod]) -> Watch | None:
-        """Return what to look after while some placed pods move; None if no rule is concerned."""
+        """Return what to look after while some placed pods move; None if no rule is concerned.
+
+        What it says of before is looked up again only after `moved`.
+        """
         concern: Concern | None = None
         for pod in pods:
             found = self.rules.of(self._cluster.class_of(pod))
             concern = found if concern is None else concern.joined(found)
         if concern is None or not self.rules.matters(concern):
             return None
-        return Watch(concern, self.rules.broken(concern.classes))
+        before = self._before.get(concern.classes)
+        if before is None:
+            before = self._before[concern.classes] = self.rules.broken(concern.classes)
+        return Watch(concern, before)
 
     def lift(self, pod: Pod) -> Costs:
         """Take a pod off its node, and return what changes by that."""
         slot = self._cluster.nodes.slots[pod.node_name or ""]
-        pod_class, use = self._cluster.class_of(pod), self._use(pod)
+        pod_class, use = self._cluster.class_of(pod), self.use(pod)
         changes = tuple(
             0 if each is None else -int(each.leaving(pod_class, use)[slot])
             for each in self._measures
@@ -98,6 +111,13 @@ class Moving:
         if cluster.nominated:
             candidates = unreserved(cluster, waiting, candidates)
         found: Mask = candidates.ranks >= 0
+        return found
+
+    def feasible_alone(self, pod: Pod) -> Mask:
+        """Do what `feasible` does as if no rule of any pod were about others."""
+        cluster, waiting = self._cluster, _unbound(pod)
+        pipeline, pod_class = pipeline_of(cluster, waiting), cluster.class_of(waiting)
+        found: Mask = candidates_of(cluster, pod_class, pipeline, ()).ranks >= 0
         return found
 
     def options(
@@ -146,7 +166,7 @@ class Moving:
         return Options(slots[kept[:most]], changes)
 
     def _columns(self, pod: Pod) -> list[Ints | None]:
-        pod_class, use = self._cluster.class_of(pod), self._use(pod)
+        pod_class, use = self._cluster.class_of(pod), self.use(pod)
         return [None if each is None else each.coming(pod_class, use) for each in self._measures]
 
     def estimates(self, pod: Pod) -> list[Ints]:
@@ -155,7 +175,7 @@ class Moving:
         Each has the shape (nodes,). They rest on what is there with the pod on its node, so they
         are no bounds; only a trial tells.
         """
-        pod_class, use = self._cluster.class_of(pod), self._use(pod)
+        pod_class, use = self._cluster.class_of(pod), self.use(pod)
         found = []
         mask = self.feasible(pod)
         for each in self._measures:
@@ -220,7 +240,8 @@ class Moving:
         left = [None if each is None else each[chosen] for each in columns]
         return slots[chosen], left, added[inverse[kept]]
 
-    def _use(self, pod: Pod) -> Use:
+    def use(self, pod: Pod) -> Use:
+        """Return what a pod takes of its node."""
         if pod.resize is not None:
             return Use.of(pod.spec, pod.resize)
         return self._cluster.class_of(pod).template.use

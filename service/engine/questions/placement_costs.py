@@ -18,7 +18,6 @@ from service.engine.state.classes import OwnedTerm, PodClass, Role
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.counters import DomainCounter
 from service.engine.state.node_rules import NodeRules, Use
-from service.engine.state.nodes import NodeTable
 from service.engine.state.selectors import term_mask
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import NO_DOMAIN
@@ -51,7 +50,7 @@ class PlacementCost(Protocol):
 # Topology spread
 
 
-class _SoftSpread(NamedTuple):
+class SoftSpread(NamedTuple):
     """A soft constraint with the domains over which it counts; shared by all that count alike."""
 
     namespace: str
@@ -78,8 +77,9 @@ class SkewCost:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._by_counter: defaultdict[int, list[_SoftSpread]] = defaultdict(list)
-        self._all: list[_SoftSpread] = []
+        self._by_counter: defaultdict[int, list[SoftSpread]] = defaultdict(list)
+        self.constraints: list[SoftSpread] = []
+        """The constraints that are measured."""
         known: set[object] = set()
         for pod_class in cluster.placed_classes():
             for rule in pod_class.template.soft_spread:
@@ -95,12 +95,12 @@ class SkewCost:
                 )
                 if identity not in known:
                     known.add(identity)
-                    self._all.append(each)
+                    self.constraints.append(each)
                     self._by_counter[id(each.counter)].append(each)
 
     def total(self) -> Counter[str]:
         found: Counter[str] = Counter()
-        for each in self._all:
+        for each in self.constraints:
             counts, existing = each.counts()
             eligible = counts[existing]
             if len(eligible):
@@ -140,7 +140,7 @@ class SkewCost:
             removed += self._on_nodes(each, per_domain)
         return removed
 
-    def _counting(self, pod_class: PodClass) -> list[_SoftSpread]:
+    def _counting(self, pod_class: PodClass) -> list[SoftSpread]:
         return [
             each
             for entry in pod_class.matched
@@ -148,7 +148,7 @@ class SkewCost:
             for each in self._by_counter.get(id(counter), ())
         ]
 
-    def _on_nodes(self, each: _SoftSpread, per_domain: Ints) -> Ints:
+    def _on_nodes(self, each: SoftSpread, per_domain: Ints) -> Ints:
         mask = each.rule.eligibility.mask
         if each.rule.per_node:
             return np.where(mask, per_domain[: len(mask)], 0)
@@ -157,13 +157,13 @@ class SkewCost:
         return found
 
 
-def _soft_spread(namespace: str, rule: SpreadRule) -> _SoftSpread | None:
+def _soft_spread(namespace: str, rule: SpreadRule) -> SoftSpread | None:
     """Return what a constraint counts; None if it counts no pods, or no domains."""
     if rule.counter is None:
         return None
     if not rule.per_node and rule.key.name not in rule.eligibility.nodes_of:
         return None
-    return _SoftSpread(namespace, rule.counter, rule)
+    return SoftSpread(namespace, rule.counter, rule)
 
 
 # Preferences
@@ -217,6 +217,10 @@ class PreferenceCost:
                     held += weight * (key.on_nodes(owned.counter.counts) - own * key.keyed)
         return held
 
+    def of_node_affinity(self, pod_class: PodClass) -> Ints:
+        """Return the weights that hold of a pod's node affinity on each node, shape (nodes,)."""
+        return self._node_affinity(pod_class.template.rules)
+
     def _node_affinity(self, rules: NodeRules) -> Ints:
         known = self._chosen.get(rules)
         if known is None:
@@ -242,53 +246,94 @@ def _weight(term: OwnedTerm) -> int:
 # Nodes
 
 
-class _NodeCost(ABC):
+class NodeCost(ABC):
     """What follows for each node by itself from the pods on it."""
+
+    resources: tuple[str, ...] = ()
+    """The resources of which it follows what is requested of a node."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._nodes = cluster.nodes
+        self._now: Ints | None = None
+        self._position = -1
 
     def total(self) -> Counter[str]:
-        return Counter({ANYWHERE: int(self._with(None, 0).sum())})
+        return Counter({ANYWHERE: int(self._present().sum())})
 
     def coming(self, pod_class: PodClass, use: Use) -> Ints:
-        return self._with(use, 1) - self._with(None, 0)
+        return self._with(use, 1) - self._present()
 
     def leaving(self, pod_class: PodClass, use: Use) -> Ints:
-        return self._with(None, 0) - self._with(use, -1)
+        return self._present() - self._with(use, -1)
+
+    def _present(self) -> Ints:
+        """Return what each node costs now; it is computed again only after pods came or left."""
+        position = self._nodes.usage_log.position
+        if self._now is None or position != self._position:
+            self._now, self._position = self._with(None, 0), position
+        return self._now
 
     @abstractmethod
     def _with(self, use: Use | None, pods: int) -> Ints:
         """Return what each node costs with so many pods more of this use, shape (nodes,), int64."""
 
-    def _requested(self, resource: str, use: Use | None, pods: int) -> Ints:
-        requested = self._nodes.requested(resource)
-        amount = 0 if use is None else dict(use.amounts).get(resource, 0)
-        return requested + pods * amount if amount else requested
+    @abstractmethod
+    def of_node(self, slot: int, requested: list[int], pods: int) -> int:
+        """Return what one node costs with so much requested of each of the `resources`, and so many pods."""
 
 
-class LoadCost(_NodeCost):
+def _amount(use: Use | None, resource: str) -> int:
+    if use is not None:
+        for name, amount in use.amounts:
+            if name == resource:
+                return amount
+    return 0
+
+
+class LoadCost(NodeCost):
     """The squares of the shares of cpu and memory that are requested, over all nodes.
 
     Shares are thousandths of what the node has, cut off. For as much load as there is, the sum is
     least where it is spread most evenly; with `sign` -1 it is least where the load is packed.
     """
 
+    resources = ("cpu", "memory")
+
     def __init__(self, cluster: Cluster, sign: int = 1) -> None:
         super().__init__(cluster)
         self._sign = sign
+        self._divisors: list[tuple[str, Ints]] = []
+        """What nodes have; where they have none, so much that no share is left."""
+        for resource in self.resources:
+            allocatable = self._nodes.allocatable(resource)
+            divisor: Ints = np.where(allocatable > 0, allocatable, 2**62)
+            self._divisors.append((resource, divisor))
 
     @override
     def _with(self, use: Use | None, pods: int) -> Ints:
-        squares = np.zeros(self._nodes.size, dtype=np.int64)
-        for resource in ("cpu", "memory"):
-            allocatable = self._nodes.allocatable(resource)
-            share = self._requested(resource, use, pods) * WHOLE // np.maximum(allocatable, 1)
-            squares += np.where(allocatable > 0, share * share, 0)
+        squares: Ints | None = None
+        for resource, divisor in self._divisors:
+            requested = self._nodes.requested(resource)
+            amount = _amount(use, resource)
+            if amount:
+                requested = requested + pods * amount
+            share = requested * WHOLE
+            share //= divisor
+            share *= share
+            squares = share if squares is None else squares + share
+        assert squares is not None
+        return squares if self._sign == 1 else -squares
+
+    @override
+    def of_node(self, slot: int, requested: list[int], pods: int) -> int:
+        squares = 0
+        for (_, divisor), amount in zip(self._divisors, requested, strict=True):
+            share = amount * WHOLE // int(divisor[slot])
+            squares += share * share
         return self._sign * squares
 
 
-class UsedNodesCost(_NodeCost):
+class UsedNodesCost(NodeCost):
     """The nodes with pods that are not bound to stay there, as daemons are."""
 
     def __init__(self, cluster: Cluster, staying: Iterable[str]) -> None:
@@ -300,31 +345,69 @@ class UsedNodesCost(_NodeCost):
 
     @override
     def _with(self, use: Use | None, pods: int) -> Ints:
-        return (self._nodes.pods + pods > self._staying).astype(np.int64)
+        return (self._nodes.pods > self._staying - pods).astype(np.int64)
+
+    @override
+    def of_node(self, slot: int, requested: list[int], pods: int) -> int:
+        return int(pods > self._staying[slot])
 
 
-class RestsCost(_NodeCost):
-    """What is free of a resource where it is of no use to who needs a whole block of it.
+class _ResourceCost(NodeCost):
+    """What follows from what is free of a resource; nodes that take no new pods have nothing free."""
 
-    Without a size of blocks, a block is all that a node has: what is free on nodes that have a part
-    in use. Else it is what is left of each node's free amount after as many blocks as it has. Nodes
-    that take no new pods have nothing free.
-    """
-
-    def __init__(self, cluster: Cluster, resource: str, block: int | None) -> None:
+    def __init__(self, cluster: Cluster, resource: str) -> None:
         super().__init__(cluster)
+        self.resources = (resource,)
         self._resource = resource
-        self._block = block
+        takes_pods = self._nodes.alive & ~self._nodes.unschedulable
+        self.constraintsocatable: Ints = np.where(takes_pods, self._nodes.allocatable(resource), 0)
 
     @override
     def _with(self, use: Use | None, pods: int) -> Ints:
-        requested = self._requested(self._resource, use, pods)
-        free = _free(self._nodes, self._resource, requested)
+        amount = _amount(use, self._resource)
+        if use is not None and not amount:
+            return self._present()
+        requested = self._nodes.requested(self._resource) + pods * amount
+        return self._of(np.maximum(self.constraintsocatable - requested, 0), requested)
+
+    @override
+    def of_node(self, slot: int, requested: list[int], pods: int) -> int:
+        amount = requested[0]
+        return self._at(max(int(self.constraintsocatable[slot]) - amount, 0), amount)
+
+    @abstractmethod
+    def _at(self, free: int, requested: int) -> int:
+        """Do what `_of` does for one node, in plain integers."""
+
+    @abstractmethod
+    def _of(self, free: Ints, requested: Ints) -> Ints:
+        """Return what nodes cost that have so much free and requested."""
+
+
+class RestsCost(_ResourceCost):
+    """What is free of a resource where it is of no use to who needs a whole block of it.
+
+    Without a size of blocks, a block is all that a node has: what is free on nodes that have a part
+    in use. Else it is what is left of each node's free amount after as many blocks as it has.
+    """
+
+    def __init__(self, cluster: Cluster, resource: str, block: int | None) -> None:
+        super().__init__(cluster, resource)
+        self._block = block
+
+    @override
+    def _of(self, free: Ints, requested: Ints) -> Ints:
         found: Ints = np.where(requested > 0, free, 0) if self._block is None else free % self._block
         return found
 
+    @override
+    def _at(self, free: int, requested: int) -> int:
+        if self._block is not None:
+            return free % self._block
+        return free if requested > 0 else 0
 
-class BlocksCost(_NodeCost):
+
+class BlocksCost(_ResourceCost):
     """The squares of the free amounts of a resource, over all nodes, negated.
 
     Free amounts are in thousandths of the greatest amount that any node has. The sum is least where
@@ -332,18 +415,15 @@ class BlocksCost(_NodeCost):
     """
 
     def __init__(self, cluster: Cluster, resource: str) -> None:
-        super().__init__(cluster)
-        self._resource = resource
-        self._greatest = max(int(self._nodes.allocatable(resource).max(initial=0)), 1)
+        super().__init__(cluster, resource)
+        self._greatest = max(int(self.constraintsocatable.max(initial=0)), 1)
 
     @override
-    def _with(self, use: Use | None, pods: int) -> Ints:
-        requested = self._requested(self._resource, use, pods)
-        free = _free(self._nodes, self._resource, requested) * WHOLE // self._greatest
-        return -free * free
+    def _of(self, free: Ints, requested: Ints) -> Ints:
+        share = free * WHOLE // self._greatest
+        return -share * share
 
-
-def _free(nodes: NodeTable, resource: str, requested: Ints) -> Ints:
-    takes_pods = nodes.alive & ~nodes.unschedulable
-    return np.where(takes_pods, np.maximum(nodes.allocatable(resource) - requested, 0), 0)
-
+    @override
+    def _at(self, free: int, requested: int) -> int:
+        share = free * WHOLE // self._greatest
+        return -share * share

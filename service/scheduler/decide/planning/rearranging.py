@@ -15,6 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from service.engine import Cluster
+from service.engine.questions.arranging import Arranging
 from service.engine.questions.moving import Costs, Measure, Moving
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.context import Steps
@@ -56,6 +57,7 @@ class Rearranging:
         is_late: Callable[[], bool],
     ) -> None:
         self._cluster = cluster
+        self._measures = measures
         self._moving = Moving(cluster, measures)
         self._moves_max = moves_max
         self._is_late = is_late
@@ -83,8 +85,8 @@ class Rearranging:
             better = yield from self._move_in_pairs()
             if better:
                 yield from self._move_singly()
-        if len(self._kinds()) <= FEW:
-            yield from self._move_at_random()
+        if 1 < len(self._from) <= FEW and not self._is_over():
+            yield from self._arrange()
 
     # Single pods
 
@@ -228,61 +230,20 @@ class Rearranging:
         yield
         return None if places is None or not self._may(places) else (places, best)
 
-    def _move_at_random(self) -> Steps[None]:
-        """Take some pods away, place them anew, have others follow, and keep that if it is better."""
-        keys = list(self._from)
-        while len(keys) > 1 and not self._is_over() and not self._is_spent():
-            mark, before, moved = self._cluster.mark(), self.changes, set(self._moved)
-            started = self._places_now()
-            length = len(self.history)
-            count = min(self._chance.randint(2, TOGETHER_MAX), len(keys))
-            done = yield from self._shuffle(self._chance.sample(keys, count))
-            if done:
-                yield from self._descend(keys)
-            fewer = self.changes == before and len(self._moved) < len(moved)
-            over = self._moves_max is not None and len(self._moved) > self._moves_max
-            if not done or over or not (self.changes < before or fewer):
-                self._cluster.undo(mark)
-                self.changes, self._moved = before, moved
-                del self.history[length:]
-                continue
-            del self.history[length:]
-            now = self._places_now()
-            self.history.append({key: slot for key, slot in now.items() if slot != started[key]})
-
-    def _shuffle(self, keys: Sequence[ObjectName]) -> Steps[bool]:
-        """Place pods anew, one after the other; return whether all have found a node."""
-        pods = [self._pod(key) for key in keys]
-        watch = self._moving.watch(pods)
-        base = self._moving.none
-        for pod in pods:
-            base = _sum(base, self._moving.lift(pod))
-        for index, pod in enumerate(pods):
-            is_last = index == len(pods) - 1
-            options = self._moving.options(pod, base, watch if is_last else None, 1 if is_last else 3)
-            self._trials += 1
+    def _arrange(self) -> Steps[None]:
+        """Seek nodes for all pods at once, and have those move that should be elsewhere."""
+        pods = [self._pod(key) for key in self._from]
+        arranging = Arranging(self._cluster, self._moving, self._measures, pods)
+        if not arranging.is_small:
+            return
+        for places in arranging.search(self._chance, arranging.start):
+            if self._is_over():
+                return
             yield
-            if not options.changes:
-                return False
-            chosen = self._chance.randrange(len(options.changes))
-            self._moving.put(pod, int(options.slots[chosen]))
-            base = options.changes[chosen]
-        self._note(keys, base)
-        return True
-
-    def _descend(self, keys: Sequence[ObjectName]) -> Steps[None]:
-        """Move each pod to its best node in turn, until none gains anything."""
-        left = len(keys)
-        while left and not self._is_late() and not self._is_spent():
-            for key in keys:
-                if not left:
-                    break
-                self._trials += 1
-                found = yield from self._try(key)
-                left -= 1
-                if found is not None:
-                    self._accept({key: found[1]}, found[0])
-                    left = len(keys)
+            if places:
+                change = self._moving.change([(self._pod(key), places[key]) for key in places])
+                if change is not None and change < self._moving.none and self._may(places):
+                    self._accept(places, change)
 
     # What is so now
 
@@ -312,6 +273,7 @@ class Rearranging:
         self._note(places, change)
 
     def _note(self, keys: Iterable[ObjectName], change: Costs) -> None:
+        self._moving.moved()
         self.changes = _sum(self.changes, change)
         for key in keys:
             if self._slot(key) == self._from[key]:
@@ -328,9 +290,6 @@ class Rearranging:
             number = numbers.setdefault(alike, len(numbers))
             kinds[_Kind(number, self._slot(key))].append(key)
         return kinds
-
-    def _places_now(self) -> Places:
-        return {key: self._slot(key) for key in self._from}
 
     def _pod(self, key: ObjectName) -> Pod:
         pod = self._cluster.pod(*key)

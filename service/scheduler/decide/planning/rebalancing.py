@@ -196,6 +196,7 @@ class _Waves:
         pods = [each.pod for each in manifests]
         if self._allowances.blocking(pods) is not None:
             return False
+        self._moving.moved()
         change = self._moving.change(
             [(pod, places[key]) for pod, key in zip(pods, keys, strict=True)]
         )
@@ -226,13 +227,27 @@ class _Waves:
         left = [unbound(each) for each in manifests]
         for each in left:
             context.replica.put(each)
-        for each, key in zip(left, keys, strict=True):
-            node = context.replica.cluster.nodes.nodes[places[key]]
-            assert node is not None
-            context.remember(*key, node.name)
-            if place_pod(context, _ASKED, Candidate(each, each)).node_name != node.name:
-                return False
-        return True
+        waiting = dict(zip(keys, left, strict=True))
+        placed = True
+        while waiting and placed:  # One may need another to be there before it.
+            placed = False
+            for key, each in tuple(waiting.items()):
+                if self._gets(key, each, places[key]):
+                    del waiting[key]
+                    placed = True
+        return not waiting
+
+    def _gets(self, key: ObjectName, manifest: PodManifest, slot: int) -> bool:
+        """Place a pod on a node, or leave it without one if it does not get this one."""
+        context = self._fork.context
+        node = context.replica.cluster.nodes.nodes[slot]
+        assert node is not None
+        start = self._fork.try_out()
+        context.remember(*key, node.name)
+        if place_pod(context, _ASKED, Candidate(manifest, manifest)).node_name == node.name:
+            return True
+        context.replica.undo(start)
+        return False
 
     def _manifest(self, key: ObjectName) -> PodManifest:
         found = self._fork.replica.pod(*key)
