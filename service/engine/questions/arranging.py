@@ -14,7 +14,7 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.questions.concerned_rules import BrokenRule
-from service.engine.questions.moving import Measure, Moving
+from service.engine.questions.moving import Moving
 from service.engine.questions.placement_costs import NodeCost, PreferenceCost, SkewCost
 from service.engine.questions.required_rules import (
     Ruled,
@@ -193,11 +193,9 @@ class _Evenness:
 class Arranging:
     """The model of some pods of a cluster, which it takes off their nodes while it is made."""
 
-    def __init__(
-        self, cluster: Cluster, moving: Moving, measures: Sequence[Measure], pods: Sequence[Pod]
-    ) -> None:
+    def __init__(self, cluster: Cluster, moving: Moving, pods: Sequence[Pod]) -> None:
         self._cluster = cluster
-        self._measures = measures
+        self._measures = moving.measures
         self._slots = [slot for slot, node in enumerate(cluster.nodes.nodes) if node is not None]
         self._node_of = {slot: index for index, slot in enumerate(self._slots)}
         self._pods = pods

@@ -55,7 +55,7 @@ class Moving:
 
     def __init__(self, cluster: Cluster, measures: Sequence[Measure]) -> None:
         self._cluster = cluster
-        self._measures = measures
+        self.measures = measures
         self.rules = ConcernedRules(cluster)
         self.none: Costs = (0,) * len(measures)
         """What no move changes."""
@@ -88,7 +88,7 @@ class Moving:
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         changes = tuple(
             0 if each is None else -int(each.leaving(pod_class, use)[slot])
-            for each in self._measures
+            for each in self.measures
         )
         self._cluster.put_pod(_unbound(pod))
         return changes
@@ -167,7 +167,7 @@ class Moving:
 
     def _columns(self, pod: Pod) -> list[Ints | None]:
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
-        return [None if each is None else each.coming(pod_class, use) for each in self._measures]
+        return [None if each is None else each.coming(pod_class, use) for each in self.measures]
 
     def estimates(self, pod: Pod) -> list[Ints]:
         """Return by how much each measure may change at best for pods like this one, by their node.
@@ -178,7 +178,7 @@ class Moving:
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         found = []
         mask = self.feasible(pod)
-        for each in self._measures:
+        for each in self.measures:
             if each is None:
                 concern = self.rules.of(pod_class)
                 broken = len(self.rules.known) if self.rules.matters(concern) else 0
@@ -204,7 +204,7 @@ class Moving:
             if self.rules.newly_broken(broken):
                 cluster.undo(mark)
                 return None
-            for index, each in enumerate(self._measures):
+            for index, each in enumerate(self.measures):
                 changes[index] += len(broken) - len(watch.before) if each is None else 0
         cluster.undo(mark)
         return tuple(changes)

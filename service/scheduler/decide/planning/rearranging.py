@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from service.engine import Cluster
 from service.engine.questions.arranging import Arranging
-from service.engine.questions.moving import Costs, Measure, Moving
+from service.engine.questions.moving import Costs, Moving
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.context import Steps
 
@@ -30,8 +30,6 @@ WIDTH = 8
 """How many nodes are tried for a pod that moves together with others."""
 WISHES = 4
 """On how many nodes where a pod would like to be others are tried that may leave for it."""
-TOGETHER_MAX = 4
-"""How many pods move together at random."""
 
 Places = dict[ObjectName, int]
 """The slot of the node that each pod goes to."""
@@ -51,14 +49,13 @@ class Rearranging:
     def __init__(
         self,
         cluster: Cluster,
-        measures: Sequence[Measure],
+        moving: Moving,
         pods: Iterable[ObjectName],
         moves_max: int | None,
         is_late: Callable[[], bool],
     ) -> None:
         self._cluster = cluster
-        self._measures = measures
-        self._moving = Moving(cluster, measures)
+        self._moving = moving
         self._moves_max = moves_max
         self._is_late = is_late
         self._chance = Random(0)
@@ -233,7 +230,7 @@ class Rearranging:
     def _arrange(self) -> Steps[None]:
         """Seek nodes for all pods at once, and have those move that should be elsewhere."""
         pods = [self._pod(key) for key in self._from]
-        arranging = Arranging(self._cluster, self._moving, self._measures, pods)
+        arranging = Arranging(self._cluster, self._moving, pods)
         if not arranging.is_small:
             return
         for places in arranging.search(self._chance, arranging.start):

@@ -8,10 +8,11 @@ be done so is left out, and what comes after the best state that was reached.
 
 from collections.abc import Sequence
 from itertools import combinations, islice
+from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.questions.moving import Costs, Measure, Moving
+from service.engine.questions.moving import Costs, Moving
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.context import Steps
@@ -26,7 +27,6 @@ from service.scheduler.decide.planning.rearranging import Places, Rearranging
 from service.scheduler.decide.planning.selecting import pods_of, refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import Objective, PlanStep, Rebalance, Unplaced
-from service.scheduler.replica.replica import Mark
 
 _ASKED = PlacePods(dry_run=True)
 _PAIRS_MAX = 200
@@ -58,41 +58,43 @@ class Rebalancing:
             self.complete = True
             return
         context, cluster = self._fork.context, self._fork.replica.cluster
-        measures = measures_of(self._fork, self._goal)
+        moving = Moving(cluster, measures_of(self._fork, self._goal))
         mark = cluster.mark()
-        search = Rearranging(cluster, measures, pods, self._moves_max, context.is_late)
+        search = Rearranging(cluster, moving, pods, self._moves_max, context.is_late)
         yield from search.search()
         places, history = search.places, search.history
         cluster.undo(mark)
-        waves = _Waves(self._fork, measures, self._labels())
-        yield from waves.carry_out(places, _order(places, history))
-        if waves.changes > search.changes:
-            yield from self._as_found(waves, history)
-        self.steps = waves.steps
-        self.complete = not search.ended_early and waves.changes <= search.changes
+        moving.moved()
+        reached = yield from self._carried_out(moving, places, history, search.changes)
+        self.complete = reached and not search.ended_early
 
-    def _as_found(self, waves: "_Waves", history: Sequence[Places]) -> Steps[None]:
-        """Have pods move as they were found to, if that leads to a better state than the short way."""
-        reached, steps = waves.changes, waves.steps
-        again = _Waves(self._fork, waves.measures, self._labels())
-        yield from waves.take_back()
-        for each in history:
-            before = len(again.steps)
-            yield from again.carry_out(each, list(each))
-            if len(again.steps) == before:
-                break
-        too_many = self._moves_max is not None and len(again.steps) > self._moves_max
-        if too_many or again.changes >= reached:
-            yield from again.take_back()
-            places = {
-                (each.namespace or "", each.name): self._fork.replica.cluster.nodes.slots[
-                    each.to or ""
-                ]
-                for each in steps
-            }
-            yield from waves.carry_out(places, list(places))
-            return
-        waves.steps, waves.changes = again.steps, again.changes
+    def _carried_out(
+        self, moving: Moving, places: Places, history: Sequence[Places], wanted: Costs
+    ) -> Steps[bool]:
+        """Move pods in waves, in one way or another; return whether as much is reached as was found."""
+        order = _order(places, history)
+        attempts = (
+            [_Part(places, order)],
+            [_Part(places, order[::-1])],
+            [_Part(places, order, at_once=True)],
+            [_Part(each, list(each)) for each in history],
+        )
+        best: _Waves | None = None
+        for parts in attempts if places else ():
+            waves = _Waves(self._fork, moving, self._labels())
+            for part in parts:
+                yield from waves.carry_out(part)
+            is_allowed = self._moves_max is None or len(waves.steps) <= self._moves_max
+            if is_allowed and waves.changes <= wanted:
+                self.steps = waves.steps
+                return True
+            if is_allowed and (best is None or waves.changes < best.changes):
+                best = waves
+            yield from waves.take_back()
+        if best is not None and best.changes < moving.none:
+            yield from best.repeat()
+            self.steps = best.steps
+        return not places
 
     def _movable(self) -> Steps[list[ObjectName]]:
         """Return the pods that may leave their nodes, in the order in which they are asked about."""
@@ -145,41 +147,61 @@ def _order(places: Places, history: Sequence[Places]) -> list[ObjectName]:
     return sorted(places, key=lambda key: (last.get(key, 0), key))
 
 
+class _Part(NamedTuple):
+    """Pods that move to nodes that were found, in an order that may be possible."""
+
+    places: Places
+    order: list[ObjectName]
+    at_once: bool = False
+    """Whether it is tried first that all move at once."""
+
+
 class _Waves:
     """Moves pods to nodes that were found, wave by wave, and stays at the best state."""
 
-    def __init__(
-        self, fork: Fork, measures: Sequence[Measure], labels: Sequence[Objective]
-    ) -> None:
+    def __init__(self, fork: Fork, moving: Moving, labels: Sequence[Objective]) -> None:
         self._fork = fork
-        self.measures = measures
         self._labels = labels
-        self._moving = Moving(fork.replica.cluster, measures)
+        self._moving = moving
         self._allowances = Allowances(fork.replica.cluster)
         self._start = fork.try_out()
+        self._waves: list[Places] = []
         self.steps: list[PlanStep] = []
-        self.changes: Costs = self._moving.none
+        self.changes: Costs = moving.none
 
-    def carry_out(self, places: Places, order: Sequence[ObjectName]) -> Steps[None]:
+    def carry_out(self, part: _Part) -> Steps[None]:
         """Move pods to their nodes as far as that can be done, and go back to the best state."""
-        left = list(order)
-        best: tuple[Costs, int, Mark] = (self.changes, len(self.steps), self._fork.try_out())
+        places, left = part.places, part.order
+        best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
+        if part.at_once and (yield from self._move(places, left)):
+            left = []
+            if self.changes < best[0]:
+                best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
         while left and not self._fork.context.is_late():
             moved = yield from self._next(places, left)
             if not moved:
                 break
             left = [each for each in left if each not in moved]
             if self.changes < best[0]:
-                best = (self.changes, len(self.steps), self._fork.try_out())
-        self.changes, count, moment = best
-        if len(self.steps) > count:
-            del self.steps[count:]
+                best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
+        self.changes, waves, steps, moment = best
+        if len(self.steps) > steps:
+            del self.steps[steps:]
+            del self._waves[waves:]
             yield from self._fork.take_back(moment)
 
     def take_back(self) -> Steps[None]:
-        """Have all pods where they were at the beginning."""
+        """Have all pods where they were at the beginning; what was done is still known."""
         yield from self._fork.take_back(self._start)
-        self.steps, self.changes = [], self._moving.none
+        self._moving.moved()
+
+    def repeat(self) -> Steps[None]:
+        """Do again what was done and taken back."""
+        done, self._waves, self.steps = self._waves, [], []
+        self.changes = self._moving.none
+        self._allowances.renew()
+        for each in done:
+            yield from self._move(each, list(each))
 
     def _next(self, places: Places, left: Sequence[ObjectName]) -> Steps[Sequence[ObjectName]]:
         """Move one pod, else two at once, else all that are left; return which."""
@@ -208,6 +230,7 @@ class _Waves:
             yield
             return False
         self._allowances.renew()
+        self._waves.append({key: places[key] for key in keys})
         wave = 1 + (self.steps[-1].wave if self.steps else 0)
         reason = self._reason(change)
         nodes = self._fork.replica.cluster.nodes.nodes
