@@ -218,7 +218,7 @@ def optimum(world: Small, broken: frozenset[tuple[str, str]], seconds: float = 3
     """Return the least values of all placements that break no more rules; None if it is not known.
 
     `broken` are the rules that are broken at the beginning, each with its pod's name. They may stay
-    broken while the pod stays: no filter lets it go to where they do not hold.
+    broken while the pods stay that are concerned: no filter lets any go to where they do not hold.
     """
     from ortools.sat.python import cp_model
 
@@ -294,6 +294,9 @@ class _Model:
     def _inside(self, pod: int, nodes: Sequence[int]) -> Any:
         return sum(self._at[pod][node] for node in nodes)
 
+    def _stays(self, pod: int) -> Any:
+        return self._at[pod][int(self._pods[pod]["spec"]["nodeName"].removeprefix("n"))]
+
     def _matching(self, term: Manifest) -> list[int]:
         wanted = term["labelSelector"]["matchLabels"]["app"]
         return [
@@ -318,7 +321,7 @@ class _Model:
             if (name, path) not in broken:
                 return 0
             found = self.cp.new_bool_var(f"{name}-{path}")
-            self.cp.add(found <= self._at[index][int(pod["spec"]["nodeName"].removeprefix("n"))])
+            self.cp.add(found <= self._stays(index))
             self._broken.append(found)
             return found
 
@@ -326,7 +329,9 @@ class _Model:
             may = may_break(f"spec.affinity.podAntiAffinity.{IGNORED}[{number}]")
             for other in self._matching(term):
                 for nodes in self._domains(term["topologyKey"]).values() if other != index else ():
-                    self.cp.add(self._inside(index, nodes) + self._inside(other, nodes) <= 1 + may)
+                    both = self._inside(index, nodes) + self._inside(other, nodes)
+                    self.cp.add(both <= 1 + may)
+                    self.cp.add(both <= 1 + self._stays(other))
         for number, term in enumerate(affinity.get("podAffinity", {}).get(IGNORED, ())):
             may = may_break(f"spec.affinity.podAffinity.{IGNORED}[{number}]")
             counts = self._counts(term)

@@ -6,11 +6,13 @@ It knows resources, pod affinity and anti-affinity, topology spread, and on whic
 be without the others; the engine has the last word on what is found.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from math import exp
 from random import Random
 
 import numpy as np
+from typing_extensions import override
 
 from service.engine.cluster import Cluster
 from service.engine.questions.concerned_rules import BrokenRule
@@ -32,7 +34,7 @@ NODES_MAX = 64
 """Among how many nodes pods are arranged at most."""
 OWNERS_MAX = 200
 """How many pods that stay may have rules about the pods that are arranged."""
-ROUNDS, TRIES = 8, 2_500
+ROUNDS, TRIES = 14, 3_000
 """How often the search begins anew, and how many arrangements it looks at each time."""
 _HOT, _COLD = 2.0, 0.03
 _STEP = 8.0
@@ -72,7 +74,7 @@ class _Owner:
         self.node = node
 
 
-class _Rule:
+class _Rule(ABC):
     """A required rule of one pod."""
 
     def __init__(self, owner: _Owner, paths: list[str]) -> None:
@@ -81,9 +83,13 @@ class _Rule:
         """Whether each part of it was broken at the beginning."""
         self.paths = paths
 
+    @abstractmethod
     def broken(self, node: int) -> list[int]:
         """Return which parts of it do not hold with the pod on a node."""
-        raise NotImplementedError
+
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        """Whether pods that have come are kept off by it, though it was broken before."""
+        return False
 
 
 class _Apart(_Rule):
@@ -95,9 +101,20 @@ class _Apart(_Rule):
         self._key = key
         self._most = most
 
+    @override
     def broken(self, node: int) -> list[int]:
         domain = self._key[node]
         return [0] if domain >= 0 and self._tally.counts[domain] > self._most else []
+
+    @override
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        """Whether it keeps another pod off its domain that has come there from elsewhere."""
+        domain, key = self._key[node], self._key
+        for member in self._tally.members:
+            place = places[member]
+            if member != number and place != start[member] and key[place] == domain:
+                return True
+        return False
 
 
 class _Together(_Rule):
@@ -116,6 +133,7 @@ class _Together(_Rule):
         self._keys = keys
         self._itself = itself
 
+    @override
     def broken(self, node: int) -> list[int]:
         unmet: list[int] = []
         others, lacks = False, False
@@ -154,6 +172,7 @@ class _Spread(_Rule):
         self._enough = len(existing) >= max(rule.min_domains, 1)
         self._itself = itself
 
+    @override
     def broken(self, node: int) -> list[int]:
         domain = self._key[node]
         if domain < 0:
@@ -193,14 +212,18 @@ class _Evenness:
 class Arranging:
     """The model of some pods of a cluster, which it takes off their nodes while it is made."""
 
-    def __init__(self, cluster: Cluster, moving: Moving, pods: Sequence[Pod]) -> None:
+    def __init__(
+        self, cluster: Cluster, moving: Moving, pods: Sequence[Pod], start: Sequence[int]
+    ) -> None:
+        """Let the pods have been on the nodes of some slots at the beginning."""
         self._cluster = cluster
         self._measures = moving.measures
         self._slots = [slot for slot, node in enumerate(cluster.nodes.nodes) if node is not None]
         self._node_of = {slot: index for index, slot in enumerate(self._slots)}
         self._pods = pods
         self._classes = [cluster.class_of(pod) for pod in pods]
-        self.start = [self._node_of[cluster.nodes.slots[pod.node_name or ""]] for pod in pods]
+        self.start = [self._node_of[slot] for slot in start]
+        self.now = [self._node_of[cluster.nodes.slots[pod.node_name or ""]] for pod in pods]
         self._known = moving.rules.known
         self._rules: list[_Rule] = []
         self._wishes: list[_Wish] = []
@@ -250,8 +273,7 @@ class Arranging:
         for number, pod in enumerate(self._pods):
             mask = moving.feasible_alone(pod)[self._slots]
             found = np.flatnonzero(mask).tolist()
-            if self.start[number] not in found:
-                found.append(self.start[number])
+            found += {self.start[number], self.now[number]}.difference(found)
             self._options.append(found)
             self._chosen.append(
                 wishes[0].of_node_affinity(self._classes[number])[self._slots].tolist()
@@ -396,7 +418,8 @@ class Arranging:
             node = places[number] if number >= 0 else rule.owner.node
             for part in rule.broken(node):
                 stays = number < 0 or node == self.start[number]
-                if stays and rule.known[part]:
+                known = stays and rule.known[part]
+                if known and not rule.bars(number, node, places, self.start):
                     broken += 1
                 else:
                     refused += 1
@@ -458,11 +481,12 @@ class Arranging:
 
     # The search
 
-    def search(self, chance: Random, start: list[int]) -> Iterator[dict[ObjectName, int] | None]:
+    def search(self, chance: Random) -> Iterator[dict[ObjectName, int] | None]:
         """Yield None now and then, and at last where pods should be that should be elsewhere, if any.
 
-        The search begins at an arrangement, which it takes for the best one that is known.
+        The search begins with the pods where they are now.
         """
+        start = self.now
         self._weights = self._weighed(chance, start)
         best, least = start, self.value(start)
         for number in range(ROUNDS):

@@ -230,10 +230,10 @@ class Rearranging:
     def _arrange(self) -> Steps[None]:
         """Seek nodes for all pods at once, and have those move that should be elsewhere."""
         pods = [self._pod(key) for key in self._from]
-        arranging = Arranging(self._cluster, self._moving, pods)
+        arranging = Arranging(self._cluster, self._moving, pods, list(self._from.values()))
         if not arranging.is_small:
             return
-        for places in arranging.search(self._chance, arranging.start):
+        for places in arranging.search(self._chance):
             if self._is_over():
                 return
             yield
