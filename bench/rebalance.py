@@ -15,6 +15,7 @@ import typer
 
 from bench.figures import quantile
 from bench.worlds import HOST, ZONE
+from service.engine.questions.violations import Inspection
 from service.model.manifest import TemplateCache, parse_any
 from service.model.strict_json import encode
 from service.scheduler.decide.context import DecisionContext
@@ -220,7 +221,7 @@ def optimum(world: Small, broken: frozenset[tuple[str, str]], seconds: float = 3
     `broken` are the rules that are broken at the beginning, each with its pod's name. They may stay
     broken while the pods stay that are concerned: no filter lets any go to where they do not hold.
     """
-    from ortools.sat.python import cp_model
+    from ortools.sat.python import cp_model  # noqa: PLC0415 - it need not be there
 
     model = _Model(cp_model.CpModel(), world, broken)
     found: list[int] = []
@@ -314,7 +315,9 @@ class _Model:
 
     # Required rules
 
-    def _rules(self, index: int, pod: Manifest, broken: frozenset[tuple[str, str]]) -> None:
+    def _rules(  # noqa: C901 - one paragraph for each kind of rule
+        self, index: int, pod: Manifest, broken: frozenset[tuple[str, str]]
+    ) -> None:
         affinity, name = pod["spec"]["affinity"], pod["metadata"]["name"]
 
         def may_break(path: str) -> Any:
@@ -446,8 +449,6 @@ def _requests(pod: Manifest) -> dict[str, str]:
 
 def broken_rules(replica: Replica) -> frozenset[tuple[str, str]]:
     """Return the rules that are broken, each with its pod's name."""
-    from service.engine.questions.violations import Inspection
-
     inspection = Inspection(replica.cluster)
     return frozenset(
         (each.pod.name, each.breach.rule.path)
@@ -482,7 +483,9 @@ def compare(seeds: Sequence[int]) -> None:
         else:
             worse[world.objectives] = worse.get(world.objectives, 0) + 1
             before = values_of(plan, after=False)
-            print(f"{seed}: {world.objectives} {before} -> {found}, optimum {best}", file=sys.stderr)
+            print(
+                f"{seed}: {world.objectives} {before} -> {found}, optimum {best}", file=sys.stderr
+            )
     print(f"{equal} of {known} equal to the optimum ({100 * equal / max(known, 1):.1f} %)")
     print(f"{moves} moves; worse: {worse}")
     for name, each in (("plan", times), ("CP-SAT", solving)):

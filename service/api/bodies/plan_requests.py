@@ -12,6 +12,7 @@ from service.api.openapi import body_types
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest, parse_node, parse_pod
 from service.model.objects import LabelSelector, Taint
+from service.model.quantity import amount, parse_quantity
 from service.model.rollout_templates import parse_template
 from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.strict_json import decode_strict, encode
@@ -34,6 +35,7 @@ from service.model.validation.combinators import (
 )
 from service.model.validation.declarations import declared
 from service.model.validation.pods import TAINT
+from service.model.validation.resources import nanos_or_none, quantity
 from service.model.validation.selectors import LABEL_SELECTOR
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
@@ -102,7 +104,7 @@ _GOALS = ("Place", "Fit", "Rebalance", *_NEEDED)
 _OPTIONAL: Mapping[str, Sequence[str]] = {
     "Place": (*_SUBJECTS, "replicas"),
     "Replace": ("selector", "owner", *AMOUNTS),
-    "Rebalance": ("namespace", "selector", "objectives", "movesMax"),
+    "Rebalance": ("namespace", "selector", "objectives", "movesMax", "resource", "block"),
     "Fit": ("pod", "podRef", "changesMax", "limit"),
 }
 
@@ -253,9 +255,30 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
         _one_subject(goal, path, problems)
     if type_ == "Fit" and (goal.get("pod") is None) == (goal.get("podRef") is None):
         problems.add(path, "must have exactly one of pod, podRef")
+    if type_ == "Rebalance":
+        _fits_objectives(goal, path, problems)
     if type_ == "Replace":
         selects_pods(goal, path, problems)
         is_possible(goal, path, problems)
+
+
+def _fits_objectives(goal: Record, path: str, problems: Problems) -> None:
+    objectives = goal.get("objectives")
+    named = objectives if isinstance(objectives, list) else []
+    if "Fragmentation" in named:
+        if goal.get("resource") is None:
+            problems.add(at(path, "resource"), "is required by Fragmentation")
+        return
+    for name in ("resource", "block"):
+        if goal.get(name) is not None:
+            problems.add(at(path, name), "must be given with the objective Fragmentation only")
+
+
+def _positive(value: object, path: str, problems: Problems) -> None:
+    if nanos_or_none(value) == 0:
+        problems.add(path, "must be greater than 0", value)
+        return
+    quantity(value, path, problems)
 
 
 def _not_taken(name: str, type_: str) -> str:
@@ -328,6 +351,8 @@ _GOAL = declared(
         "objectives": list_of(
             one_of(*body_types.OBJECTIVES), at_least="must name at least one objective", values=True
         ),
+        "resource": text(names.label_key),
+        "block": _positive,
         **AMOUNTS,
     },
     also=(_fits_type,),
@@ -417,8 +442,10 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
     if sent["type"] == "Rebalance":
         return Rebalance(
             pods=_selection(sent),
-            objectives=tuple(sent.get("objectives") or body_types.OBJECTIVES),
+            objectives=tuple(sent.get("objectives") or body_types.OBJECTIVES_WANTED),
             moves_max=sent.get("movesMax"),
+            resource=sent.get("resource"),
+            block=_block(sent),
         )
     if sent["type"] == "Replace":
         return _replace(sent, templates)
@@ -430,6 +457,11 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
         return await _named_pods(sent, templates, items_max)
     except InvalidManifest as error:
         raise error.under("goal") from None
+
+
+def _block(sent: Json) -> int | None:
+    block = sent.get("block")
+    return None if block is None else amount(sent["resource"], parse_quantity(block))
 
 
 def _fit(sent: Json, templates: TemplateCache) -> Fit:

@@ -37,6 +37,10 @@ OWNERS_MAX = 200
 ROUNDS, TRIES = 14, 3_000
 """How often the search begins anew, and how many arrangements it looks at each time."""
 _HOT, _COLD = 2.0, 0.03
+_SWAPS = 0.3
+"""Of how many changes two pods are the subject."""
+_PAUSE = 100
+"""After how many changes something else may be done."""
 _STEP = 8.0
 """How much more a measure weighs than the next one, by what they change at a time."""
 
@@ -87,15 +91,13 @@ class _Rule(ABC):
     def broken(self, node: int) -> list[int]:
         """Return which parts of it do not hold with the pod on a node."""
 
+    @abstractmethod
     def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
         """Whether pods that have come are kept off by it, though it was broken before."""
-        return False
 
 
 class _Apart(_Rule):
-    def __init__(
-        self, owner: _Owner, path: str, tally: _Tally, key: list[int], most: int
-    ) -> None:
+    def __init__(self, owner: _Owner, path: str, tally: _Tally, key: list[int], most: int) -> None:
         super().__init__(owner, [path])
         self._tally = tally
         self._key = key
@@ -151,6 +153,10 @@ class _Together(_Rule):
             return []
         return unmet
 
+    @override
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        return False
+
 
 class _Spread(_Rule):
     def __init__(
@@ -185,6 +191,10 @@ class _Spread(_Rule):
             if self._enough:
                 least = min(least, others)
         return [0] if others + int(self._itself) - least > self._max_skew else []
+
+    @override
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        return False
 
 
 class _Wish:
@@ -367,7 +377,7 @@ class Arranging:
         for each in self._measures:
             if isinstance(each, SkewCost):
                 for spread in each.constraints:
-                    counts, existing = spread.counts()
+                    _, existing = spread.counts()
                     tally = self._tally(spread.counter, spread.rule)
                     yield _Evenness(tally, np.flatnonzero(existing).tolist(), spread.rule.max_skew)
 
@@ -412,18 +422,8 @@ class Arranging:
                 requested[resource][node] += amount
         for tally in self._tallies.values():
             tally.count(places)
-        refused, broken = self._excess(requested, pods_on), 0
-        for rule in self._rules:
-            number = rule.owner.number
-            node = places[number] if number >= 0 else rule.owner.node
-            for part in rule.broken(node):
-                stays = number < 0 or node == self.start[number]
-                known = stays and rule.known[part]
-                if known and not rule.bars(number, node, places, self.start):
-                    broken += 1
-                else:
-                    refused += 1
-        found = [refused]
+        refused, broken = self._broken(places)
+        found = [refused + self._excess(requested, pods_on)]
         for index, measure in enumerate(self._measures):
             if measure is None:
                 found.append(broken)
@@ -434,6 +434,20 @@ class Arranging:
             else:
                 found.append(self._of_nodes(index, requested, pods_on))
         return found
+
+    def _broken(self, places: list[int]) -> tuple[int, int]:
+        """Return how many rules filters or others forbid to break, and how many were broken before."""
+        refused, broken = 0, 0
+        for rule in self._rules:
+            number = rule.owner.number
+            node = places[number] if number >= 0 else rule.owner.node
+            for part in rule.broken(node):
+                known = rule.known[part] and (number < 0 or node == self.start[number])
+                if known and not rule.bars(number, node, places, self.start):
+                    broken += 1
+                else:
+                    refused += 1
+        return refused, broken
 
     def _excess(self, requested: list[list[int]], pods_on: list[int]) -> int:
         excess = 0
@@ -525,7 +539,7 @@ class Arranging:
         """Return an arrangement with one pod elsewhere, or with two pods in each other's places."""
         changed = places.copy()
         one = int(chance.random() * len(places))
-        if chance.random() < 0.3:
+        if chance.random() < _SWAPS:
             two = int(chance.random() * len(places))
             first, second = places[one], places[two]
             if second in self._options[one] and first in self._options[two]:
@@ -556,7 +570,7 @@ class Arranging:
                 places, value = changed, other
                 if value < least:
                     best, least = places, value
-            if number % 100 == 99:
+            if not number % _PAUSE:
                 yield None
         yield best
 

@@ -8,7 +8,7 @@ looking at other pods. `total` counts all anew, and is what the differences add 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -28,23 +28,23 @@ ANYWHERE = ""
 """Stands in totals for what belongs to nodes, and so to no namespace."""
 
 
-class PlacementCost(Protocol):
+class PlacementCost(ABC):
     """One measure of where the pods of a cluster are."""
 
+    @abstractmethod
     def total(self) -> Counter[str]:
         """Count anew what the placed pods cost, by namespace, or for `ANYWHERE`."""
-        ...
 
+    @abstractmethod
     def coming(self, pod_class: PodClass, use: Use) -> Ints:
         """Return what is added if one pod more comes to each node, shape (nodes,), int64."""
-        ...
 
+    @abstractmethod
     def leaving(self, pod_class: PodClass, use: Use) -> Ints:
         """Return what is taken away if one such pod leaves each node, shape (nodes,), int64.
 
         Only the entries of nodes that have such a pod mean anything.
         """
-        ...
 
 
 # Topology spread
@@ -66,7 +66,7 @@ class SoftSpread(NamedTuple):
         return self.counter.counts[: len(existing)], existing
 
 
-class SkewCost:
+class SkewCost(PlacementCost):
     """How many pods are too many for soft topology spread constraints, over all constraints.
 
     These are, in each domain, the pods beyond those of the emptiest eligible domain and `maxSkew`.
@@ -98,6 +98,7 @@ class SkewCost:
                     self.constraints.append(each)
                     self._by_counter[id(each.counter)].append(each)
 
+    @override
     def total(self) -> Counter[str]:
         found: Counter[str] = Counter()
         for each in self.constraints:
@@ -108,6 +109,7 @@ class SkewCost:
                 found[each.namespace] += int(np.maximum(eligible - allowed, 0).sum())
         return found
 
+    @override
     def coming(self, pod_class: PodClass, use: Use) -> Ints:
         added = np.zeros(self._cluster.nodes.size, dtype=np.int64)
         for each in self._counting(pod_class):
@@ -124,6 +126,7 @@ class SkewCost:
             added += self._on_nodes(each, per_domain)
         return added
 
+    @override
     def leaving(self, pod_class: PodClass, use: Use) -> Ints:
         removed = np.zeros(self._cluster.nodes.size, dtype=np.int64)
         for each in self._counting(pod_class):
@@ -169,7 +172,7 @@ def _soft_spread(namespace: str, rule: SpreadRule) -> SoftSpread | None:
 # Preferences
 
 
-class PreferenceCost:
+class PreferenceCost(PlacementCost):
     """The weights of the preferred terms of placed pods that hold, negated.
 
     A term of node affinity holds on nodes that match it. A term of pod affinity holds once for each
@@ -182,6 +185,7 @@ class PreferenceCost:
         self._chosen: dict[NodeRules, Ints] = {}
         """The weights of the preferred terms of node affinity that each node fulfils."""
 
+    @override
     def total(self) -> Counter[str]:
         found: Counter[str] = Counter()
         for pod_class in self._cluster.placed_classes():
@@ -194,9 +198,11 @@ class PreferenceCost:
                 found[pod_class.namespace] -= pods * held
         return found
 
+    @override
     def coming(self, pod_class: PodClass, use: Use) -> Ints:
         return -self._held(pod_class, itself=0)
 
+    @override
     def leaving(self, pod_class: PodClass, use: Use) -> Ints:
         return -self._held(pod_class, itself=1)
 
@@ -246,7 +252,7 @@ def _weight(term: OwnedTerm) -> int:
 # Nodes
 
 
-class NodeCost(ABC):
+class NodeCost(PlacementCost):
     """What follows for each node by itself from the pods on it."""
 
     resources: tuple[str, ...] = ()
@@ -257,12 +263,15 @@ class NodeCost(ABC):
         self._now: Ints | None = None
         self._position = -1
 
+    @override
     def total(self) -> Counter[str]:
         return Counter({ANYWHERE: int(self._present().sum())})
 
+    @override
     def coming(self, pod_class: PodClass, use: Use) -> Ints:
         return self._with(use, 1) - self._present()
 
+    @override
     def leaving(self, pod_class: PodClass, use: Use) -> Ints:
         return self._present() - self._with(use, -1)
 
@@ -297,7 +306,7 @@ class LoadCost(NodeCost):
     least where it is spread most evenly; with `sign` -1 it is least where the load is packed.
     """
 
-    resources = ("cpu", "memory")
+    resources: tuple[str, ...] = ("cpu", "memory")
 
     def __init__(self, cluster: Cluster, sign: int = 1) -> None:
         super().__init__(cluster)
@@ -397,7 +406,9 @@ class RestsCost(_ResourceCost):
 
     @override
     def _of(self, free: Ints, requested: Ints) -> Ints:
-        found: Ints = np.where(requested > 0, free, 0) if self._block is None else free % self._block
+        found: Ints = (
+            np.where(requested > 0, free, 0) if self._block is None else free % self._block
+        )
         return found
 
     @override

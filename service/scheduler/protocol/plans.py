@@ -145,9 +145,7 @@ class Remove(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-Objective = Literal[
-    "Violations", "Skew", "Preferences", "Spread", "Packing", "Fragmentation"
-]
+Objective = Literal["Violations", "Skew", "Preferences", "Spread", "Packing", "Fragmentation"]
 
 
 class Rebalance(msgspec.Struct, frozen=True, kw_only=True):

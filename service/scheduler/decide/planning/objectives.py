@@ -22,6 +22,7 @@ from service.scheduler.protocol.plans import Objective, ObjectiveTotals, Rebalan
 
 _PACKED = -1
 
+
 def measures_of(fork: Fork, goal: Rebalance) -> list[Measure]:
     """Return what the objectives of a goal measure, the most important first."""
     cluster = fork.replica.cluster

@@ -58,7 +58,7 @@ class Rearranging:
         self._moving = moving
         self._moves_max = moves_max
         self._is_late = is_late
-        self._chance = Random(0)
+        self._chance = Random(0)  # noqa: S311 - it is to be the same each time
         self._trials = 0
         self._from: Places = {key: self._slot(key) for key in pods}
         self._moved: set[ObjectName] = set()
@@ -185,9 +185,7 @@ class Rearranging:
                 better = True
         return better
 
-    def _in_the_way(
-        self, firsts: Sequence[ObjectName]
-    ) -> Iterable[tuple[ObjectName, ObjectName]]:
+    def _in_the_way(self, firsts: Sequence[ObjectName]) -> Iterable[tuple[ObjectName, ObjectName]]:
         """Yield pods with others that are on nodes where they would like to be."""
         for key in firsts:
             pod, mark = self._pod(key), self._cluster.mark()
@@ -201,9 +199,7 @@ class Rearranging:
                     if name in self._from and name != key:
                         yield key, name
 
-    def _try_together(
-        self, keys: Sequence[ObjectName]
-    ) -> Steps[tuple[Places, Costs] | None]:
+    def _try_together(self, keys: Sequence[ObjectName]) -> Steps[tuple[Places, Costs] | None]:
         """Return the best nodes for pods that are taken away together; None if there are no better."""
         pods, mark = [self._pod(key) for key in keys], self._cluster.mark()
         watch = self._moving.watch(pods)

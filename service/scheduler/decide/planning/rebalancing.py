@@ -205,7 +205,7 @@ class _Waves:
 
     def _next(self, places: Places, left: Sequence[ObjectName]) -> Steps[Sequence[ObjectName]]:
         """Move one pod, else two at once, else all that are left; return which."""
-        together = islice(combinations(left, 2), _PAIRS_MAX) if len(left) > 2 else ()
+        together = islice(combinations(left, 2), _PAIRS_MAX)
         for keys in (*((key,) for key in left), *together, left):
             done = yield from self._move(places, keys)
             if done:
