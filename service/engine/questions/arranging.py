@@ -7,9 +7,8 @@ be without the others; the engine has the last word on what is found.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import exp
-from random import Random
 
 import numpy as np
 from typing_extensions import override
@@ -44,6 +43,8 @@ _PAUSE = 100
 _STEP = 8.0
 """How much more a measure weighs than the next one, by what they change at a time."""
 
+Chance = Callable[[], float]
+"""Returns another number from 0 to below 1 each time."""
 Value = list[int]
 """How many rules would be newly broken, then what each measure is; less is better."""
 
@@ -495,7 +496,7 @@ class Arranging:
 
     # The search
 
-    def search(self, chance: Random) -> Iterator[dict[ObjectName, int] | None]:
+    def search(self, chance: Chance) -> Iterator[dict[ObjectName, int] | None]:
         """Yield None now and then, and at last where pods should be that should be elsewhere, if any.
 
         The search begins with the pods where they are now.
@@ -518,7 +519,7 @@ class Arranging:
             if best[number] != start[number]
         }
 
-    def _weighed(self, chance: Random, start: list[int]) -> list[float]:
+    def _weighed(self, chance: Chance, start: list[int]) -> list[float]:
         """Return how much each figure weighs, by what single moves change of it."""
         value = self.value(start)
         changes = [0] * len(value)
@@ -535,21 +536,21 @@ class Arranging:
             weights.append(_STEP ** (len(value) - 1 - index) / mean)
         return weights
 
-    def _changed(self, chance: Random, places: list[int]) -> list[int]:
+    def _changed(self, chance: Chance, places: list[int]) -> list[int]:
         """Return an arrangement with one pod elsewhere, or with two pods in each other's places."""
         changed = places.copy()
-        one = int(chance.random() * len(places))
-        if chance.random() < _SWAPS:
-            two = int(chance.random() * len(places))
+        one = int(chance() * len(places))
+        if chance() < _SWAPS:
+            two = int(chance() * len(places))
             first, second = places[one], places[two]
             if second in self._options[one] and first in self._options[two]:
                 changed[one], changed[two] = second, first
                 return changed
         options = self._options[one]
-        changed[one] = options[int(chance.random() * len(options))]
+        changed[one] = options[int(chance() * len(options))]
         return changed
 
-    def _anneal(self, chance: Random, start: list[int]) -> Iterator[list[int] | None]:
+    def _anneal(self, chance: Chance, start: list[int]) -> Iterator[list[int] | None]:
         """Yield None now and then, and at last the best arrangement of one round."""
         weights = self._weights
         places, value = start, self.value(start)
@@ -566,7 +567,7 @@ class Arranging:
             worse = 0.0
             for index, weight in enumerate(weights):
                 worse += weight * (other[index] - value[index])
-            if worse <= 0 or chance.random() < exp(-worse / heat):
+            if worse <= 0 or chance() < exp(-worse / heat):
                 places, value = changed, other
                 if value < least:
                     best, least = places, value

@@ -229,7 +229,7 @@ class Rearranging:
         arranging = Arranging(self._cluster, self._moving, pods, list(self._from.values()))
         if not arranging.is_small:
             return
-        for places in arranging.search(self._chance):
+        for places in arranging.search(self._chance.random):
             if self._is_over():
                 return
             yield
