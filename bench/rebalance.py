@@ -15,11 +15,11 @@ import typer
 
 from bench.figures import quantile
 from bench.worlds import HOST, ZONE
-from service.engine.questions.violations import Inspection
+from service.engine.analysis.violations import Inspection
 from service.model.manifest import TemplateCache, parse_any
 from service.model.strict_json import encode
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.planning.planning import make_plan
+from service.scheduler.decide.planning.plan_making import make_plan
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import Objective, Planned, Rebalance, Selection

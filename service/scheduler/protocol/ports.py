@@ -31,7 +31,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaState,
 )
-from service.model.past import PastChanges, PastIndex, PastKey, PastScope
+from service.model.past_revisions import PastChanges, PastIndex, PastKey, PastScope
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.
@@ -46,6 +46,11 @@ class Store(Protocol):
     Every call raises StorageUnavailable when the database cannot be asked (nothing was
     committed), and NotFound when the cluster is gone.
     """
+
+    @property
+    def epoch(self) -> int:
+        """A number that rises when the database tells another history (P3)."""
+        ...
 
     async def get_cluster(self, name: str) -> ClusterRow:
         """The cluster that has this name now."""
@@ -188,6 +193,13 @@ class Store(Protocol):
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
         """The clusters whose lease of this name nobody holds, and where some object's body has these bytes."""
+        ...
+
+    async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
+        """Note of which history the cluster's revisions are; lift them, and return True, if some may be lost.
+
+        `known` is the last head that the caller knows; its presence in the log proves that nothing is (P3).
+        """
         ...
 
     async def acquire_lease(

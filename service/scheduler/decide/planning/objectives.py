@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from service.engine import Cluster
-from service.engine.questions.moving import Measure
-from service.engine.questions.placement_costs import (
+from service.engine.analysis.moving import Measure
+from service.engine.analysis.placement_costs import (
     BlocksCost,
     LoadCost,
     PreferenceCost,
@@ -15,8 +15,8 @@ from service.engine.questions.placement_costs import (
 )
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.planning.drained_pods import stays
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.leaving import stays
 from service.scheduler.decide.planning.plan_totals import violations_by_namespace
 from service.scheduler.protocol.plans import Objective, ObjectiveTotals, Rebalance
 

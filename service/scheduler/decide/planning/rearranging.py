@@ -15,8 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from service.engine import Cluster
-from service.engine.questions.arranging import Arranging
-from service.engine.questions.moving import Costs, Moving
+from service.engine.analysis.arranging import Arranging
+from service.engine.analysis.moving import Costs, Moving
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.context import Steps
 

@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.questions.moving import Costs, Moving
+from service.engine.analysis.moving import Costs, Moving
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
-from service.scheduler.decide.planning.changing import unbound
+from service.scheduler.decide.planning.drained_pods import units_of
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.leaving import units_of
+from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.objectives import measures_of
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.rearranging import Places, Rearranging
-from service.scheduler.decide.planning.selecting import pods_of, refused
+from service.scheduler.decide.planning.selected_objects import pods_of, refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import Objective, PlanStep, Rebalance, Unplaced
 

@@ -1,0 +1,517 @@
+"""One task per cluster: inbox → decide → commit → answer.
+
+While one batch is being committed, the next is decided on top of it (P7). If the commit fails,
+both are undone, the log is read up to its end, and all their requests are decided again, in their
+order (P9). Only this task touches the replica. An answer is given out only when the state that it
+rests on is committed (P8).
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from service.model.errors import (
+    NotFound,
+    OutcomeUnknown,
+    Overloaded,
+    PluginMissing,
+    StorageUnavailable,
+)
+from service.model.log import (
+    CommitResult,
+    Committed,
+    DuplicateKey,
+    Head,
+    IdempotencyRecord,
+    Lost,
+    NotYet,
+    ReplicaState,
+)
+from service.model.manifest import TemplateCache
+from service.model.object_filters import ObjectFilter
+from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.committer import Announce, Committer
+from service.scheduler.commit.decider import Decider
+from service.scheduler.commit.event_recorder import Record
+from service.scheduler.commit.locked_retry import LockedRetry, NotCaughtUp
+from service.scheduler.commit.metrics import Meter, measure
+from service.scheduler.commit.tickets import Ticket
+from service.scheduler.decide import is_advisory
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Ids, Store
+from service.scheduler.replica.follower import Follower, Observer
+from service.scheduler.replica.lag import Lag
+from service.scheduler.replica.replica import Stored
+
+_log = logging.getLogger(__name__)
+
+
+class ClusterGone(Exception):  # noqa: N818 - a fact, not a failure
+    """The cluster that a loop served is no more; another may have its name now."""
+
+
+class CommitUnderWay(NamedTuple):
+    """A batch whose commit is under way."""
+
+    batch: Batch
+    task: asyncio.Task[CommitResult]
+    begun: float
+    """When it began, in the clock's monotonic seconds."""
+
+
+class ClusterLoop:
+    """Serves one cluster. `enqueue`, `hear` and `stop` are called from outside, once `run` runs."""
+
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
+        self,
+        cluster_id: int,
+        *,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        announce: Announce,
+        observer: Observer,
+        meter: Meter,
+        record: Record,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.last_used = clock.monotonic()
+        self._clock = clock
+        self._limits = limits
+        self.follower = Follower(
+            cluster_id,
+            store=store,
+            clock=clock,
+            templates=templates,
+            limits=limits,
+            observer=observer,
+        )
+        """Holds the replica, if one is loaded; only this loop's task changes it."""
+        self._meter = meter
+        self._record = record
+        self._decider = Decider(clock, ids, limits, templates, meter)
+        self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
+        self._inbox: deque[Ticket] = deque()
+        self._wake = asyncio.Event()
+        self._open: Batch | None = None
+        """The batch that is decided, but whose commit has not begun."""
+        self._publication: CommitUnderWay | None = None
+        self._behind = True
+        """Whether the log has to be read before anything else is decided."""
+        self._mistrust = ""
+        """Why the replica has to be loaded anew; "" if it may be used."""
+        self._lag = Lag()
+        self._outrun = False
+        """Whether the log had grown so much that it could not be read up to its end under the lock."""
+        self._stopping = False
+        self.ended = False
+        """Whether the loop takes no more requests."""
+
+    # From outside
+
+    def enqueue(self, ticket: Ticket) -> None:
+        """Put a request into the inbox.
+
+        Raises:
+            ClusterGone: the loop has ended.
+            Overloaded: too many are waiting.
+        """
+        if self.ended:
+            raise ClusterGone
+        if len(self._inbox) >= self._limits.inbox_requests_max:
+            raise Overloaded("Too many requests of this cluster are waiting.")
+        self.last_used = self._clock.monotonic()
+        self._inbox.append(ticket)
+        self._wake.set()
+
+    def hear(self, head: Head | None) -> bool:
+        """Have the log read if its head, which is None if the cluster is gone, or its history is new; say whether.
+
+        While requests are decided or committed, this returns False: their commit finds out by
+        itself that the log has grown.
+        """
+        replica = self.follower.replica
+        if head is not None and replica is not None:
+            self._lag.hear(head.revision, replica.committed_revision, self._clock.monotonic())
+        known = head == self.follower.head and not self.follower.is_of_another_history
+        if not self.idle or known:
+            return False
+        self._behind = True
+        self._wake.set()
+        return True
+
+    async def committed(
+        self, head: Head, kind: str, wanted: ObjectFilter, namespace: str | None
+    ) -> tuple[Head, Sequence[Stored]] | None:
+        """Return pods or nodes that may pass a filter, all at one head that is `head` or later.
+
+        None: they are not in memory at such a head, and did not get there in a short time.
+        """
+        follower = self.follower
+        if await self._head_from(head) is None:
+            return None
+        if follower.replica is not None:
+            await follower.committed.group(follower.replica)
+        known = self._known_from(head)
+        if known is None or not follower.committed.are_grouped:
+            return None
+        return known, follower.committed.candidates(kind, wanted, namespace)
+
+    async def snapshot(self, head: Head) -> tuple[Head, dict[str, Sequence[Stored]]] | None:
+        """Return all objects by kind, all at one head that is `head` or later.
+
+        None: they are not in memory at such a head, and did not get there in a short time.
+        """
+        known, replica = await self._head_from(head), self.follower.replica
+        if known is None or replica is None:
+            return None
+        assert replica.committed_revision == known.revision
+        return known, replica.committed_objects()
+
+    async def _head_from(self, head: Head) -> Head | None:
+        """Wait a short time for the replica to reach a head, and return the one that it is at."""
+        committed = self.follower.committed
+        if committed.revision < head.revision:
+            self.hear(head)
+        if not await committed.reach(head.revision, self._limits.list_wait_seconds):
+            return None
+        return self._known_from(head)
+
+    def _known_from(self, head: Head) -> Head | None:
+        """Return the head that the replica is at; None if that is not `head` or a later one."""
+        known = self.follower.head
+        if known is None or known.revision < head.revision:
+            return None
+        return None if known.revision == head.revision and known.tip != head.tip else known
+
+    def reload(self, reason: str) -> None:
+        """Have the replica of an idle cluster loaded anew before anything else is decided."""
+        assert self.idle
+        self._mistrust = reason
+        self._behind = True
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Have the loop end as soon as every request is answered."""
+        self._stopping = self.ended = True
+        self._wake.set()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request waits, and no batch is open or being committed."""
+        return not self._inbox and self._open is None and self._publication is None
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests in the inbox."""
+        return len(self._inbox)
+
+    @property
+    def objects(self) -> int:
+        """How many objects the replica has; zero if none is loaded."""
+        replica = self.follower.replica
+        return 0 if replica is None else replica.object_count
+
+    def lag(self) -> tuple[int, float]:
+        """How far the replica is behind, in revisions and seconds; zero if none is loaded."""
+        replica = self.follower.replica
+        if replica is None:
+            return 0, 0.0
+        revision = replica.committed_revision
+        return self._lag.revisions(revision), self._lag.seconds(revision, self._clock.monotonic())
+
+    @property
+    def state(self) -> ReplicaState | None:
+        """The replica's revision and digest; None without a replica, or if it has tentative changes."""
+        replica = self.follower.replica
+        if replica is None or self._open is not None or self._publication is not None:
+            return None
+        return ReplicaState(replica.revision, replica.digest())
+
+    # The task
+
+    async def run(self) -> None:
+        """Serve until stopped, or until the cluster is gone."""
+        reason: Exception = Overloaded("The server is shutting down.")
+        try:
+            while not (self._stopping and self.idle):
+                await self._wake.wait()
+                self._wake.clear()
+                await self._work()
+        except NotFound:
+            reason = ClusterGone()
+        finally:
+            self.ended = True
+            self._abandon(reason)
+
+    def _abandon(self, error: Exception) -> None:
+        published = self._publication.batch.tickets if self._publication else []
+        for ticket in [*published, *self._take_open(), *self._inbox]:
+            ticket.answer(error)
+        self._inbox.clear()
+
+    async def _work(self) -> None:
+        """Do all that can be done without waiting for a request or a commit."""
+        while True:
+            publication = self._publication
+            if publication is not None and publication.task.done():
+                self._finish(publication)
+            elif publication is None and self._open is not None:
+                self.publish(self._open)
+            elif publication is None and self._must_follow:
+                await self._follow()
+            elif publication is None and self._inbox and self._is_starving:
+                await self._decide_locked()
+            elif self._inbox and self.follower.replica is not None and not self._is_full:
+                await self._decide_slice()
+            else:
+                return
+
+    @property
+    def _must_follow(self) -> bool:
+        return self._behind or (bool(self._inbox) and self.follower.replica is None)
+
+    @property
+    def _is_full(self) -> bool:
+        return self._open is not None and self._open.full(self._limits)
+
+    @property
+    def _is_starving(self) -> bool:
+        """Whether the request that waits longest has been decided in vain too often (P6).
+
+        If most races are lost of late, once is too often: a commit without the lock would most
+        likely lose again, and the time for its decisions would be wasted.
+
+        No request in the inbox has more attempts than the first: batches take requests from the
+        front, and put them back there. So every request is committed under the lock in the end,
+        even if only few of them fit into one round.
+        """
+        contended = self._committer.lost_share >= self._limits.contended_share
+        patience = 1 if contended else self._limits.attempts_before_lock
+        return self._inbox[0].attempts >= patience and not self._outrun
+
+    # Following
+
+    async def _follow(self) -> None:
+        """Catch up with the log; if that fails now, the next call of `hear` has it tried again."""
+        self._behind = False
+        if self._mistrust:
+            self.follower.drop(self._mistrust)
+            self._mistrust = ""
+        try:
+            await self.follower.catch_up()
+        except StorageUnavailable as error:
+            self._refuse_waiting(error)
+        except NotFound:
+            raise
+        except PluginMissing as error:
+            _log.error("The cluster cannot be served.", extra={"reason": str(error)})
+            self.follower.drop("a plugin was missing")
+            self._refuse_waiting(error)
+        except Exception as error:  # noqa: BLE001 - whatever it was, a new replica may do
+            _log.exception("The replica could not follow the log.")
+            self.follower.drop("it could not follow the log")
+            self._refuse_waiting(StorageUnavailable(f"The log could not be read: {error}"))
+
+    def _refuse_waiting(self, error: Exception) -> None:
+        """Refuse the requests that need the database; the others are answered from the replica."""
+        waiting, can_go_on = list(self._inbox), self.follower.replica is not None
+        self._inbox.clear()
+        for ticket in waiting:
+            if can_go_on and is_advisory(ticket.intent):
+                self._inbox.append(ticket)
+            else:
+                ticket.answer(error)
+
+    def _drop_replica(self, reason: str) -> None:
+        """Drop the replica, and have the open batch, which was decided on it, decided again (P7)."""
+        self.follower.drop(reason)
+        self._behind = True
+        self.requeue_open()
+
+    # Deciding
+
+    async def _decide_slice(self) -> None:
+        """Decide requests until the slice is over, none is left, or the batch is full."""
+        self._outrun = False
+        end = self._clock.monotonic() + self._limits.slice_seconds
+        while self._inbox and self.follower.replica is not None and not self._is_full:
+            ticket = self._inbox.popleft()
+            if not self._is_given_up(ticket):
+                end = await self._decide(ticket, end)
+            if self._clock.monotonic() >= end:
+                break
+        await self._clock.sleep(0)
+
+    async def _decide(self, ticket: Ticket, end: float) -> float:
+        replica = self.follower.replica
+        assert replica is not None
+        if self._open is None:
+            self._open = self._decider.batch(replica)
+        try:
+            return await self._decider.decide(
+                replica, self._open, ticket, end, self._release_committed
+            )
+        except Exception as error:  # noqa: BLE001 - a bug must not end the loop
+            self._fail(ticket, error)
+            return end
+
+    def _release_committed(self) -> None:
+        """Give out answers whose commit has ended, so that no long decision makes them wait."""
+        publication = self._publication
+        if publication is None or not publication.task.done() or publication.task.exception():
+            return
+        if isinstance(publication.task.result(), Committed):
+            self._finish(publication)
+
+    def _fail(self, ticket: Ticket, error: Exception) -> None:
+        """Refuse a request that met a bug, and drop the replica, which may be wrong now."""
+        told = {"request_id": ticket.caller.request_id, "operation": ticket.caller.operation}
+        _log.error("A decision failed.", exc_info=error, extra=told)
+        ticket.answer(error)
+        self._drop_replica("a decision failed")
+
+    def _is_given_up(self, ticket: Ticket) -> bool:
+        """Whether a request is not to be decided, since nobody waits for it or its time is over."""
+        late = self._clock.monotonic() >= ticket.deadline
+        if late or ticket.attempts >= self._limits.attempts_max:
+            ticket.answer(Overloaded("The request could not be committed in time."))
+        return ticket.future.done()  # then nobody waits for an answer any more
+
+    async def _decide_locked(self) -> None:
+        """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
+        locked = LockedRetry(self.follower, self._decider, self._committer, self._take)
+        begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
+        await asyncio.wait({task})
+        if locked.batch is not None:
+            self._finish(CommitUnderWay(locked.batch, task, begun))
+            return
+        self._behind = True
+        error = task.exception()
+        if isinstance(error, StorageUnavailable):
+            self._refuse_waiting(error)
+        elif isinstance(error, NotFound):
+            raise error
+        elif isinstance(error, NotCaughtUp):
+            self._outrun = True
+        else:
+            self._drop_replica("a commit under the lock failed")
+
+    def _take(self) -> Ticket | None:
+        while self._inbox:
+            ticket = self._inbox.popleft()
+            if not self._is_given_up(ticket):
+                return ticket
+        return None
+
+    # Publishing
+
+    def publish(self, batch: Batch) -> None:
+        """Begin to commit a batch. The task for it is never cancelled, not even with the loop's."""
+        head = self.follower.head
+        assert head is not None
+        task = asyncio.create_task(self._committer.publish(batch, head))
+        task.add_done_callback(lambda _: self._wake.set())
+        self._publication = CommitUnderWay(batch, task, self._clock.monotonic())
+        self._open = None
+
+    def _finish(self, publication: CommitUnderWay) -> None:
+        """Answer the requests of a batch or have them decided again, by how its commit ended."""
+        self._publication = None
+        batch = publication.batch
+        self._trace(publication)
+        try:
+            result = publication.task.result()
+        except StorageUnavailable as error:
+            self.withdraw(batch)
+            self._answer_without_storage(batch, error)
+        except OutcomeUnknown as error:
+            self._drop_replica("the outcome of a commit is not known")
+            batch.fail(error)
+        except NotFound:
+            self._requeue(batch.tickets)
+            raise
+        except Exception:  # noqa: BLE001 - a bug must not end the loop
+            _log.exception("A commit failed.")
+            self._drop_replica("a commit failed")
+            self._requeue(batch.tickets)
+        else:
+            self.conclude(publication, result)
+
+    def _trace(self, publication: CommitUnderWay) -> None:
+        """Tell how long the requests of a batch that are traced waited for its commit."""
+        task = publication.task
+        outcome = type(task.exception() or task.result()).__name__
+        for ticket, _ in publication.batch.decided:
+            if ticket.span is not None:
+                ended = self._clock.monotonic()
+                ticket.span.part("commit", publication.begun, ended, outcome)
+
+    def conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
+        """Answer a batch that was committed, or have one that was not decided again (P8, P9)."""
+        batch = publication.batch
+        match result:
+            case Committed(head):
+                self.follower.settle(batch.end, head)
+                batch.release()
+                measure(self._meter, batch, self.follower.replica, self._clock.monotonic())
+                self._record(self.cluster_id, batch.events)
+            case DuplicateKey(records):
+                self.withdraw(batch)
+                self._requeue(_answer_from(records, batch.tickets, batch.start.revision))
+            case Lost() | NotYet():
+                self.withdraw(batch)
+                self._requeue(batch.tickets)
+            case _:
+                raise AssertionError(result)
+
+    def withdraw(self, batch: Batch) -> None:
+        """Undo a batch, and before it the one that was decided on top of it (P7)."""
+        self.requeue_open()
+        self._behind = True
+        replica = self.follower.replica
+        if replica is None:
+            return
+        try:
+            replica.undo(batch.start)
+        except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
+            _log.exception("Undoing a batch failed.")
+            self.follower.drop("undoing a batch failed")
+
+    def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
+        """Give out the answers that only inform, from the replica; refuse all other requests."""
+        for ticket, outcome in batch.decided:
+            told = is_advisory(ticket.intent) and not batch.changes
+            ticket.answer(outcome if told else error)
+
+    def requeue_open(self) -> None:
+        """Have the open batch decided again, as the state that it was decided on is gone (P7)."""
+        self._requeue(self._take_open())
+
+    def _take_open(self) -> list[Ticket]:
+        tickets = self._open.tickets if self._open else []
+        self._open = None
+        return tickets
+
+    def _requeue(self, tickets: Sequence[Ticket]) -> None:
+        """Put requests back to the front of the inbox, in their order."""
+        self._inbox.extendleft(reversed(tickets))
+
+
+def _answer_from(
+    records: Iterable[IdempotencyRecord], tickets: Sequence[Ticket], revision: int
+) -> list[Ticket]:
+    """Answer the requests whose keys have an answer already (P11), and return the others."""
+    found = {record.id: record for record in records}
+    rest = []
+    for ticket in tickets:
+        record = found.get(ticket.key) if ticket.key else None
+        if record is None:
+            rest.append(ticket)
+        else:
+            ticket.answer_from(record, revision)
+    return rest
