@@ -1686,9 +1686,18 @@ class KeptGoal(TypedDict):
     """
     progressDeadlineSeconds: NotRequired[int | None]
     """Replace: after how long without progress the status says so; absent: 600."""
-    objectives: NotRequired[list[Literal["Skew", "Violations"]] | None]
+    objectives: NotRequired[
+        list[Literal["Fragmentation", "Packing", "Preferences", "Skew", "Spread", "Violations"]]
+        | None
+    ]
     """Rebalance: what is to become less, the most important first, as for a plan that is
     only made.
+    """
+    resource: NotRequired[str | None]
+    """Rebalance: the resource of Fragmentation, which needs one."""
+    block: NotRequired[int | str | None]
+    """Rebalance: how much of the resource pods take at once, a quantity; what is free in no
+    whole block is of no use. Absent: what is free on nodes of which some is in use.
     """
     movesMax: NotRequired[int | None]
     """Rebalance: how many pods may move in all; absent: any number."""
@@ -2161,6 +2170,27 @@ class ObjectiveProgress(TypedDict):
     """How much there was at the last look, with all pods that are moved on their new nodes."""
 
 
+class ObjectiveTotal(TypedDict):
+    """What one objective of a rebalance measures; less is better."""
+
+    objective: Literal["Fragmentation", "Packing", "Preferences", "Skew", "Spread", "Violations"]
+    """The objective."""
+    value: int
+    """Violations: required rules that placed pods break. Skew: pods that domains have beyond
+    the emptiest one's and `maxSkew`, over all `ScheduleAnyway` constraints. Preferences:
+    the weights of preferred terms that hold, negated. Spread: the squares of the shares
+    of cpu and memory that are requested, in thousandths, over all nodes. Packing: nodes
+    with pods other than daemons. Fragmentation: what is free of the resource and part of
+    no block.
+    """
+    tieBreak: NotRequired[int]
+    """What is less by the better of two states with equal values. Packing: the squares of
+    Spread, negated. Fragmentation: the squares of the free amounts of nodes, in
+    thousandths of the greatest amount that a node has, negated. Absent for other
+    objectives.
+    """
+
+
 class OverClustersAnswer(TypedDict):
     """What became of the pods, in the order asked."""
 
@@ -2620,9 +2650,9 @@ class PlanGoal(TypedDict):
     type: Literal["Drain", "Fit", "Place", "Rebalance", "Remove", "Replace"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves.
     Remove: find the pods without which the others are left best. Replace: have pods of a
-    template in place of selected ones, in waves. Rebalance: move pods, one in each wave,
-    while that makes the objectives better. Fit: find a node for one pod, or else the
-    least changes after which it fits.
+    template in place of selected ones, in waves. Rebalance: move placed pods, in waves,
+    so that the objectives become less. Fit: find a node for one pod, or else the least
+    changes after which it fits.
     """
     pods: NotRequired[list[Pod] | None]
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
@@ -2655,14 +2685,25 @@ class PlanGoal(TypedDict):
     between two waves; absent: 25%. Percentages are rounded down. If both come to nothing,
     it is one pod.
     """
-    objectives: NotRequired[list[Literal["Skew", "Violations"]] | None]
+    objectives: NotRequired[
+        list[Literal["Fragmentation", "Packing", "Preferences", "Skew", "Spread", "Violations"]]
+        | None
+    ]
     """Rebalance: what is to become less, the most important first; absent: Violations, then
-    Skew. Violations are rules of placed pods that do not hold. Skew is by how much
-    constraints with `ScheduleAnyway` exceed their `maxSkew`, all together, in the whole
-    cluster.
+    Skew. Violations: rules of placed pods that do not hold. Skew: pods that domains have
+    too many by constraints with `ScheduleAnyway`. Preferences: weights of preferred terms
+    that do not hold. Spread: load that is uneven over nodes. Packing: nodes with pods.
+    Fragmentation: what is free of a resource in rests that are of no use. Each counts the
+    whole cluster; `objectives` in the plan's totals says how.
     """
     movesMax: NotRequired[int | None]
     """Rebalance: how many pods may move."""
+    resource: NotRequired[str | None]
+    """Rebalance: the resource of which Fragmentation is, as in `nvidia.com/gpu`."""
+    block: NotRequired[int | str | float | None]
+    """Rebalance: how much of the resource is needed at once on one node, a quantity; absent:
+    all that a node has.
+    """
     count: NotRequired[int | None]
     """Remove: how many of the pods are to go."""
     pod: NotRequired[Pod | None]
@@ -2829,6 +2870,10 @@ class PlanTotals(TypedDict):
     skew: NotRequired[list[ConstraintSkew]]
     """The topology spread constraints of placed pods in these namespaces, the greatest skew
     first, at most a hundred; absent without `explain`.
+    """
+    objectives: NotRequired[list[ObjectiveTotal]]
+    """Rebalance: what its objectives measure, in their order; what is about pods counts
+    those of these namespaces. Absent for other goals.
     """
 
 

@@ -32,7 +32,18 @@ def rebalance(
         list[str] | None,
         typer.Option(
             "--objective",
-            help="What is to become less, the most important first, such as violations and skew.",
+            help="What is to become less, the most important first: violations, skew, preferences, "
+            "spread, packing or fragmentation.",
+        ),
+    ] = None,
+    resource: Annotated[
+        str | None,
+        typer.Option("--resource", help="The resource of the objective fragmentation."),
+    ] = None,
+    block: Annotated[
+        str | None,
+        typer.Option(
+            "--block", help="How much of it pods take at once; what is less is of no use."
         ),
     ] = None,
     moves_max: Annotated[
@@ -60,7 +71,9 @@ def rebalance(
     ] = True,
     timeout: Patience = FOREVER,
 ) -> None:
-    """Have placed pods move to where fewer rules are broken and soft constraints are kept better.
+    """Have placed pods move to where they are placed better, as the objectives say.
+
+    Without objectives, fewer rules are broken, and soft spread constraints are kept better.
 
     The server does it, a few pods at a time: each is evicted as budgets and rules allow it, and room
     is kept on its new node until another pod comes in its place. It goes on if this command is
@@ -74,6 +87,8 @@ def rebalance(
             "namespace": namespace,
             "selector": None if selector is None else label_selector(selector, "--selector"),
             "objectives": None if not objective else [each.capitalize() for each in objective],
+            "resource": resource,
+            "block": block,
             "movesMax": moves_max,
         }
     )
@@ -147,18 +162,9 @@ def _tell_plan(session: Session, plan: dict[str, Any]) -> None:
 
 
 def _tell_totals(session: Session, plan: dict[str, Any]) -> None:
-    before, after = plan["before"], plan["after"]
-    rows = [
-        ("Violations", before["violations"], after["violations"]),
-        ("Skew", _excess(before), _excess(after)),
-    ]
+    pairs = zip(plan["before"]["objectives"], plan["after"]["objectives"], strict=True)
+    rows = ((each["objective"], each["value"], then["value"]) for each, then in pairs)
     session.output.table(("objective", "before", "after"), rows)
-
-
-def _excess(totals: dict[str, Any]) -> int:
-    """By how much constraints that are only wishes exceed their `maxSkew`, all together."""
-    soft = [each for each in totals["skew"] if each["whenUnsatisfiable"] == "ScheduleAnyway"]
-    return sum(max(each["skew"] - each["maxSkew"], 0) for each in soft)
 
 
 def _tell_objectives(session: Session, objectives: Sequence[dict[str, Any]]) -> None:

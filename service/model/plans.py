@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from service.model.kept_object import KeptKind
+from service.model.objectives import MEASURED, Objective, fits_objectives
 from service.model.objects import LabelSelector, Partial, Strict
 from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.validation import names
@@ -15,7 +16,6 @@ from service.model.validation.combinators import (
     Record,
     at,
     list_of,
-    one_of,
     record,
     text,
     whole_number,
@@ -26,9 +26,6 @@ from service.model.validation.selectors import LABEL_SELECTOR
 Phase = Literal["Running", "Paused", "Succeeded", "Cancelled"]
 PlanState = Literal["Running", "Paused", "Cancelled"]
 WhenUnschedulable = Literal["Wait", "Evict"]
-Objective = Literal["Violations", "Skew"]
-OBJECTIVES: tuple[Objective, ...] = ("Violations", "Skew")
-"""What a plan makes better if it does not say what."""
 
 
 class DrainedNodes(Strict, frozen=True, kw_only=True):
@@ -75,6 +72,11 @@ class KeptGoal(Strict, frozen=True, kw_only=True):
     """Replace: after how long without progress the status says so; absent: 600."""
     objectives: tuple[Objective, ...] | None = None
     """Rebalance: what is to become less, the most important first, as for a plan that is only made."""
+    resource: str | None = None
+    """Rebalance: the resource of Fragmentation, which needs one."""
+    block: int | str | None = None
+    """Rebalance: how much of the resource pods take at once, a quantity; what is free in no whole block is
+    of no use. Absent: what is free on nodes of which some is in use."""
     moves_max: int | None = None
     """Rebalance: how many pods may move in all; absent: any number."""
 
@@ -266,7 +268,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 _OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "Replace": ("selector", "owner", "maxSurge", "maxUnavailable", "progressDeadlineSeconds"),
-    "Rebalance": ("namespace", "selector", "objectives", "movesMax"),
+    "Rebalance": ("namespace", "selector", "objectives", "resource", "block", "movesMax"),
 }
 
 
@@ -280,6 +282,8 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
     taken = {"type", *_NEEDED[type_], *_OPTIONAL.get(type_, ())}
     for name in sorted({key for key, value in goal.items() if value is not None} - taken):
         problems.add(at(path, name), f"is not a field of {type_}")
+    if type_ == "Rebalance":
+        fits_objectives(goal, path, problems)
     if type_ == "Replace":
         selects_pods(goal, path, problems)
         is_possible(goal, path, problems)
@@ -303,9 +307,7 @@ _GOAL = declared(
         "template": record({}, closed=False),
         "replicas": whole_number(1, INT32_MAX),
         "progressDeadlineSeconds": whole_number(1, INT32_MAX),
-        "objectives": list_of(
-            one_of(*OBJECTIVES), at_least="must name at least one objective", values=True
-        ),
+        **MEASURED,
         "movesMax": whole_number(0, INT32_MAX),
         **AMOUNTS,
     },

@@ -11,6 +11,7 @@ from service.api.bodies.placement_requests import parse_replicas, refuse_repeate
 from service.api.openapi import plan_types
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest, parse_node, parse_pod
+from service.model.objectives import MEASURED, OBJECTIVES_WANTED, block_amount, fits_objectives
 from service.model.objects import LabelSelector, Taint
 from service.model.rollout_templates import parse_template
 from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
@@ -26,7 +27,6 @@ from service.model.validation.combinators import (
     list_of,
     map_of,
     nullable,
-    one_of,
     record,
     text,
     whole_number,
@@ -102,7 +102,7 @@ _GOALS = ("Place", "Fit", "Rebalance", *_NEEDED)
 _OPTIONAL: Mapping[str, Sequence[str]] = {
     "Place": (*_SUBJECTS, "replicas"),
     "Replace": ("selector", "owner", *AMOUNTS),
-    "Rebalance": ("namespace", "selector", "objectives", "movesMax"),
+    "Rebalance": ("namespace", "selector", "objectives", "movesMax", "resource", "block"),
     "Fit": ("pod", "podRef", "changesMax", "limit"),
 }
 
@@ -253,6 +253,8 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
         _one_subject(goal, path, problems)
     if type_ == "Fit" and (goal.get("pod") is None) == (goal.get("podRef") is None):
         problems.add(path, "must have exactly one of pod, podRef")
+    if type_ == "Rebalance":
+        fits_objectives(goal, path, problems)
     if type_ == "Replace":
         selects_pods(goal, path, problems)
         is_possible(goal, path, problems)
@@ -325,9 +327,7 @@ _GOAL = declared(
         "namespace": text(names.dns_label),
         "selector": LABEL_SELECTOR,
         "owner": declared(PodOwner, {}),
-        "objectives": list_of(
-            one_of(*plan_types.OBJECTIVES), at_least="must name at least one objective", values=True
-        ),
+        **MEASURED,
         **AMOUNTS,
     },
     also=(_fits_type,),
@@ -417,8 +417,10 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
     if sent["type"] == "Rebalance":
         return Rebalance(
             pods=_selection(sent),
-            objectives=tuple(sent.get("objectives") or plan_types.OBJECTIVES),
+            objectives=tuple(sent.get("objectives") or OBJECTIVES_WANTED),
             moves_max=sent.get("movesMax"),
+            resource=sent.get("resource"),
+            block=block_amount(sent.get("resource"), sent.get("block")),
         )
     if sent["type"] == "Replace":
         return _replace(sent, templates)

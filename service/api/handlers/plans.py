@@ -144,7 +144,15 @@ _PLAN = Operation(
                 "goal": {"type": "Fit", "podRef": {"namespace": "shop", "name": "web-9"}},
                 "bounds": {"seconds": 2, "protect": {"priority": 1000}},
             },
-            "Rebalance": {"goal": {"type": "Rebalance", "objectives": ["Skew"], "movesMax": 5}},
+            "Rebalance": {
+                "goal": {
+                    "type": "Rebalance",
+                    "objectives": ["Violations", "Fragmentation", "Preferences"],
+                    "resource": "nvidia.com/gpu",
+                    "block": "4",
+                    "movesMax": 5,
+                }
+            },
         },
     ),
     limit="placements",

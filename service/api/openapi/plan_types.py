@@ -6,6 +6,7 @@ import msgspec
 
 from service.api.openapi.object_types import Node, Pod, PodTemplate
 from service.model import objects
+from service.model.objectives import Objective
 from service.model.objects import Strict
 from service.model.plans import WhenUnschedulable
 from service.model.rollouts import PodOwner
@@ -79,8 +80,6 @@ REPAIR_CHANGES, REPAIR_CHANGES_MAX = 3, 4
 
 REPAIRS, REPAIRS_MAX = 10, 100
 
-OBJECTIVES: tuple[Literal["Violations", "Skew"], ...] = ("Violations", "Skew")
-
 
 class PlanGoal(Strict, frozen=True, kw_only=True):
     """What a plan is to reach.
@@ -88,13 +87,14 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`;
     Remove takes `namespace`, `selector` and `count`; Replace takes `namespace`, `selector` or `owner` or
     both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`; Rebalance takes, if wanted,
-    `namespace`, `selector`, `objectives` and `movesMax`; Fit takes `pod` or `podRef`, and if wanted `changesMax` and `limit`.
+    `namespace`, `selector`, `objectives` and `movesMax`, and `resource` and if wanted `block` with
+    Fragmentation; Fit takes `pod` or `podRef`, and if wanted `changesMax` and `limit`.
     """
 
     type: Literal["Place", "Drain", "Remove", "Replace", "Rebalance", "Fit"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves. Remove: find
     the pods without which the others are left best. Replace: have pods of a template in place of selected
-    ones, in waves. Rebalance: move pods, one in each wave, while that makes the objectives better. Fit: find
+    ones, in waves. Rebalance: move placed pods, in waves, so that the objectives become less. Fit: find
     a node for one pod, or else the least changes after which it fits."""
     pods: list[Pod] | None = None
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
@@ -121,12 +121,19 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     max_unavailable: int | str | None = None
     """Replace: how many of the `replicas`, or how much of them, may be missing or not ready between two
     waves; absent: 25%. Percentages are rounded down. If both come to nothing, it is one pod."""
-    objectives: list[Literal["Violations", "Skew"]] | None = None
+    objectives: list[Objective] | None = None
     """Rebalance: what is to become less, the most important first; absent: Violations, then Skew.
-    Violations are rules of placed pods that do not hold. Skew is by how much constraints with
-    `ScheduleAnyway` exceed their `maxSkew`, all together, in the whole cluster."""
+    Violations: rules of placed pods that do not hold. Skew: pods that domains have too many by constraints
+    with `ScheduleAnyway`. Preferences: weights of preferred terms that do not hold. Spread: load that is
+    uneven over nodes. Packing: nodes with pods. Fragmentation: what is free of a resource in rests that
+    are of no use. Each counts the whole cluster; `objectives` in the plan's totals says how."""
     moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Rebalance: how many pods may move."""
+    resource: str | None = None
+    """Rebalance: the resource of which Fragmentation is, as in `nvidia.com/gpu`."""
+    block: int | str | float | None = None
+    """Rebalance: how much of the resource is needed at once on one node, a quantity; absent: all that a node
+    has."""
     count: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Remove: how many of the pods are to go."""
     pod: Pod | None = None

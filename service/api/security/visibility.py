@@ -37,7 +37,15 @@ from service.scheduler.protocol.placements import (
     Proposal,
     ProposedVictims,
 )
-from service.scheduler.protocol.plans import Counted, PlanAnswer, Planned, PlanTotals, Unplaced
+from service.scheduler.protocol.plans import (
+    Counted,
+    ObjectiveTotal,
+    ObjectiveTotals,
+    PlanAnswer,
+    Planned,
+    PlanTotals,
+    Unplaced,
+)
 from service.scheduler.protocol.repairs import RepairsAnswer
 
 CONSTRAINTS_SHOWN_MAX = 100
@@ -288,6 +296,26 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
         resources=counted.resources,
         violations=msgspec.UNSET if counted.violations is None else total(counted.violations),
         skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
+        objectives=msgspec.UNSET
+        if counted.objectives is None
+        else [_seen_objective(visibility, each) for each in counted.objectives],
+    )
+
+
+def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
+    """What is about nodes is told to everybody, as the resources of nodes are."""
+
+    def total(by_namespace: Mapping[str, int]) -> int:
+        return sum(
+            count
+            for namespace, count in by_namespace.items()
+            if visibility is None or not namespace or namespace in visibility
+        )
+
+    return ObjectiveTotal(
+        objective=totals.objective,
+        value=total(totals.value),
+        tie_break=msgspec.UNSET if totals.tie_break is None else total(totals.tie_break),
     )
 
 

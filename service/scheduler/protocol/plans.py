@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from service.model.manifest import NodeManifest, PodManifest
+from service.model.objectives import Objective
 from service.model.objects import LabelSelector, Taint
-from service.model.plans import Objective
 from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.model.selectors import matches
 from service.scheduler.protocol.answers import Answer
@@ -154,6 +154,11 @@ class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
     objectives: tuple[Objective, ...]
     """What is to be less, the most important first."""
     moves_max: int | None = None
+    resource: str | None = None
+    """Fragmentation: the resource whose free amounts are to lie together."""
+    block: int | None = None
+    """Fragmentation: what is needed at once on one node, in units of nodes' amounts; None: all of a
+    node."""
 
 
 class Replace(msgspec.Struct, frozen=True, kw_only=True):
@@ -321,6 +326,23 @@ class ConstraintSkew(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How many pods the constraint counts, in all eligible domains together."""
 
 
+class ObjectiveTotal(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What one objective of a rebalance measures; less is better."""
+
+    objective: Objective
+    """The objective."""
+    value: int
+    """Violations: required rules that placed pods break. Skew: pods that domains have beyond the
+    emptiest one's and `maxSkew`, over all `ScheduleAnyway` constraints. Preferences: the weights of
+    preferred terms that hold, negated. Spread: the squares of the shares of cpu and memory that are
+    requested, in thousandths, over all nodes. Packing: nodes with pods other than daemons.
+    Fragmentation: what is free of the resource and part of no block."""
+    tie_break: int | msgspec.UnsetType = msgspec.UNSET
+    """What is less by the better of two states with equal values. Packing: the squares of Spread, negated.
+    Fragmentation: the squares of the free amounts of nodes, in thousandths of the greatest amount that
+    a node has, negated. Absent for other objectives."""
+
+
 class PlanTotals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The state of a cluster in figures."""
 
@@ -335,6 +357,17 @@ class PlanTotals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     skew: list[ConstraintSkew] | msgspec.UnsetType = msgspec.UNSET
     """The topology spread constraints of placed pods in these namespaces, the greatest skew first, at
     most a hundred; absent without `explain`."""
+    objectives: list[ObjectiveTotal] | msgspec.UnsetType = msgspec.UNSET
+    """Rebalance: what its objectives measure, in their order; what is about pods counts those of these
+    namespaces. Absent for other goals."""
+
+
+class ObjectiveTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What one objective measures, by namespace, or for no namespace what is about nodes."""
+
+    objective: Objective
+    value: Mapping[str, int]
+    tie_break: Mapping[str, int] | None = None
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
@@ -345,6 +378,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     resources: dict[str, ResourceTotal]
     violations: Mapping[str, int] | None
     skew: list[ConstraintSkew] | None
+    objectives: list[ObjectiveTotals] | None = None
 
 
 class Planned(Answer, frozen=True, kw_only=True):

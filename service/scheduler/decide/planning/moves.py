@@ -23,10 +23,10 @@ from service.scheduler.decide.planning.drained_pods import units_of
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.decide.planning.objectives import objective_totals
 from service.scheduler.decide.planning.protected_pods import is_protected
-from service.scheduler.decide.planning.rebalancing import Measured, Rebalancing
 from service.scheduler.decide.planning.waves import PROTECTED, Kept, Move, breaking, kept_by_budget
-from service.scheduler.protocol.intents import MakePlan, PlacePods
+from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Search
 from service.scheduler.replica.kinds import MoveReservation
 
@@ -34,6 +34,10 @@ _ASKED = PlacePods(dry_run=True)
 _NO_ROOM = Kept("Unschedulable", "The node that was found for it does not take it now.")
 _BESIDE = "\0moving"
 """Is added to the name of a pod that is on the fork twice, on its old and its new node."""
+
+
+Measured = tuple[tuple[int, ...], ...]
+"""What each objective measures, and what decides between equal values if something does; less is better."""
 
 
 class Moves(NamedTuple):
@@ -75,7 +79,11 @@ def measure(context: DecisionContext, goal: Rebalance) -> Steps[Measured]:
 
 
 def _measured(fork: Fork, goal: Rebalance) -> Steps[Measured]:
-    return (yield from Rebalancing(fork, MakePlan(goal=goal), goal).measured())
+    totals = yield from objective_totals(fork, goal)
+    return tuple(
+        tuple(sum(each.values()) for each in (total.value, total.tie_break) if each is not None)
+        for total in totals
+    )
 
 
 def _worthwhile(

@@ -15,12 +15,22 @@ from service.scheduler.decide.planning.fork_placements import (
     wanted_by,
 )
 from service.scheduler.decide.planning.moves import arrive
+from service.scheduler.decide.planning.objectives import objective_totals
 from service.scheduler.decide.planning.plan_totals import count
 from service.scheduler.decide.planning.rebalancing import Rebalancing
 from service.scheduler.decide.planning.removal_goal import Removals
 from service.scheduler.decide.planning.replace_goal import Replacing
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Drain, Fit, Place, Planned, Rebalance, Remove, Replace
+from service.scheduler.protocol.plans import (
+    Counted,
+    Drain,
+    Fit,
+    Place,
+    Planned,
+    Rebalance,
+    Remove,
+    Replace,
+)
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
@@ -51,11 +61,11 @@ def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
 
 def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     explains = intent.explain != "None"
-    before = yield from count(fork.replica.cluster, rules=explains)
+    before = yield from _counted(fork, intent, rules=explains)
     changing = Changing(fork, intent.caller)
     changed = yield from changing.make(intent.changes)
     reached = yield from _reached(fork, intent, changing)
-    after = yield from count(fork.replica.cluster, rules=explains)
+    after = yield from _counted(fork, intent, rules=explains)
     return Planned(
         revision=fork.revision,
         complete=reached.complete,
@@ -67,6 +77,14 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
         repairs=reached.repairs if isinstance(reached, FitGoal) else None,
         unfinished=reached.unfinished if isinstance(reached, FitGoal) else None,
     )
+
+
+def _counted(fork: Fork, intent: MakePlan, *, rules: bool) -> Steps[Counted]:
+    counted = yield from count(fork.replica.cluster, rules=rules)
+    if not isinstance(intent.goal, Rebalance):
+        return counted
+    objectives = yield from objective_totals(fork, intent.goal)
+    return replace(counted, objectives=objectives)
 
 
 def _reached(

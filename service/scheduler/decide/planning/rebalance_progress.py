@@ -11,20 +11,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.model.manifest import KeptManifest, PodManifest
-from service.model.plans import (
-    OBJECTIVES,
-    ObjectiveProgress,
-    PlanMove,
-    PlanProgress,
-)
+from service.model.objectives import OBJECTIVES_WANTED, block_amount
+from service.model.plans import ObjectiveProgress, PlanMove, PlanProgress
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.move_reservations import give_up, reservations_in, reserve
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.plan_admission import plan_of
 from service.scheduler.decide.planning.kept_bounds import evictions_left, protected_by
-from service.scheduler.decide.planning.moves import measure, next_moves
-from service.scheduler.decide.planning.rebalancing import Measured
+from service.scheduler.decide.planning.moves import Measured, measure, next_moves
 from service.scheduler.decide.planning.waves import Kept
 from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
@@ -59,11 +54,13 @@ class RebalanceProgress:
         self._most = most
         self._body = plan_of(plan).body
         goal = self._body.spec.goal
-        self._names = goal.objectives or OBJECTIVES
+        self._names = goal.objectives or OBJECTIVES_WANTED
         self._moves_max = goal.moves_max
         self._goal = Rebalance(
             pods=Selection(namespace=goal.namespace, selector=goal.selector),
             objectives=self._names,
+            resource=goal.resource,
+            block=block_amount(goal.resource, goal.block),
         )
 
     def go_on(self, status: PlanProgress, proposal: Proposal | None) -> Steps[RebalanceStep]:
@@ -191,7 +188,7 @@ class RebalanceProgress:
     def _measured(self, status: PlanProgress, measured: Measured) -> PlanProgress:
         before = {each.name: each.before for each in status.objectives if each.before is not None}
         told = tuple(
-            ObjectiveProgress(name=name, before=before.get(name, value), now=value)
+            ObjectiveProgress(name=name, before=before.get(name, value[0]), now=value[0])
             for name, value in zip(self._names, measured, strict=True)
         )
         return replace(status, objectives=told)
