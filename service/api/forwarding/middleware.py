@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from service.api.bodies.budget import holding_of, may_be_refused
 from service.api.bodies.requests import BodyReader
 from service.api.bodies.streamed_responses import is_head
+from service.api.forwarding.held_leases import leases_of, rest_on
 from service.api.forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
 from service.api.forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable, forward
 from service.api.idempotency import IDEMPOTENCY_KEY
@@ -87,6 +88,7 @@ class ForwardingMiddleware:
             principal=principal_of(scope),
             address=address_of(scope),
             request_id=request_id_of(scope),
+            leases=leases_of(scope),
         )
         return await forward(self, holder, request, _repeat(scope), lambda: _here(app, scope, body))
 
@@ -130,6 +132,7 @@ async def decide_forwarded(
         "state": {_FORWARDED: True},
     }
     identify(scope, request.principal)
+    rest_on(scope, request.leases)
     _, trace_id = ids_in(request.headers, str)
     name_request(scope, request.request_id, trace_id)
     if spans is not None:

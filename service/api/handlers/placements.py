@@ -13,6 +13,7 @@ from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
+from service.api.forwarding.held_leases import leases_of
 from service.api.handlers.objects import rendered_object
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.openapi import body_types
@@ -109,7 +110,10 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     require_placing(caller, parsed)
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
-    intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
+    leases = leases_of(request.scope)
+    intent = msgspec.structs.replace(
+        parsed, caller=caller, dry_run=parsed.dry_run or dry, leases=leases
+    )
     render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
 

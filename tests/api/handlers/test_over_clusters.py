@@ -7,8 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
+from service.api.handlers import over_clusters as handlers
 from service.model.errors import StorageUnavailable
 from service.model.log import Head
+from service.scheduler import over_clusters
+from service.scheduler.over_clusters import Ask
+from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem
 
@@ -212,6 +216,54 @@ async def test_no_choice_rests_on_a_state_that_cannot_be_confirmed(
     answer = await harness.client.post("/v1/clusters/east/placements", json=plain)
     assert answer.status_code == 200, answer.text
     assert problem(await asked(harness, pod("web-1")), 503) == "StorageUnavailable"
+
+
+class Stop:
+    """Stops the first request that has chosen a cluster: before that cluster is asked to place, or after."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
+        self.before = True
+        self._place = handlers._Clusters.place  # noqa: SLF001 - the seam
+        self._monkeypatch = monkeypatch
+        monkeypatch.setattr(handlers._Clusters, "place", self._stopping())  # noqa: SLF001
+
+    def _stopping(self) -> Any:
+        async def place(clusters: Any, ask: Ask) -> PlacementAnswer:
+            if ask.dry_run or self.reached.is_set():
+                return await self._place(clusters, ask)
+            answer = None if self.before else await self._place(clusters, ask)
+            self.reached.set()
+            await self.go_on.wait()
+            return answer or await self._place(clusters, ask)
+
+        return place
+
+    async def asked(self, harness: Harness, *pods: Json, **options: Any) -> "asyncio.Task[Any]":
+        """A request that stands still, and whose leases have run out, so that others go on."""
+        self._monkeypatch.setattr(over_clusters, "LEASE_SECONDS", 0.0)
+        if not self.before:  # what is placed needs leases that last until then
+            self._monkeypatch.setattr(over_clusters, "LEASE_SECONDS", 0.5)
+        task = asyncio.create_task(asked(harness, *pods, **options))
+        await self.reached.wait()
+        self._monkeypatch.undo()
+        return task
+
+
+async def test_a_choice_is_not_placed_after_another_request_could_choose(
+    over_each_store: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R06: whoever stood still between choice and commit for longer than its leases last is refused."""
+    harness, stop = over_each_store, Stop(monkeypatch)
+    await clusters(harness, east=4, west=4)
+    slow = await stop.asked(harness, pod("web-0"), strategy="AsListed")
+    (other,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
+    assert (other["outcome"], other["cluster"]) == ("Placed", "west")
+    stop.go_on.set()
+    assert problem(await slow, 503) == "Overloaded"
+    assert await there(harness) == {"east": [], "west": ["web-0"]}
+    (again,) = await placed(harness, pod("web-0"), strategy="AsListed")
+    assert (again["outcome"], again["cluster"]) == ("AlreadyPlaced", "west")
 
 
 @pytest.mark.exploration

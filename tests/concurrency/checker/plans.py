@@ -9,7 +9,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,9 +22,22 @@ from tests.concurrency.checker.log import check_log
 from tests.concurrency.checker.state import State, objections, overcommitted, unbound
 from tests.reference.evictions import blocking_budget
 from tests.reference.pipeline import evaluate_view
-from tests.reference.view import Manifest, View, is_terminating, name_of, nomination_of, spec_of
+from tests.reference.selectors import selector_matches
+from tests.reference.view import (
+    REQUIRED,
+    Manifest,
+    View,
+    affinity_of,
+    is_terminating,
+    labels_of,
+    name_of,
+    nomination_of,
+    spec_of,
+)
 from tests.reference.violations import violations
 
+Broken = frozenset[tuple[str, str]]
+"""Pods with the rules of theirs that do not hold."""
 Kind = Literal["Drain", "Replace", "Preemption", "Remove"]
 _MARKS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("Drain", re.compile(r"^Drain: node (\S+) is drained$")),
@@ -122,8 +135,10 @@ class _Judge:
         self._removals = {each.revision: each for each in removals}
         self._begun = {each.revision - len(each.steps) + 1: each for each in removals}
         self._unknown = [each for each in calls if each.count and each.outcome == "unknown"]
-        self._broken_at: tuple[int, frozenset[tuple[str, str]]] = (-1, frozenset())
-        self._before: dict[int, frozenset[tuple[str, str]]] = {}
+        self._nodes = 0
+        """How often nodes have changed."""
+        self._broken_at: tuple[Hashable, Broken] = (None, frozenset())
+        self._before: dict[int, Broken] = {}
         """By plan, what was broken before it."""
         self._told: dict[str, tuple[str, Counter[str]]] = {}
         """Of each kept plan its uid and how many pods it says it has evicted and placed."""
@@ -147,6 +162,7 @@ class _Judge:
             if change.kind == "Pod" and change.revision > self._history.granted:
                 self._pod(change, marks, placed, by_release)
             self._state.apply(change)
+            self._nodes += change.kind == "Node"
             if change.kind == "Pod" and change.node_name in self._state.view.nodes:
                 self._check_room(change)
             self._see_end(change, placed)
@@ -241,18 +257,21 @@ class _Judge:
         call = self._removals.get(change.revision)
         if call is not None:
             self._done.add(call.number)
-            self._check_new(call, _broken(_without(self._state.view, call.steps)))
+            self._check_new(call, self._broken(without=call.steps))
         call = self._placing.get(change.name)
         if call is not None and change.created and placed.get(call.number) == set(call.placed):
             self._check_new(call, self._broken())
 
-    def _check_new(self, call: PlanCall, after: frozenset[tuple[str, str]]) -> None:
+    def _check_new(self, call: PlanCall, after: Broken) -> None:
         if new := after - self._before.pop(call.number, after):
             self._tally.rules.append(f"{call} breaks {sorted(new)}")
 
-    def _broken(self) -> frozenset[tuple[str, str]]:
-        if self._broken_at[0] != self._state.revision:
-            self._broken_at = (self._state.revision, _broken(self._state.view))
+    def _broken(self, without: Iterable[str] = ()) -> Broken:
+        """What is broken now, or would be without some pods; asked anew if it can be anything else."""
+        concerned = _concerned(self._state.view, frozenset(without))
+        key = (self._nodes, _places(concerned))
+        if self._broken_at[0] != key:
+            self._broken_at = (key, _broken(concerned))
         return self._broken_at[1]
 
     def _check_placing(self, changes: Sequence[Change], placed: defaultdict[int, set[str]]) -> None:
@@ -383,17 +402,43 @@ def _release_of(name: str) -> str | None:
     return f"release-{found[1]}" if found else None
 
 
-def _without(view: View, names: Iterable[str]) -> View:
-    """The same cluster without some pods."""
-    gone, twin = set(names), copy(view)
+def _concerned(view: View, gone: frozenset[str]) -> View:
+    """The cluster without some pods, and without all that neither have a rule nor are in one's selector."""
+    ruled = {id(pod): list(_selectors(pod)) for pod, _ in view.placed()}
+    selectors = [each for found in ruled.values() for each in found]
+    distinct = {msgspec.json.encode(each): each for each in selectors}.values()
+
+    def is_concerned(pod: Manifest) -> bool:
+        if name_of(pod) in gone:
+            return False
+        labels = labels_of(pod)
+        return bool(ruled[id(pod)]) or any(selector_matches(each, labels) for each in distinct)
+
+    twin = copy(view)
     twin.pods_on = {
-        node_name: [each for each in pods if name_of(each) not in gone]
+        node_name: [each for each in pods if is_concerned(each)]
         for node_name, pods in view.pods_on.items()
     }
     return twin
 
 
-def _broken(view: View) -> frozenset[tuple[str, str]]:
+def _selectors(pod: Manifest) -> Iterator[Manifest]:
+    spec = spec_of(pod)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        yield constraint.get("labelSelector") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        for required in REQUIRED:
+            for term in affinity_of(pod, kind).get(required) or ():
+                yield term.get("labelSelector") or {}
+
+
+def _places(view: View) -> frozenset[tuple[str, str, bool]]:
+    return frozenset(
+        (name_of(pod), spec_of(pod)["nodeName"], is_terminating(pod)) for pod, _ in view.placed()
+    )
+
+
+def _broken(view: View) -> Broken:
     """The required rules that do not hold of pods that are not about to leave."""
     leaving = {name_of(pod) for pod, _ in view.placed() if is_terminating(pod)}
     return frozenset(
