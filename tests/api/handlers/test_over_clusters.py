@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from itertools import count
 from typing import Any
 
 import httpx
@@ -35,6 +36,9 @@ TOGETHER = {
         ]
     }
 }
+
+AFTER_CHOICE = 2
+"""A request looks at its leases before it chooses for its first pod, and then before it has it placed."""
 
 Json = dict[str, Any]
 
@@ -219,34 +223,34 @@ async def test_no_choice_rests_on_a_state_that_cannot_be_confirmed(
 
 
 class Stop:
-    """Stops the first request that has chosen a cluster: before that cluster is asked to place, or after."""
+    """Stops the first request that has chosen a cluster: before that cluster is asked to place, or after.
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
-        self.before = True
-        self._place = handlers._Clusters.place  # noqa: SLF001 - the seam
+    Its leases run out meanwhile, so that others go on.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, after: bool = False) -> None:
+        self._reached, self.go_on = asyncio.Event(), asyncio.Event()
+        self._after = after
         self._monkeypatch = monkeypatch
-        monkeypatch.setattr(handlers._Clusters, "place", self._stopping())  # noqa: SLF001
+        self._place = handlers._Clusters.place  # noqa: SLF001 - the seam
 
-    def _stopping(self) -> Any:
+    async def at(self, harness: Harness, *pods: Json, **options: Any) -> "asyncio.Task[Any]":
+        """A request that stands still there."""
+
         async def place(clusters: Any, ask: Ask) -> PlacementAnswer:
-            if ask.dry_run or self.reached.is_set():
+            if ask.dry_run or self._reached.is_set():
                 return await self._place(clusters, ask)
-            answer = None if self.before else await self._place(clusters, ask)
-            self.reached.set()
+            answer = await self._place(clusters, ask) if self._after else None
+            if ask.leases is not None:
+                for number, name in ask.leases.names:
+                    await harness.store.acquire_lease(number, name, ask.leases.holder, 0)
+            self._reached.set()
             await self.go_on.wait()
             return answer or await self._place(clusters, ask)
 
-        return place
-
-    async def asked(self, harness: Harness, *pods: Json, **options: Any) -> "asyncio.Task[Any]":
-        """A request that stands still, and whose leases have run out, so that others go on."""
-        self._monkeypatch.setattr(over_clusters, "LEASE_SECONDS", 0.0)
-        if not self.before:  # what is placed needs leases that last until then
-            self._monkeypatch.setattr(over_clusters, "LEASE_SECONDS", 0.5)
+        self._monkeypatch.setattr(handlers._Clusters, "place", place)  # noqa: SLF001
         task = asyncio.create_task(asked(harness, *pods, **options))
-        await self.reached.wait()
-        self._monkeypatch.undo()
+        await self._reached.wait()
         return task
 
 
@@ -256,7 +260,7 @@ async def test_a_choice_is_not_placed_after_another_request_could_choose(
     """R06: whoever stood still between choice and commit for longer than its leases last is refused."""
     harness, stop = over_each_store, Stop(monkeypatch)
     await clusters(harness, east=4, west=4)
-    slow = await stop.asked(harness, pod("web-0"), strategy="AsListed")
+    slow = await stop.at(harness, pod("web-0"), strategy="AsListed")
     (other,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
     assert (other["outcome"], other["cluster"]) == ("Placed", "west")
     stop.go_on.set()
@@ -264,6 +268,71 @@ async def test_a_choice_is_not_placed_after_another_request_could_choose(
     assert await there(harness) == {"east": [], "west": ["web-0"]}
     (again,) = await placed(harness, pod("web-0"), strategy="AsListed")
     assert (again["outcome"], again["cluster"]) == ("AlreadyPlaced", "west")
+
+
+async def test_leases_that_have_ended_are_not_taken_anew_under_the_same_choice(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another request may have had them in between: here it placed the same pod, and gave them back."""
+    await clusters(harness, east=4, west=4)
+    chosen, go_on, looks = asyncio.Event(), asyncio.Event(), count(1)
+    keep = over_clusters._Leases.keep  # noqa: SLF001 - the seam
+
+    async def keeping(leases: Any) -> None:
+        if next(looks) == AFTER_CHOICE:
+            for number, name in leases.held.names:
+                await harness.store.acquire_lease(number, name, leases.held.holder, 0)
+            monkeypatch.setattr(over_clusters, "RENEW_SECONDS", 0.0)
+            chosen.set()
+            await go_on.wait()
+        await keep(leases)
+
+    monkeypatch.setattr(over_clusters._Leases, "keep", keeping)  # noqa: SLF001
+    slow = asyncio.create_task(asked(harness, pod("web-0"), strategy="AsListed"))
+    await chosen.wait()
+    (other,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
+    assert other["cluster"] == "west"
+    go_on.set()
+    assert problem(await slow, 503) == "Overloaded"
+    assert await there(harness) == {"east": [], "west": ["web-0"]}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before its commit", "after it"])
+async def test_a_server_that_is_killed_after_its_choice_leaves_a_pod_placed_once(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, *, after: bool
+) -> None:
+    """R06: its leases run out, as nobody gives them back; who asks again is told or gets it placed."""
+    stop = Stop(monkeypatch, after=after)
+    await clusters(harness, east=4, west=4)
+    killed = await stop.at(harness, pod("web-0"), strategy="AsListed")
+    (again,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
+    expected = ("AlreadyPlaced", "east") if after else ("Placed", "west")
+    assert (again["outcome"], again["cluster"]) == expected
+    found = await there(harness)
+    assert sorted(found["east"] + found["west"]) == ["web-0"]
+    stop.go_on.set()
+    await killed
+
+
+async def test_affinity_that_counts_other_namespaces_is_chosen_for_by_one_at_a_time(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R06: of two first pods in two namespaces that draw each other, the second follows the first."""
+    term = {"topologyKey": KEY, "labelSelector": WEB, "namespaces": ["shop", "lab"]}
+    rule = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    await clusters(harness, east=4, west=4)
+    held: list[set[str]] = []
+    real = over_clusters._Leases.release  # noqa: SLF001 - what is given back
+
+    async def noted(leases: Any) -> None:
+        held.append({name.rpartition("@")[2] for _, name in leases.held.names})
+        await real(leases)
+
+    monkeypatch.setattr(over_clusters._Leases, "release", noted)  # noqa: SLF001
+    await placed(harness, pod("web-0", affinity=rule), pod("web-1"))
+    await placed(harness, pod("web-2", "lab", affinity=rule))
+    await placed(harness, pod("web-3", "lab"))
+    assert held == [{"*", "shop"}, {"*", "lab"}, {"lab"}]
 
 
 @pytest.mark.exploration

@@ -283,11 +283,10 @@ class _Judge:
                 continue
             self._done.add(call.number)
             missing = set(call.placed) - placed[call.number]
-            left = [each for each in call.removed if self._state.pod(("Pod", "default", each))]
+            left = set(call.removed) - deleted
             if missing or left:
-                self._half_done(
-                    f"{call} did not place {sorted(missing)}, and {left} are still there"
-                )
+                told = f"{call} did not place {sorted(missing)} and did not delete {sorted(left)}"
+                self._half_done(told)
             if call.outcome not in ("Committed", "unknown"):
                 self._half_done(f"{call} was refused, and {name} is there")
             self._tally.steps["Place"] += len(deleted & set(call.removed))
