@@ -38,7 +38,7 @@ from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from service.store.migrate import newest, upgrade_async
+from service.store.migrate import NewerTables, newest, upgrade_async
 from service.store.outages import reason_of
 from service.store.postgres import PostgresStore
 from service.store.serving_role import admit_servers
@@ -196,6 +196,7 @@ def migrate(urls: DatabaseUrls) -> None:
 
     Raises:
         Unavailable: the database could not be reached for a minute.
+        WrongUsage: a newer version has migrated it.
     """
     begun = time.monotonic()
     waits = False
@@ -204,6 +205,8 @@ def migrate(urls: DatabaseUrls) -> None:
             run_until_stopped(upgrade_async(urls.migrating))
             if urls.is_embedded:
                 run_until_stopped(admit_servers(urls.migrating))
+        except NewerTables as error:
+            raise WrongUsage(str(error)) from None
         except StorageUnavailable as error:
             if time.monotonic() > begun + DATABASE_SECONDS_MAX:
                 raise Unavailable(f"The database cannot be reached: {error}") from None

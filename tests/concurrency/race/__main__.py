@@ -31,6 +31,7 @@ import msgspec
 from service.cli.local import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import bearer
+from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.plans.campaign import PlanReport, race_plans, read_plan_rounds
 from tests.concurrency.race import metrics, workload
 from tests.concurrency.race.costs import Meter
@@ -63,6 +64,7 @@ def main() -> int:
 
 
 def _race_plans(options: argparse.Namespace) -> int:
+    campaign = Campaign("plans", options.ledger)
     report = PlanReport(read_plan_rounds(options.file))
     if report.rounds:
         options.seed = report.rounds[-1].seed
@@ -72,6 +74,14 @@ def _race_plans(options: argparse.Namespace) -> int:
     print(report)
     for violation in report.violations[:100]:
         print(f"  {violation}")
+    campaign.add(
+        seeds=f"{options.seed}, rounds 0 to {len(report.rounds) - 1}",
+        faults=sum(each.kills for each in report.rounds),
+        placements=sum(each.placements for each in report.rounds),
+        steps=report.steps,
+        violations=len(report.violations),
+        seconds=sum(each.seconds for each in report.rounds),
+    )
     return 1 if report.violations else 0
 
 
@@ -243,6 +253,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, default=random.SystemRandom().randrange(10**9), help="of the choices"
     )
+    add_ledger(parser)
     return parser.parse_args()
 
 
