@@ -28,6 +28,7 @@ from tests.concurrency.checker.plans import check_plans
 from tests.concurrency.faults.injecting import Injections
 from tests.concurrency.faults.proxy import CommitProxy
 from tests.concurrency.faults.site import Site, site
+from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.plans import workload
 from tests.concurrency.plans.driving import PlanRound
 from tests.concurrency.racing import TOKEN
@@ -38,6 +39,7 @@ PLANS = "plans"
 
 def main() -> int:
     options = _options()
+    campaign = Campaign("faults", options.ledger)
     print(f"seed {options.seed}", flush=True)
     done: Counter[str] = Counter()
     steps: Counter[str] = Counter()
@@ -64,6 +66,12 @@ def main() -> int:
                 f"0 half done; {dict(sorted(steps.items()))}",
                 flush=True,
             )
+    campaign.add(
+        seeds=f"{options.seed}, {rounds} rounds",
+        faults=done.total(),
+        placements=placed,
+        steps=steps.total(),
+    )
     return 0
 
 
@@ -124,6 +132,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--plans", action="store_true", help="make plans on a second cluster, too")
     parser.add_argument("--round", type=int, default=20, help="on one data folder")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
+    add_ledger(parser)
     return parser.parse_args()
 
 

@@ -46,6 +46,7 @@ def main() -> int:
     options = _options()
     if options.steps is not None:
         return _race_plans(options)
+    campaign = Campaign("race", options.ledger)
     report = Report(read_rounds(options.file) if options.file else [])
     if report.rounds:
         options.seed = report.rounds[-1].seed
@@ -55,6 +56,12 @@ def main() -> int:
     print(report)
     for violation in report.violations[:100]:
         print(f"  {violation}")
+    campaign.add(
+        seeds=f"{options.seed}, {len(report.rounds)} rounds",
+        placements=report.placements,
+        violations=len(report.violations),
+        seconds=sum(each.seconds for each in report.rounds),
+    )
     if report.violations:
         return 1
     if not report.proves_something:
@@ -75,7 +82,7 @@ def _race_plans(options: argparse.Namespace) -> int:
     for violation in report.violations[:100]:
         print(f"  {violation}")
     campaign.add(
-        seeds=f"{options.seed}, rounds 0 to {len(report.rounds) - 1}",
+        seeds=f"{options.seed}, {len(report.rounds)} rounds",
         faults=sum(each.kills for each in report.rounds),
         placements=sum(each.placements for each in report.rounds),
         steps=report.steps,
