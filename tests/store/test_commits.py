@@ -408,7 +408,7 @@ async def test_a_cluster_that_is_gone_is_not_found(store: AnyStore, cluster_id: 
 
 @pytest.mark.parametrize("locked", [False, True])
 async def test_a_commit_that_rests_on_leases_is_made_only_while_all_are_held(
-    store: AnyStore, cluster_id: int, locked: bool
+    store: AnyStore, cluster_id: int, *, locked: bool
 ):
     """They may be those of another cluster; of several holders the answer names the ones that are late."""
     other = (await store.create_cluster("other", b"{}")).cluster_id

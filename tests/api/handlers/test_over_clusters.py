@@ -8,9 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
+from service.api.bodies.over_clusters import parse_over_clusters
 from service.api.handlers import over_clusters as handlers
 from service.model.errors import StorageUnavailable
 from service.model.log import Head
+from service.model.templates import TemplateCache
 from service.scheduler import over_clusters
 from service.scheduler.over_clusters import Ask
 from service.scheduler.protocol.placements import PlacementAnswer
@@ -179,6 +181,20 @@ async def test_what_is_wrong_is_named(harness: Harness) -> None:
     await placed(harness, other, clusters=["east"])
     other["metadata"]["labels"] = {"app": "other"}
     assert problem(await asked(harness, other, clusters=["east"]), 409) == "PodDiffers"
+
+
+async def test_manifests_go_to_clusters_as_they_were_sent() -> None:
+    """So what a cluster knows of their specs, by their bytes, is found again: only spaces are left out."""
+    spec = b'{"containers":[{"name":"c","resources":{"requests":{"cpu":1.50}}}]}'
+    one = b'{"spec":' + spec + b',"metadata":{"name":"web-0","namespace":"shop"}}'
+    several = b'{"pods": [' + one + b', {"metadata":{"name":"b"},"spec":' + spec + b"}]}"
+    body = await parse_over_clusters(several, TemplateCache(), 10, 10)
+    sent = body.to_cluster(Ask(cluster="east", indices=[0]))
+    assert sent.startswith(b'{"pods":[' + one + b"],")
+    template = b'{"template": ' + one + b', "replicas": 2, "strategy": null}'
+    body = await parse_over_clusters(template, TemplateCache(), 10, 10)
+    sent = body.to_cluster(Ask(cluster="east", indices=[1]))
+    assert b'{"spec":' + spec + b',"metadata":{"name":"web-0-1","namespace":"shop"}}' in sent
 
 
 async def test_only_clusters_where_the_caller_may_place_are_asked_and_named(
