@@ -36,9 +36,9 @@ async def upgrade_async(url: str) -> None:
             " made before the upgrade; there is no way back for the tables."
         )
     if applied != newest():
-        from service.store import upgrading  # noqa: PLC0415 - see there
+        from service.store import alembic_runner  # noqa: PLC0415 - see there
 
-        await upgrading.upgrade(url)
+        await alembic_runner.upgrade(url)
 
 
 async def is_current(url: str) -> bool:

@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from service.cli.local import temporary_folder
+from service.cli.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker.history import Call

@@ -1,0 +1,160 @@
+"""Reads the bodies of placements over several clusters, and makes those of the placements in each."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from service.api.bodies.manifests import items_in, read_members
+from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
+from service.api.bodies.requests import converted
+from service.api.openapi.principal_types import ScopeName
+from service.model.cluster_topology import CLUSTER_KEY, counts_other_namespaces
+from service.model.errors import FieldError, InvalidManifest
+from service.model.incremental_json import Member, whole
+from service.model.strict_json import decode_strict, encode
+from service.model.templates import TemplateCache
+from service.scheduler.multi_cluster_placement import Ask, Unit
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.placements import Strategy
+from service.scheduler.replica.pod_groups import group_of
+
+_OF_ONE_CLUSTER = ("podRefs", "explain", "preemption", "preemptionScope", "compare")
+_Names = Annotated[list[ScopeName], msgspec.Meta(min_length=1)]
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    """How to choose between clusters."""
+
+    strategy: Strategy = "LeastAllocated"
+
+
+class OverClustersBody(NamedTuple):
+    """A request as it was read."""
+
+    clusters: Sequence[str] | None
+    """None: all where the caller may place the pods."""
+    strategy: Strategy
+    intent: PlacePods
+    """The placement that it would be in a single cluster."""
+    pods: Sequence[msgspec.Raw]
+    """The manifests of its pods, as they are sent to a cluster."""
+    units: Sequence[Unit]
+
+    def to_cluster(self, ask: Ask) -> bytes:
+        """The body of a placement of some of these pods in one cluster."""
+        return encode(
+            {
+                "pods": [self.pods[index] for index in ask.indices],
+                "policy": "AllOrNothing" if self.intent.all_or_nothing else "BestEffort",
+                "onUnschedulable": "Queue" if ask.queue else "Reject",
+                "dryRun": ask.dry_run,
+                "compare": ask.dry_run,
+            }
+        )
+
+
+async def parse_over_clusters(
+    raw: bytes, templates: TemplateCache, items_max: int, clusters_max: int
+) -> OverClustersBody:
+    """Read the body of `placePodsOverClusters`.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: the request or pods in it are wrong; the error has all that is.
+    """
+    read = ("clusters", "strategy", *PLACEMENT_FIELDS)
+    members = await read_members(raw, read=read, lists=("pods",), items_max=items_max)
+    sent = {name: value for name, value in members.items() if value != b"null"}
+    clusters = _clusters(sent.pop("clusters", None), clusters_max)
+    strategy = _strategy(sent.pop("strategy", None))
+    errors = [
+        FieldError(name, "is asked of a single cluster", None)
+        for name in _OF_ONE_CLUSTER
+        if name in sent
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    intent = await placement_of(sent, templates, items_max)
+    _refuse_wrong_pods(intent)
+    manifests = _manifests(sent, intent, items_max)
+    return OverClustersBody(clusters, strategy, intent, manifests, _units(intent))
+
+
+def _clusters(sent: Member | None, clusters_max: int) -> Sequence[str] | None:
+    if sent is None:
+        return None
+    names: list[str] = converted(decode_strict(whole(sent)), _Names, "clusters")
+    if len(names) > clusters_max:
+        raise InvalidManifest(
+            [FieldError("clusters", f"has to have at most {clusters_max} names", len(names))]
+        )
+    errors = [
+        FieldError(f"clusters[{index}]", "names a cluster that is named before", name)
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    return names
+
+
+def _strategy(sent: Member | None) -> Strategy:
+    if sent is None:
+        return _Choice().strategy
+    return converted({"strategy": decode_strict(whole(sent))}, _Choice).strategy
+
+
+def _refuse_wrong_pods(intent: PlacePods) -> None:
+    """Refuse pods without names, by which asking again is harmless, and constraints of no effect."""
+    if intent.undrawn:
+        raise InvalidManifest(
+            [FieldError(intent.path, "every pod needs a name here, not a generateName")]
+        )
+    errors = [
+        FieldError(
+            f"{intent.place_of(index)}.spec.topologySpreadConstraints[{number}].minDomains",
+            f"may not be given with the topologyKey {CLUSTER_KEY}",
+            each.min_domains,
+        )
+        for index, manifest in enumerate(intent.pods)
+        for number, each in enumerate(manifest.pod.spec.topology_spread_constraints or ())
+        if each.topology_key == CLUSTER_KEY and each.min_domains is not None
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+
+
+def _manifests(
+    sent: Mapping[str, Member], intent: PlacePods, items_max: int
+) -> Sequence[msgspec.Raw]:
+    """The pods as they were sent, byte by byte; of a template each replica has its own name."""
+    if intent.path != "template":
+        return [msgspec.Raw(each) for each in items_in(sent["pods"], "pods", items_max)]
+    template = msgspec.json.decode(whole(sent["template"]), type=dict[str, msgspec.Raw])
+    metadata = msgspec.json.decode(template["metadata"], type=dict[str, msgspec.Raw])
+    return [
+        _encoded(template | {"metadata": _encoded(metadata | {"name": _encoded(manifest.name)})})
+        for manifest in intent.pods
+    ]
+
+
+def _encoded(value: object) -> msgspec.Raw:
+    return msgspec.Raw(encode(value))
+
+
+def _units(intent: PlacePods) -> Sequence[Unit]:
+    """What goes to one cluster together: all pods, or the members of a group, or a single pod."""
+    together: dict[object, list[int]] = {}
+    for index, manifest in enumerate(intent.pods):
+        group = group_of(manifest)
+        apart = index if group is None else group
+        together.setdefault(None if intent.all_or_nothing else apart, []).append(index)
+    return [
+        Unit(
+            indices=indices,
+            names=[(intent.pods[each].namespace, intent.pods[each].name) for each in indices],
+            counts_others=any(counts_other_namespaces(intent.pods[each].pod) for each in indices),
+        )
+        for indices in together.values()
+    ]
