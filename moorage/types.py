@@ -1639,20 +1639,34 @@ JsonPatchOperation = TypedDict(
 """One step of a JSON patch (RFC 6902)."""
 
 
+class KeptBounds(TypedDict):
+    """What a plan may cost, whatever its goal is."""
+
+    evictionsMax: NotRequired[int | None]
+    """How many pods may be evicted for the plan from its beginning to its end; absent: any
+    number.
+    """
+    protect: NotRequired[ProtectedByPlan | None]
+    """The pods that are not evicted for the plan."""
+
+
 class KeptGoal(TypedDict):
     """What a plan is to reach."""
 
-    type: Literal["Drain", "Replace"]
+    type: Literal["Drain", "Rebalance", "Replace"]
     """Drain: have all pods but daemons and static pods leave nodes that take no new ones.
     Replace: have pods of a template in place of those that are selected, wave by wave.
+    Rebalance: move placed pods, wave by wave, until no move makes the objectives better.
     """
     nodes: NotRequired[DrainedNodes | None]
     """Drain: the nodes to be emptied."""
     namespace: NotRequired[str | None]
-    """Replace: the namespace of the pods, old and new."""
+    """Replace: the namespace of the pods, old and new. Rebalance: that of the pods that may
+    move; absent: all.
+    """
     selector: NotRequired[LabelSelector | None]
     """Replace: a selector of the labels of the pods that are replaced; the new ones may have
-    them, too.
+    them, too. Rebalance: a selector of those that may move; absent: all.
     """
     owner: NotRequired[PodOwner | None]
     """Replace: who manages the pods that are replaced."""
@@ -1672,6 +1686,12 @@ class KeptGoal(TypedDict):
     """
     progressDeadlineSeconds: NotRequired[int | None]
     """Replace: after how long without progress the status says so; absent: 600."""
+    objectives: NotRequired[list[Literal["Skew", "Violations"]] | None]
+    """Rebalance: what is to become less, the most important first, as for a plan that is
+    only made.
+    """
+    movesMax: NotRequired[int | None]
+    """Rebalance: how many pods may move in all; absent: any number."""
 
 
 class LabelSelector(TypedDict):
@@ -2128,6 +2148,17 @@ class ObjectMeta(TypedDict):
     """When Moorage first stored the object, RFC 3339 in UTC."""
     deletionTimestamp: NotRequired[str | None]
     """Set while the object is being terminated, RFC 3339 in UTC."""
+
+
+class ObjectiveProgress(TypedDict):
+    """What a plan makes better."""
+
+    name: NotRequired[str]
+    """The objective. Default: `""`."""
+    before: NotRequired[int | None]
+    """How much there was of it when the plan began; less is better."""
+    now: NotRequired[int | None]
+    """How much there was at the last look, with all pods that are moved on their new nodes."""
 
 
 class OverClustersAnswer(TypedDict):
@@ -2657,6 +2688,19 @@ class PlanList(TypedDict):
     """Kubernetes kind of the object. Default: `"PlanList"`."""
 
 
+PlanMove = TypedDict(
+    "PlanMove",
+    {
+        "namespace": "NotRequired[str]",
+        "name": "NotRequired[str]",
+        "from": "NotRequired[str]",
+        "to": "NotRequired[str]",
+        "since": "NotRequired[str]",
+    },
+)
+"""A pod that was evicted for a move, and in whose place no other has come yet."""
+
+
 class PlanNodes(TypedDict):
     """Nodes; if several of the fields are given, all have to hold."""
 
@@ -2699,8 +2743,23 @@ class PlanProgress(TypedDict):
     """Replace: when pods were last placed, ready, evicted or gone, RFC 3339. Default: `""`."""
     reason: NotRequired[str | None]
     """Replace: ProgressDeadlineExceeded if that is longer ago than allowed. The server goes
-    on trying.
+    on trying. Rebalance: why it ended before no move was better: MovesMax, EvictionsMax,
+    or SecondsOver, if the time of the last search was over.
     """
+    moved: NotRequired[int]
+    """Rebalance: in place of how many pods others have come on the nodes that were chosen
+    for them. Default: `0`.
+    """
+    elsewhere: NotRequired[int]
+    """Rebalance: in place of how many pods others have come on other nodes. Default: `0`."""
+    missing: NotRequired[int]
+    """Rebalance: in place of how many pods nobody came for so long that room is no longer
+    kept. Default: `0`.
+    """
+    moves: NotRequired[list[PlanMove]]
+    """Rebalance: the moves that are under way. Default: `[]`."""
+    objectives: NotRequired[list[ObjectiveProgress]]
+    """Rebalance: what is made better, the most important first. Default: `[]`."""
     waitingPods: NotRequired[list[WaitingPod]]
     """The first of the pods that cannot be evicted or placed now. Default: `[]`."""
 
@@ -2737,6 +2796,8 @@ class PlanSpec(TypedDict):
     """What becomes of a pod for which there is no other node now: it waits where it is, or
     is evicted all the same, as far as disruption budgets allow it. Default: `"Wait"`.
     """
+    bounds: NotRequired[KeptBounds]
+    """What the plan may cost."""
 
 
 PlanStep = TypedDict(
@@ -3445,6 +3506,17 @@ class ProposedVictims(TypedDict):
     """
     budgetViolations: int
     """How many of them leave although their disruption budgets allow no more of that."""
+
+
+class ProtectedByPlan(TypedDict):
+    """Placed pods that a plan leaves where they are; if both fields are given, one of them
+    has to hold.
+    """
+
+    priority: NotRequired[int | None]
+    """Pods of at least this priority."""
+    selector: NotRequired[LabelSelector | None]
+    """Pods with such labels."""
 
 
 class ProtectedPods(TypedDict):
@@ -4621,7 +4693,9 @@ class WaitingPod(TypedDict):
     """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan.
     Replace: NotReady, too, of a new pod for which the next wave waits, PodDiffers, of a
     pod that has the name of a new one, and GroupTooLarge and TooManyObjects, of a new pod
-    that the bounds or `objects_max` keep away. Default: `""`.
+    that the bounds or `objects_max` keep away. EvictionsMax and Protected: the plan's
+    `bounds` keep it. Rebalance: Unschedulable, too, if its node does not take it yet.
+    Default: `""`.
     """
     message: NotRequired[str]
     """The same for people. Default: `""`."""

@@ -266,6 +266,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many pods one plan may place, displaced ones included."""
     plan_seconds_max: Seconds = 30
     """How long one plan may take; pods that are not tried by then are told as such."""
+    plan_look_seconds: Seconds = 1
+    """How long after a step that evicted nobody the next one of plans that are kept comes, if something
+    has changed meanwhile."""
+    plan_moves_max: Count = 10
+    """How many moves of one plan that is kept are under way at once."""
+    plan_reservation_seconds: Seconds = 300
+    """How long a plan that is kept has room kept for what comes in place of a pod that it moves."""
     repair_seconds_max: Seconds = 1
     """How long the search for the repairs of one pod may take; what it has found by then is told."""
     repair_trials_max: Count = 1_000

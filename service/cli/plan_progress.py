@@ -65,7 +65,7 @@ class _Progress:
             self._tell(each)
         if status.get("phase") != "Succeeded":
             return None
-        return f"has succeeded: {status.get('evicted', 0)} pods evicted"
+        return f"has succeeded: {_done(item or {}, status)}"
 
     def _tell_leaving(self, count: int) -> None:
         if count not in {0, self._leaving}:
@@ -79,3 +79,26 @@ class _Progress:
             self._told.add(told)
             who = f"{told[0]}/{told[1]} waits: " if pod.get("name") else ""
             self._output.note(f"{who}{pod.get('message')}")
+
+
+_ENDED_BY = {
+    "MovesMax": "as many moved as may",
+    "EvictionsMax": "as many were evicted as may be",
+    "SecondsOver": "the time for the last search was over",
+}
+"""Why a plan that rebalances has ended before no move was better."""
+
+
+def _done(plan: Item, status: dict[str, Any]) -> str:
+    """Say what a plan that has succeeded has done."""
+    if (plan["spec"].get("goal") or {}).get("type") != "Rebalance":
+        return f"{status.get('evicted', 0)} pods evicted"
+    told = [f"{status.get('moved', 0)} of {status.get('evicted', 0)} pods moved as planned"]
+    elsewhere, missing = status.get("elsewhere"), status.get("missing")
+    if elsewhere:
+        told.append(f"{elsewhere} came elsewhere")
+    if missing:
+        told.append(f"{missing} did not come")
+    if status.get("reason") in _ENDED_BY:
+        told.append(_ENDED_BY[status["reason"]])
+    return ", ".join(told)

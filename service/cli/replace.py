@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.durations import read_seconds
-from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.errors import ExitCode, WrongUsage
+from service.cli.kept_plans import did, has_ended, keep_plan
 from service.cli.options import DryRun, Session, connected
-from service.cli.other_namespaces import NOT_FOUND
 from service.cli.plan_progress import FOREVER, NoWait, Patience, wait_for_plans
 from service.cli.sources import read_objects
 from service.cli.workload_pods import expand, workload_kind
@@ -61,8 +61,8 @@ def replace(
         if each["metadata"]["name"] != name:
             _supersede(session, each, name)
     before = next((each for each in running if each["metadata"]["name"] == name), None)
-    kept = _keep(session, name, goal, before)
-    session.done(kept, f"plan/{name} {_did(before, kept)}")
+    kept = keep_plan(session, name, {"goal": goal}, before)
+    session.done(kept, f"plan/{name} {did(before, kept, 'replaces the pods')}")
     if not no_wait:
         wait_for_plans(session, [name], seconds)
 
@@ -75,7 +75,7 @@ def _running(session: Session, goal: dict[str, Any]) -> list[dict[str, Any]]:
         for page in session.client.pages(session.client.path("plans"))
         for each in page
         if all(each["spec"]["goal"].get(field) == goal[field] for field in same)
-        and not _has_ended(each)
+        and not has_ended(each)
         and each["spec"].get("state") != "Cancelled"
     ]
 
@@ -85,46 +85,6 @@ def _supersede(session: Session, plan: dict[str, Any], name: str) -> None:
     earlier = plan["metadata"]["name"]
     session.client.post(session.client.path("plans", earlier, "cancel"), {})
     session.output.note(f"plan/{earlier} is cancelled: plan/{name} takes its place.")
-
-
-def _keep(
-    session: Session, name: str, goal: dict[str, Any], before: dict[str, Any] | None
-) -> dict[str, Any]:
-    """Store the plan; one of this name that has ended makes room, one that is paused stays so."""
-    path = session.client.path("plans", name)
-    spec: dict[str, Any] = {"goal": goal}
-    if before is None:
-        _make_room(session, path)
-    elif "state" in before["spec"]:
-        spec["state"] = before["spec"]["state"]
-    body = {
-        "apiVersion": "moorage.dev/v1alpha1",
-        "kind": "Plan",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-    kept: dict[str, Any] = session.client.put(path, body)
-    return kept
-
-
-def _make_room(session: Session, path: str) -> None:
-    try:
-        session.client.delete(path)
-    except Refused as error:
-        if error.problem.get("code") != NOT_FOUND:
-            raise
-
-
-def _has_ended(plan: dict[str, Any]) -> bool:
-    return bool((plan.get("status") or {}).get("endedAt"))
-
-
-def _did(before: dict[str, Any] | None, kept: dict[str, Any]) -> str:
-    """Say what storing a plan has done with the one that runs, if there is one."""
-    if before is None:
-        return "replaces the pods"
-    did = "runs already" if before["spec"] == kept["spec"] else "runs already, and is changed"
-    return f"{did}; it is paused" if kept["spec"].get("state") == "Paused" else did
 
 
 def _read(file: str, *, is_told: bool) -> dict[str, Any]:

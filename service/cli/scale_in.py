@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from service.cli.errors import ExitCode, WrongUsage
+from service.cli.errors import ExitCode
 from service.cli.options import Session, connected
+from service.cli.selectors import label_selector
 
 
 @connected
@@ -33,7 +34,7 @@ def scale_in(
         "goal": {
             "type": "Remove",
             "namespace": namespace or session.namespace,
-            "selector": {"matchLabels": _labels(selector)},
+            "selector": label_selector(selector, "--selector"),
             "count": by,
         },
         "bounds": {"respectBudgets": respect_budgets},
@@ -45,16 +46,6 @@ def scale_in(
     _tell(session, plan, dry_run=dry_run)
     if not plan["complete"]:
         raise typer.Exit(ExitCode.REFUSED)
-
-
-def _labels(selector: str) -> dict[str, str]:
-    labels = {}
-    for part in selector.split(","):
-        key, is_pair, value = part.partition("=")
-        if not (is_pair and key.strip()) or key.endswith("!"):
-            raise WrongUsage(f"--selector takes key=value pairs, and not {part!r}.")
-        labels[key.strip()] = value.removeprefix("=").strip()
-    return labels
 
 
 def _tell(session: Session, plan: dict[str, Any], *, dry_run: bool) -> None:

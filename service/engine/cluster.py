@@ -79,6 +79,8 @@ class Cluster:
         self._by_node: dict[str, dict[ObjectName, Resident]] = {}
         self.nominated: dict[str, dict[ObjectName, Pod]] = {}
         """The pods that wait for room on a node, by its name; nodes without such pods are left out."""
+        self.reserved: dict[ObjectName, tuple[str, Pod]] = {}
+        """Pods in whose place others will come, with the nodes on which room is kept for these."""
         self._namespaces: dict[str, Namespace] = {}
         self.objects = KeptObjects()
         """The objects that rules read besides nodes, namespaces and pods."""
@@ -426,6 +428,22 @@ class Cluster:
         before = self._pods[namespace, name].pod
         self._record(lambda: self.put_pod(before))
         self._remove_pod((namespace, name))
+
+    @property
+    def keeps_room(self) -> bool:
+        """Whether room is kept on any node, for pods that wait or for those that will come."""
+        return bool(self.nominated or self.reserved)
+
+    def reserve(self, pod: Pod, node_name: str | None) -> None:
+        """Keep room on a node for what comes in place of a pod; None: keep none any more."""
+        key = (pod.namespace, pod.name)
+        before = self.reserved.get(key)
+        old_pod, old_node = (pod, None) if before is None else (before[1], before[0])
+        self._record(lambda: self.reserve(old_pod, old_node))
+        if node_name is None:
+            self.reserved.pop(key, None)
+        else:
+            self.reserved[key] = (node_name, pod)
 
     def _insert_pod(self, pod: Pod, key: ObjectName) -> None:
         pod_class = self.class_of(pod)

@@ -110,6 +110,8 @@ def _nominations(cluster: Cluster) -> Iterator[bytes]:
     """Yield for which pods room is kept on which node."""
     for node_name, pods in sorted(cluster.nominated.items()):
         yield msgspec.json.encode((node_name, sorted(pods)))
+    for key, (node_name, _) in sorted(cluster.reserved.items()):
+        yield msgspec.json.encode((*key, node_name))
 
 
 def _kind(pod_class: PodClass) -> bytes:

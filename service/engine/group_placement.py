@@ -296,7 +296,7 @@ class GroupSearch:
         within = self._within[index]
         more = more if within is None else (*more, within.vetoes)
         found = candidates_of(self._cluster, pod_class, pipeline, [*vetoes, *more])
-        if self._cluster.nominated:
+        if self._cluster.keeps_room:
             return unreserved(self._cluster, pod, found, self._classes, more)
         return found
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.node_ranking.candidates import Candidates
-from service.engine.nominations import assume, reservations
+from service.engine.nominations import assume, reservations, reserved_node
 from service.engine.pipeline import Pipeline, RelativeWeight
 from service.engine.plugin import DomainScores, RelativeScore
 from service.engine.refusal import Refusal, refuse
@@ -56,7 +56,7 @@ def place(
     """Find the best feasible node for a pod; changes nothing.
 
     A feasible `hint` (the node chosen before a lost race) is kept without a search, and else the
-    node that is nominated for the pod. Only nodes `within` a domain come into question, if it is
+    node that is nominated for the pod, or reserved as it replaces one that is moved. Only nodes `within` a domain come into question, if it is
     given. If nobody wants to know why no node is feasible, it may stay `untold`, which saves time.
 
     Raises:
@@ -71,12 +71,13 @@ def place(
     if within is not None:
         vetoes.append(within.vetoes)
     candidates = candidates_of(cluster, pod_class, pipeline, vetoes)
-    if cluster.nominated:
+    if cluster.keeps_room:
         candidates = unreserved(
             cluster, pod, candidates, more=() if within is None else (within.vetoes,)
         )
-    if hint is not None or pod.nominated_node_name is not None:
-        candidates = _kept(cluster, candidates, (hint, pod.nominated_node_name))
+    reserved = reserved_node(cluster, pod) if cluster.reserved else None
+    if not (hint is None and pod.nominated_node_name is None and reserved is None):
+        candidates = _kept(cluster, candidates, (hint, pod.nominated_node_name, reserved))
     best = best_placement(cluster, pod, pod_class, candidates)
     if best is not None:
         return best
@@ -109,7 +110,7 @@ def settled(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Po
 def _fits_anywhere(cluster: Cluster, pod: Pod, within: GroupDomain | None) -> bool:
     more = () if within is None else (within.vetoes,)
     candidates = _candidates(cluster, pod, (), more)
-    if cluster.nominated:
+    if cluster.keeps_room:
         candidates = unreserved(cluster, pod, candidates, more=more)
     return best_placement(cluster, pod, cluster.class_of(pod), candidates) is not None
 

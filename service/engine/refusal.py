@@ -46,7 +46,7 @@ def failures_of(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Failures:
     those that there are beside them.
     """
     pod_class = cluster.class_of(pod)
-    beside = _failing_beside(cluster, pod, pipeline) if cluster.nominated else []
+    beside = _failing_beside(cluster, pod, pipeline) if cluster.keeps_room else []
     failures = _failures(cluster, pod_class, pipeline)
     for slot, told in beside:
         for plugin, each in failures.items():

@@ -15,6 +15,7 @@ from service.model.validation.combinators import (
     Record,
     at,
     list_of,
+    one_of,
     record,
     text,
     whole_number,
@@ -25,6 +26,9 @@ from service.model.validation.selectors import LABEL_SELECTOR
 Phase = Literal["Running", "Paused", "Succeeded", "Cancelled"]
 PlanState = Literal["Running", "Paused", "Cancelled"]
 WhenUnschedulable = Literal["Wait", "Evict"]
+Objective = Literal["Violations", "Skew"]
+OBJECTIVES: tuple[Objective, ...] = ("Violations", "Skew")
+"""What a plan makes better if it does not say what."""
 
 
 class DrainedNodes(Strict, frozen=True, kw_only=True):
@@ -38,18 +42,22 @@ class KeptGoal(Strict, frozen=True, kw_only=True):
     """What a plan is to reach.
 
     Drain takes `nodes`. Replace takes `namespace`, `selector` or `owner` or both, `template` and
-    `replicas`, and the other fields if they are given.
+    `replicas`, and the other fields if they are given. Rebalance takes `namespace`, `selector`,
+    `objectives` and `movesMax`, if they are given.
     """
 
-    type: Literal["Drain", "Replace"]
+    type: Literal["Drain", "Replace", "Rebalance"]
     """Drain: have all pods but daemons and static pods leave nodes that take no new ones. Replace: have
-    pods of a template in place of those that are selected, wave by wave."""
+    pods of a template in place of those that are selected, wave by wave. Rebalance: move placed pods, wave by
+    wave, until no move makes the objectives better."""
     nodes: DrainedNodes | None = None
     """Drain: the nodes to be emptied."""
     namespace: str | None = None
-    """Replace: the namespace of the pods, old and new."""
+    """Replace: the namespace of the pods, old and new. Rebalance: that of the pods that may move; absent:
+    all."""
     selector: LabelSelector | None = None
-    """Replace: a selector of the labels of the pods that are replaced; the new ones may have them, too."""
+    """Replace: a selector of the labels of the pods that are replaced; the new ones may have them, too.
+    Rebalance: a selector of those that may move; absent: all."""
     owner: PodOwner | None = None
     """Replace: who manages the pods that are replaced."""
     template: dict[str, Any] | None = None
@@ -65,11 +73,33 @@ class KeptGoal(Strict, frozen=True, kw_only=True):
     Percentages are rounded down. If both come to nothing, it is one pod."""
     progress_deadline_seconds: int | None = None
     """Replace: after how long without progress the status says so; absent: 600."""
+    objectives: tuple[Objective, ...] | None = None
+    """Rebalance: what is to become less, the most important first, as for a plan that is only made."""
+    moves_max: int | None = None
+    """Rebalance: how many pods may move in all; absent: any number."""
 
     @property
     def node_names(self) -> tuple[str, ...]:
         """The nodes to be emptied."""
         return () if self.nodes is None else self.nodes.names
+
+
+class ProtectedByPlan(Strict, frozen=True, kw_only=True):
+    """Placed pods that a plan leaves where they are; if both fields are given, one of them has to hold."""
+
+    priority: int | None = None
+    """Pods of at least this priority."""
+    selector: LabelSelector | None = None
+    """Pods with such labels."""
+
+
+class KeptBounds(Strict, frozen=True, kw_only=True):
+    """What a plan may cost, whatever its goal is."""
+
+    evictions_max: int | None = None
+    """How many pods may be evicted for the plan from its beginning to its end; absent: any number."""
+    protect: ProtectedByPlan | None = None
+    """The pods that are not evicted for the plan."""
 
 
 class PlanSpec(Strict, frozen=True, kw_only=True):
@@ -82,6 +112,8 @@ class PlanSpec(Strict, frozen=True, kw_only=True):
     when_unschedulable: WhenUnschedulable = "Wait"
     """What becomes of a pod for which there is no other node now: it waits where it is, or is evicted
     all the same, as far as disruption budgets allow it."""
+    bounds: KeptBounds = KeptBounds()
+    """What the plan may cost."""
 
 
 class WaitingPod(Partial, frozen=True, kw_only=True):
@@ -94,11 +126,40 @@ class WaitingPod(Partial, frozen=True, kw_only=True):
     reason: str = ""
     """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan. Replace: NotReady, too,
     of a new pod for which the next wave waits, PodDiffers, of a pod that has the name of a new one, and
-    GroupTooLarge and TooManyObjects, of a new pod that the bounds or `objects_max` keep away."""
+    GroupTooLarge and TooManyObjects, of a new pod that the bounds or `objects_max` keep away. EvictionsMax
+    and Protected: the plan's `bounds` keep it. Rebalance: Unschedulable, too, if its node does not take
+    it yet."""
     message: str = ""
     """The same for people."""
     budget: str | None = None
     """The disruption budget that does not allow it, in the pod's namespace."""
+
+
+class PlanMove(Partial, frozen=True, kw_only=True):
+    """A pod that was evicted for a move, and in whose place no other has come yet."""
+
+    namespace: str = ""
+    """Namespace of the pod."""
+    name: str = ""
+    """Name of the pod."""
+    from_node: str = msgspec.field(name="from", default="")
+    """The node that it leaves."""
+    to: str = ""
+    """The node on which room is kept for the pod that comes in its place: one of the same name, or of the
+    same controller."""
+    since: str = ""
+    """When it was evicted, RFC 3339."""
+
+
+class ObjectiveProgress(Partial, frozen=True, kw_only=True):
+    """What a plan makes better."""
+
+    name: str = ""
+    """The objective."""
+    before: int | None = None
+    """How much there was of it when the plan began; less is better."""
+    now: int | None = None
+    """How much there was at the last look, with all pods that are moved on their new nodes."""
 
 
 class PlanProgress(Partial, frozen=True, kw_only=True):
@@ -130,7 +191,19 @@ class PlanProgress(Partial, frozen=True, kw_only=True):
     progressed_at: str = ""
     """Replace: when pods were last placed, ready, evicted or gone, RFC 3339."""
     reason: str | None = None
-    """Replace: ProgressDeadlineExceeded if that is longer ago than allowed. The server goes on trying."""
+    """Replace: ProgressDeadlineExceeded if that is longer ago than allowed. The server goes on trying.
+    Rebalance: why it ended before no move was better: MovesMax, EvictionsMax, or SecondsOver, if the time
+    of the last search was over."""
+    moved: int = 0
+    """Rebalance: in place of how many pods others have come on the nodes that were chosen for them."""
+    elsewhere: int = 0
+    """Rebalance: in place of how many pods others have come on other nodes."""
+    missing: int = 0
+    """Rebalance: in place of how many pods nobody came for so long that room is no longer kept."""
+    moves: tuple[PlanMove, ...] = ()
+    """Rebalance: the moves that are under way."""
+    objectives: tuple[ObjectiveProgress, ...] = ()
+    """Rebalance: what is made better, the most important first."""
     waiting_pods: tuple[WaitingPod, ...] = ()
     """The first of the pods that cannot be evicted or placed now."""
 
@@ -171,15 +244,29 @@ _RELEASE: Mapping[str, object] = {
         }
     },
 }
+_BALANCE: Mapping[str, object] = {
+    "metadata": {"name": "rebalance-shop"},
+    "spec": {
+        "goal": {
+            "type": "Rebalance",
+            "namespace": "shop",
+            "objectives": ["Violations", "Skew"],
+            "movesMax": 20,
+        },
+        "bounds": {"protect": {"priority": 1000}},
+    },
+}
 
 DEADLINE_SECONDS = 600
 """As of a Deployment."""
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "Drain": ("nodes",),
     "Replace": ("namespace", "template", "replicas"),
+    "Rebalance": (),
 }
 _OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "Replace": ("selector", "owner", "maxSurge", "maxUnavailable", "progressDeadlineSeconds"),
+    "Rebalance": ("namespace", "selector", "objectives", "movesMax"),
 }
 
 
@@ -216,9 +303,23 @@ _GOAL = declared(
         "template": record({}, closed=False),
         "replicas": whole_number(1, INT32_MAX),
         "progressDeadlineSeconds": whole_number(1, INT32_MAX),
+        "objectives": list_of(
+            one_of(*OBJECTIVES), at_least="must name at least one objective", values=True
+        ),
+        "movesMax": whole_number(0, INT32_MAX),
         **AMOUNTS,
     },
     also=(_fits_type,),
+)
+_BOUNDS = declared(
+    KeptBounds,
+    {
+        "evictionsMax": whole_number(0, INT32_MAX),
+        "protect": declared(
+            ProtectedByPlan,
+            {"priority": whole_number(-INT32_MAX - 1, INT32_MAX), "selector": LABEL_SELECTOR},
+        ),
+    },
 )
 _TIMES = {name: text(names.timestamp) for name in ("startedAt", "endedAt", "progressedAt")}
 
@@ -228,7 +329,7 @@ PLAN = KeptKind(
     api_version="moorage.dev/v1alpha1",
     body=PlanBody,
     fields={
-        "spec": declared(PlanSpec, {"goal": _GOAL}),
+        "spec": declared(PlanSpec, {"goal": _GOAL, "bounds": _BOUNDS}),
         "status": record(_TIMES, closed=False),
     },
     required=("spec",),
@@ -238,10 +339,12 @@ PLAN = KeptKind(
     "Their `status`, which only the server writes, says how far they have come. "
     "An hour after a plan has ended, it is deleted. Kubernetes has no such kind.",
     example=_EXAMPLE,
-    examples={"Drain": _EXAMPLE, "Replace": _RELEASE},
+    examples={"Drain": _EXAMPLE, "Replace": _RELEASE, "Rebalance": _BALANCE},
 )
 
 
 def ended(status: PlanProgress, phase: Phase, at: str) -> PlanProgress:
     """Return the status of a plan that has ended."""
-    return msgspec.structs.replace(status, phase=phase, ended_at=at, waiting=0, waiting_pods=())
+    return msgspec.structs.replace(
+        status, phase=phase, ended_at=at, waiting=0, waiting_pods=(), moves=()
+    )

@@ -120,6 +120,7 @@ class Scheduler:
         """The controllers that look after nodes that are not ready, tainted or deleted."""
         self.plans = self._duties(AllKeptPlans, holder)
         """The controllers that carry out plans that are kept."""
+        self.plans.plan = self.plan
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
             self.evictions,

@@ -27,6 +27,15 @@ SHOWN = {
         r"AlreadyPlaced",
     ],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],
+    "rebalance.md": [
+        r"1 +shop/web-\S+ +node-a\d +node-[bc]\d ",
+        r"Skew +11 +0",
+        r"rebalance-shop +Running +3 +3 ",
+        r'"name": "Skew",\s+"before": 11,\s+"now": 7',
+        r"web-\S+ was wanted on (node-\S+) and is on \1",
+        r"moved: 6",
+        r"rebalance-shop +Cancelled",
+    ],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
     "rolling-release.md": [
         r"wave 1: shop/web-\S+-\d comes on node-",

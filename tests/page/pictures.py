@@ -22,6 +22,7 @@ DOCS = ROOT / "docs"
 CARD = "alibabacloud.com/gpu-card-model"
 WIDE = {"width": 1280, "height": 720}
 ZONE_LOST = DOCS / "how-to" / "release-while-a-zone-is-lost.md"
+REBALANCE = DOCS / "how-to" / "rebalance.md"
 MOMENTS = {"release-begun": 2, "release-waiting": 3, "release-ended": 5}
 """After how many blocks of that page its pictures are taken; so are clusters called, and pictures."""
 LOW = {"width": 1280, "height": 440}
@@ -39,6 +40,9 @@ def main() -> None:
         make(TUTORIAL, -1, server.url, folder / "tutorial")
         for name, count in MOMENTS.items():
             make(ZONE_LOST, count, server.url, folder / name, cluster=name)
+        make(
+            REBALANCE, 3, server.url, folder / "rebalance"
+        )  # the plan is kept, nobody has followed
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
             take_all(browser, server.url)
@@ -72,6 +76,7 @@ def take_all(browser: Browser, server: str) -> None:
     take(browser, server, "tutorial", "map", "tutorial", parameters=mine, ready=".spread")
     take(browser, server, "page-plan", "what-if", SAMPLE, ready=".planned-map", act=plan_a_loss)
     take_release(browser, server)
+    take_moves(browser, server)
     take(browser, server, "page-phone", "map", SAMPLE, parameters={"colour": "owner"}, size=PHONE)
 
 
@@ -82,6 +87,12 @@ def take_release(browser: Browser, server: str) -> None:
     take(browser, server, begun, "map", begun, parameters={"colour": "owner"})
     take(browser, server, waits, "what-if", waits, ready=".kept .card", size=LOW, act=look_at_plans)
     take(browser, server, over, "map", over, parameters={"select": new}, ready=".spread")
+
+
+def take_moves(browser: Browser, server: str) -> None:
+    """Take the picture of a plan that moves pods."""
+    moves = {"ready": ".kept .card", "size": LOW, "act": look_at_plans}
+    take(browser, server, "rebalance-moves", "what-if", "balance", **moves)
 
 
 def look_at_limits(page: Page) -> None:

@@ -14,6 +14,7 @@ PLAN = {
 }
 
 
+MOVES = {"spec": {"goal": {"type": "Rebalance"}, "state": "Paused"}}
 _KIND = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Plan"}
 
 
@@ -34,34 +35,38 @@ async def token_of(harness: Harness, **grant: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("grant", "made"),
+    ("grant", "drains", "moves"),
     [
-        ({"role": "editor"}, 0),
-        ({"role": "observer"}, 0),
-        ({"role": "orchestrator", "namespace": "shop"}, 0),
-        ({"role": "orchestrator"}, 2),
-        ({"role": "admin"}, 2),
+        ({"role": "editor"}, False, True),
+        ({"role": "observer"}, False, False),
+        ({"role": "orchestrator", "namespace": "shop"}, False, False),
+        ({"role": "orchestrator"}, True, True),
+        ({"role": "admin"}, True, True),
     ],
 )
 async def test_a_plan_is_made_by_who_may_do_what_it_does(
-    guarded: Harness, grant: dict[str, str], made: int
+    guarded: Harness,
+    grant: dict[str, str],
+    drains: bool,  # noqa: FBT001 - what is expected
+    moves: bool,  # noqa: FBT001
 ) -> None:
     headers = await token_of(guarded, **grant)
-    asked: list[tuple[str, str, Any]] = [
-        ("POST", "nodes/n1/drain", {}),
-        ("PUT", "plans/mine", PLAN),
-        ("POST", "apply", {"kind": "List", "items": [{**PLAN, **_KIND}]}),
+    asked: list[tuple[str, str, Any, bool]] = [
+        ("POST", "nodes/n1/drain", {}, drains),
+        ("PUT", "plans/mine", PLAN, drains),
+        ("POST", "apply", {"kind": "List", "items": [{**PLAN, **_KIND}]}, drains),
+        ("PUT", "plans/moves", MOVES, moves),
     ]
-    for method, path, body in asked:
+    for method, path, body, may in asked:
         answer = await guarded.client.request(
             method, f"{CLUSTER}/{path}", json=body, headers=headers
         )
-        if made:
+        if may:
             assert answer.is_success, answer.text
         else:
             assert problem(answer, 403) == "Forbidden"
     plans = (await guarded.client.get(f"{CLUSTER}/plans")).json()["items"]
-    assert len(plans) == made
+    assert len(plans) == 2 * drains + moves
 
 
 async def test_plans_name_pods_of_everybody_so_only_who_reads_all_sees_them(

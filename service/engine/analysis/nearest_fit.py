@@ -5,6 +5,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from service.engine.cluster import Cluster
+from service.engine.nominations import replaced_by
 from service.engine.placement import pipeline_of
 from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.engine.refusal import Rejection, failures_of, prefilter
@@ -22,6 +23,7 @@ def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
     volumes = id(pod_class.volumes) if pod_class.volumes is not None else None
     devices = id(pod_class.devices) if pod_class.devices is not None else None
     nominated = pod.nominated_node_name and (pod.namespace, pod.name)
+    replaced = replaced_by(cluster, pod) if cluster.reserved else None
     return (
         id(pod_class.template),
         pod_class.terminating,
@@ -30,6 +32,7 @@ def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
         volumes,
         devices,
         nominated,
+        replaced,
     )
 
 

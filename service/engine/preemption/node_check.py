@@ -83,7 +83,7 @@ class NodeCheck:
     def _reservation(self, slot: int) -> Reservation | None:
         """The pods that are nominated for a node, if there are such."""
         cluster = self._cluster
-        for each in reservations(cluster, self._pod) if cluster.nominated else ():
+        for each in reservations(cluster, self._pod) if cluster.keeps_room else ():
             if each.slot == slot:
                 return each
         return None

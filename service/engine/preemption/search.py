@@ -226,7 +226,7 @@ class _Search:
         """Shape (nodes,): where room is kept for other pods, which trying all nodes at once does not see."""
         cluster = self._cluster
         reserved = np.zeros(cluster.nodes.size, dtype=np.bool_)
-        if cluster.nominated:
+        if cluster.keeps_room:
             reserved[[each.slot for each in reservations(cluster, self._pod)]] = True
         return reserved
 

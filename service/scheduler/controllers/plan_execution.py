@@ -1,24 +1,30 @@
-"""Carrying out plans that are kept: drains and rolling releases.
+"""Carrying out plans that are kept: drains, rolling releases and rebalancing.
 
 For clusters without such plans this costs no more than a look at the kind of each committed change.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from typing_extensions import override
 
+from service.model.errors import MoorageError
 from service.model.plans import PLAN
-from service.scheduler.controllers.controller import Controllers, Spawn
+from service.scheduler.controllers.controller import PAUSE_SECONDS, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController
 from service.scheduler.decide.plan_admission import has_plan_ended
-from service.scheduler.protocol.answers import Answer, PlansAnswer
-from service.scheduler.protocol.intents import AdvancePlans
+from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.plans import Planned, PlansAnswer, Proposal, Search
 from service.scheduler.protocol.ports import Clock
+from service.scheduler.replica.kinds import MoveReservation
 from service.scheduler.replica.replica import Entry, Replica
 
+_log = logging.getLogger(__name__)
+MakesPlans = Callable[[MakePlan], Awaitable[Planned]]
 _MENTION = f'"kind":"{PLAN.kind}"'.encode()
 
 
@@ -27,11 +33,24 @@ class KeptPlans(SweepController):
 
     After each commit that may have let a plan go on, all plans take one step more, by a request among
     those of clients. The decision itself (`decide.planning.advancing`) plans each step anew, so no
-    step is taken twice or on a state that has passed.
+    step is taken twice or on a state that has passed. What takes longer than some placements, the
+    search for moves, is made beside them; the next step judges what it has found.
     """
 
-    def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
+    def __init__(
+        self,
+        *,
+        lease: HeldLease,
+        clock: Clock,
+        limits: Limits,
+        spawn: Spawn,
+        plan: MakesPlans,
+    ) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
+        self._plan = plan
+        self._searching = False
+        self._found: tuple[Proposal, ...] = ()
+        """What was found for the next step."""
         self._plans: dict[str, bool] = {}
         """The plans, by name, and whether there is anything left to do for each of them."""
 
@@ -44,7 +63,7 @@ class KeptPlans(SweepController):
             stored.manifest.name: not has_plan_ended(stored.manifest)
             for stored in replica.objects(PLAN.kind)
         }
-        self._changed = bool(self._plans)
+        self._changed = self._is_to_be_done
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:
@@ -52,6 +71,8 @@ class KeptPlans(SweepController):
         for entry in entries:
             if entry.kind == PLAN.kind:
                 self._note(entry)
+            elif entry.kind == MoveReservation.kind:
+                self._changed = True
         self._changed = self._changed or any(self._plans.values())
         self._advance()
 
@@ -59,6 +80,7 @@ class KeptPlans(SweepController):
         name = entry.key[1]
         if entry.after is None:
             self._plans.pop(name, None)
+            self._changed = self._changed or self._keeps_room
             return
         self._plans[name] = not has_plan_ended(entry.after.manifest)
         self._changed = True
@@ -68,12 +90,16 @@ class KeptPlans(SweepController):
     @property
     @override
     def _is_to_be_done(self) -> bool:
-        return bool(self._plans)
+        return bool(self._plans) or self._keeps_room
+
+    @property
+    def _keeps_room(self) -> bool:
+        return self._replica is not None and self._replica.count(MoveReservation.kind) > 0
 
     @override
     def _advance(self) -> None:
         """Take a step, if it may be time for one and this process holds the lease."""
-        if self._closed or self._sweeping or not self._plans:
+        if self._closed or self._sweeping or self._searching or not self._is_to_be_done:
             return
         if not (self._changed or self._due) or self._clock.monotonic() < self._not_before:
             return
@@ -82,18 +108,38 @@ class KeptPlans(SweepController):
 
     @override
     def _intent(self) -> AdvancePlans:
-        return AdvancePlans(clock=self.lease.database_time)
+        proposals, self._found = self._found, ()
+        return AdvancePlans(clock=self.lease.database_time, proposals=proposals)
 
     @override
     def _due_after(self, answer: Answer) -> datetime | None:
         assert isinstance(answer, PlansAnswer)
+        if answer.searches and not self._closed:
+            self._searching = True
+            self._spawn(self._search(answer.searches))
         return answer.due
+
+    async def _search(self, searches: Sequence[Search]) -> None:
+        """Search the next moves of plans, and take the next step with what is found."""
+        try:
+            self._found = tuple([await self._searched(each) for each in searches])
+        except MoorageError:
+            _log.debug("The next moves of a plan could not be searched.", exc_info=True)
+            self._not_before = self._clock.monotonic() + PAUSE_SECONDS
+        finally:
+            self._searching = False
+            self._changed = True
+        self._advance()
+
+    async def _searched(self, search: Search) -> Proposal:
+        planned = await self._plan(MakePlan(goal=search.goal, bounds=search.bounds))
+        return Proposal(search=search, steps=tuple(planned.steps), complete=planned.complete)
 
     @override
     def _pause_after(self, answer: Answer, took: float) -> float:
         """Look seldom at pods that wait: each look takes the time of some placements."""
         assert isinstance(answer, PlansAnswer)
-        if answer.evicted:
+        if answer.evicted or answer.searches:
             return super()._pause_after(answer, took)
         return self._limits.plan_look_seconds
 
@@ -102,6 +148,8 @@ class AllKeptPlans(Controllers[KeptPlans]):
     """The plans that are kept of all clusters that this process has in memory."""
 
     _name = "plans"
+    plan: Callable[[str, MakePlan], Awaitable[Planned]]
+    """Makes a plan on the state of a cluster, beside placements."""
 
     @property
     @override
@@ -110,7 +158,13 @@ class AllKeptPlans(Controllers[KeptPlans]):
 
     @override
     def _controller(self, lease: HeldLease) -> KeptPlans:
-        return KeptPlans(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+        return KeptPlans(
+            lease=lease,
+            clock=self._clock,
+            limits=self._limits,
+            spawn=self._spawn,
+            plan=lambda intent: self.plan(lease.cluster, intent),
+        )
 
     @override
     async def _neglected_at_start(self) -> list[str]:

@@ -42,6 +42,7 @@ from service.scheduler.decide.device_claims import (
 from service.scheduler.decide.features import check_scopes, without_features_off
 from service.scheduler.decide.field_ownership import is_managed, recorded
 from service.scheduler.decide.ignored_fields import warnings_of_written
+from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.new_names import with_name
 from service.scheduler.decide.node_lifecycle.node_updates import as_remembered, note_deletion
 from service.scheduler.decide.observer_rights import authorize_change, authorize_removal
@@ -232,6 +233,8 @@ def upsert(
         told = sent.pod.node_name if isinstance(sent, PodManifest) else None
         is_fact = told is not None and not patched
         _admit_update(context, updated, old, is_fact=is_fact, was_admitted=known)
+        if old.pod.node_name is None:
+            note_arrival(context.replica, updated.pod)
     elif not known:
         _admit_claim(context, updated, old)
     written = _put(context, updated)
@@ -333,6 +336,8 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
     if isinstance(sent, QuotaManifest):
         check_scopes(context, sent, None)
     manifest = sent.with_identity(sent.uid or context.ids.uid(), sent.created or context.now)
+    if isinstance(manifest, PodManifest):
+        note_arrival(context.replica, manifest.pod)
     return Written("Created", _put(context, manifest))
 
 

@@ -22,6 +22,7 @@ KeptPlan = KeptObject[PlanBody]
 _COUNTS = {
     "Drain": ("evicted", "leaving", "waiting", "staying"),
     "Replace": ("waves", "placed", "updated", "ready", "evicted", "leaving", "waiting"),
+    "Rebalance": ("evicted", "leaving", "moved", "elsewhere", "missing"),
 }
 """The counts that the status of a plan tells, even if they are 0."""
 _REPLACING = "its plan places and evicts pods there."
@@ -50,6 +51,8 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
     goal = plan_of(sent).body.spec.goal
     if goal.type == "Replace":
         _require_replacing(caller, goal.namespace or "")
+    elif goal.type == "Rebalance":
+        _require_moving(caller, goal.namespace)
     else:
         require_draining(caller)
     if not isinstance(stored, KeptManifest) or stored.uid != (sent.uid or stored.uid):
@@ -100,6 +103,21 @@ def _require_replacing(caller: Caller, namespace: str) -> None:
     verbs: tuple[Verb, ...] = ("place", "evict")
     for verb in verbs:
         caller.require(verb, namespace, _REPLACING)
+
+
+def _require_moving(caller: Caller, namespace: str | None) -> None:
+    """Check that a caller may evict and place pods where a plan moves them: in a namespace, or in all."""
+    if namespace is not None:
+        _require_replacing(caller, namespace)
+        return
+    who, cluster = caller.principal, caller.cluster
+    verbs: tuple[Verb, ...] = ("place", "evict")
+    for verb in verbs:
+        if not who.may(verb, cluster):
+            raise Forbidden(
+                f"{who.name} may not {verb} on all of the cluster {cluster}: "
+                "a plan without a namespace moves pods of all namespaces."
+            )
 
 
 def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:

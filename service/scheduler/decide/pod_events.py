@@ -18,6 +18,7 @@ Rule = Literal[
     "DeletedNode",
     "Drain",
     "Replace",
+    "Rebalance",
 ]
 
 

@@ -31,7 +31,7 @@ from service.model.manifest import (
     PodManifest,
 )
 from service.model.objects import Node, Pod
-from service.scheduler.replica.kinds import NodeState, WaitingGroup
+from service.scheduler.replica.kinds import MoveReservation, NodeState, WaitingGroup
 from service.scheduler.replica.replica import Entry
 
 ADMISSION = "Admission"
@@ -85,6 +85,8 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
             return object_events(was, after.kept if isinstance(after, KeptManifest) else None)
         case PodGroupManifest() | WaitingGroup():
             return []  # The queue itself follows which pods wait with each other.
+        case MoveReservation():
+            return _room_open(before, after)
         case NodeState():
             return []  # What changes for pods is in the node's own change.
         case _:
@@ -129,6 +131,15 @@ def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
     if new is not None and node_name in (new.node_name, _reserves(new) and new.nominated_node_name):
         return []
     return pod_events(replace(old, node_name=node_name), None)
+
+
+def _room_open(before: object, after: object) -> list[ClusterEvent]:
+    """Return the event that no room is kept any more for what comes in place of a pod that moves."""
+    if not isinstance(before, MoveReservation) or before.came_to:
+        return []
+    if isinstance(after, MoveReservation) and not after.came_to:
+        return []
+    return pod_events(replace(before.pod.pod, node_name=before.node_name), None)
 
 
 def _reserves(pod: Pod) -> bool:

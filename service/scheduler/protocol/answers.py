@@ -270,15 +270,6 @@ class NodesAnswer(Answer, frozen=True, kw_only=True):
     """Whether no zone has a node that is ready."""
 
 
-class PlansAnswer(Answer, frozen=True, kw_only=True):
-    """What a step of the plans that are kept leaves to be done."""
-
-    due: datetime | None
-    """When the next step is due even if nothing has changed; None: never."""
-    evicted: int = 0
-    """How many pods were evicted."""
-
-
 class RecordedAnswer(Answer, frozen=True, kw_only=True):
     """The first answer to an idempotency key, as it was recorded (P11).
 

@@ -32,7 +32,6 @@ from service.scheduler.protocol.answers import (
     NodesAnswer,
     ObjectAnswer,
     PendingAnswer,
-    PlansAnswer,
     TopologyAnswer,
     ViolationsAnswer,
 )
@@ -54,6 +53,8 @@ from service.scheduler.protocol.plans import (
     Place,
     PlanChange,
     Planned,
+    PlansAnswer,
+    Proposal,
     PutPods,
     RemovePods,
     StepKey,
@@ -479,6 +480,8 @@ class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
 
     clock: Callable[[], datetime]
     """As of `EvictViolating`."""
+    proposals: tuple[Proposal, ...] = ()
+    """What the searches have found that the last answer has asked for."""
 
 
 class Idempotency(msgspec.Struct, Generic[A], frozen=True, kw_only=True):

@@ -65,6 +65,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many pods one step of a plan that is kept evicts at most, in one commit."""
     plan_look_seconds: float = 1.0
     """How long after a step that evicted nobody the next one comes, if something has changed meanwhile."""
+    plan_moves_max: int = 10
+    """How many moves of a plan that is kept are under way at once."""
+    plan_reservation_seconds: float = 300.0
+    """How long room is kept for what comes in place of a pod that was evicted for a move."""
     plan_kept_seconds: float = 3600.0
     """How long a plan that has ended is kept."""
     repair_seconds_max: float = 1.0

@@ -1,12 +1,14 @@
 """What a plan is made of: changes to a fork of a cluster, a goal, bounds; and the plan itself."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from service.model.manifest import NodeManifest, PodManifest
 from service.model.objects import LabelSelector, Taint
+from service.model.plans import Objective
 from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.model.selectors import matches
 from service.scheduler.protocol.answers import Answer
@@ -143,9 +145,6 @@ class Remove(msgspec.Struct, frozen=True, kw_only=True):
 
     pods: Selection
     count: int
-
-
-Objective = Literal["Violations", "Skew"]
 
 
 class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
@@ -394,3 +393,35 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     """The cluster as it is."""
     after: PlanTotals
     """The cluster after the changes and all steps."""
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True):
+    """A search for the next moves of a plan that is kept: a plan is to be made with this goal."""
+
+    plan: str
+    """The name of the plan that is kept."""
+    uid: str
+    goal: Rebalance
+    bounds: Bounds
+    under_way: int
+    """How many of its moves were under way when it was asked for."""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """The moves that a search has found; each of them is judged anew before it is made."""
+
+    search: Search
+    steps: tuple[PlanStep, ...]
+    complete: bool
+    """Whether nothing was left to be tried."""
+
+
+class PlansAnswer(Answer, frozen=True, kw_only=True):
+    """What a step of the plans that are kept leaves to be done."""
+
+    due: datetime | None
+    """When the next step is due even if nothing has changed; None: never."""
+    evicted: int = 0
+    """How many pods were evicted."""
+    searches: tuple[Search, ...] = ()
+    """The searches without which a plan cannot go on."""

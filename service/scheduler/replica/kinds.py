@@ -8,7 +8,7 @@ import msgspec
 
 from service.model.config import ClusterConfig, usable_config
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME
-from service.model.manifest import AnyManifest, TemplateCache, load_any
+from service.model.manifest import AnyManifest, PodManifest, TemplateCache, load_any
 
 
 class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,10 +119,76 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
 
-INTERNAL_KINDS = frozenset({CLUSTER_KIND, EvictionState.kind, NodeState.kind, WaitingGroup.kind})
+class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
+    """Room that is kept for what comes in place of a pod that a plan moves.
+
+    It is the object (`MoveReservation`, namespace, name) of that pod, and is there from the moment when
+    the pod is evicted. It knows the pod by itself, as the pod goes before another one comes.
+    """
+
+    kind: ClassVar[str] = "MoveReservation"
+    uid: ClassVar[str] = ""
+    labels: ClassVar[Mapping[str, str]] = {}
+    pod: PodManifest
+    """The pod as it was before it was evicted."""
+    node_name: str
+    """The node on which room is kept."""
+    plan: str
+    """The name of the plan that moves the pod."""
+    plan_uid: str
+    since: datetime
+    came_to: str = ""
+    """The node of the pod that has come; "" until one has. No room is kept from then on."""
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return self.pod.namespace
+
+    @property
+    def name(self) -> str:
+        """The pod's name."""
+        return self.pod.name
+
+    def render(self) -> bytes:
+        """The reservation as JSON."""
+        return msgspec.json.encode(
+            _Reserved(
+                pod=msgspec.Raw(self.pod.render()),
+                node_name=self.node_name,
+                plan=self.plan,
+                plan_uid=self.plan_uid,
+                since=self.since,
+                came_to=self.came_to,
+            )
+        )
+
+
+class _Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A `MoveReservation` as it is written."""
+
+    pod: msgspec.Raw
+    node_name: str
+    plan: str
+    plan_uid: str
+    since: datetime
+    came_to: str = ""
+
+
+INTERNAL_KINDS = frozenset(
+    {
+        CLUSTER_KIND,
+        EvictionState.kind,
+        MoveReservation.kind,
+        NodeState.kind,
+        WaitingGroup.kind,
+    }
+)
 """The kinds that clients do not see as objects."""
 
-StoredManifest: TypeAlias = AnyManifest | ConfigManifest | EvictionState | NodeState | WaitingGroup
+StoredManifest: TypeAlias = (
+    AnyManifest | ConfigManifest | EvictionState | MoveReservation | NodeState | WaitingGroup
+)
 """Every kind of object that a replica holds."""
 
 
@@ -137,8 +203,24 @@ def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredMan
         return ConfigManifest(config=usable_config(body), body=body)
     if kind == EvictionState.kind:
         return msgspec.json.decode(body, type=EvictionState)
+    if kind == MoveReservation.kind:
+        return _load_reservation(body, templates)
     if kind == NodeState.kind:
         return msgspec.json.decode(body, type=NodeState)
     if kind == WaitingGroup.kind:
         return msgspec.json.decode(body, type=WaitingGroup)
     return load_any(kind, body, templates)
+
+
+def _load_reservation(body: bytes, templates: TemplateCache) -> MoveReservation:
+    read = msgspec.json.decode(body, type=_Reserved)
+    pod = load_any(PodManifest.kind, bytes(read.pod), templates)
+    assert isinstance(pod, PodManifest)
+    return MoveReservation(
+        pod=pod,
+        node_name=read.node_name,
+        plan=read.plan,
+        plan_uid=read.plan_uid,
+        since=read.since,
+        came_to=read.came_to,
+    )

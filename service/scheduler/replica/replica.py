@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from service.engine import Cluster, digest as counted
 from service.model.config import ClusterConfig
@@ -23,10 +24,11 @@ from service.model.manifest import (
     QuotaManifest,
     TemplateCache,
 )
-from service.model.objects import ObjectName
+from service.model.objects import ObjectName, Pod
 from service.scheduler.replica.kinds import (
     ConfigManifest,
     EvictionState,
+    MoveReservation,
     NodeState,
     StoredManifest,
     WaitingGroup,
@@ -354,6 +356,10 @@ class Replica:
                 self.cluster.configure(manifest.config)
             case KeptManifest():
                 self.cluster.put_object(manifest.kept)
+            case MoveReservation():
+                self.cluster.reserve(
+                    _moved(manifest), None if manifest.came_to else manifest.node_name
+                )
             case EvictionState() | NodeState():
                 pass  # The engine needs nothing of it to place pods.
             case QuotaManifest():
@@ -374,9 +380,16 @@ class Replica:
                 self.cluster.configure(ClusterConfig())
             case KeptManifest():
                 self.cluster.delete_object(manifest.kind, manifest.namespace, manifest.name)
+            case MoveReservation():
+                self.cluster.reserve(_moved(manifest), None)
             case EvictionState() | NodeState():
                 pass
             case QuotaManifest():
                 pass  # the ledger's
             case PodGroupManifest() | WaitingGroup():
                 pass  # the groups'
+
+
+def _moved(reservation: MoveReservation) -> Pod:
+    """Return the pod that will come in place of one that is moved, as the engine sees it."""
+    return replace(reservation.pod.pod, node_name=None, nominated_node_name=None)

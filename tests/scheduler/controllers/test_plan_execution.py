@@ -4,11 +4,20 @@ from typing import Any
 
 import msgspec
 
-from service.scheduler.protocol.intents import DeleteObject, DrainNode, PutObject, SetPlanState
+from service.scheduler.protocol.intents import (
+    DeleteObject,
+    DrainNode,
+    PutObject,
+    ReportLine,
+    ReportStatus,
+    SetPlanState,
+    StatusReport,
+)
 from service.scheduler.protocol.limits import Limits
 from tests.builders import HOST, matching, node, pod
 from tests.scheduler.world import World, world
 
+READY = b'{"conditions":[{"type":"Ready","status":"True"}]}'
 N1, N2 = (node(name).label({HOST: name}) for name in ("n1", "n2"))
 
 
@@ -67,6 +76,24 @@ async def test_a_step_evicts_at_most_so_many_and_the_next_one_follows() -> None:
         assert (status["evicted"], status["leaving"], status["waiting"]) == (5, 5, 0)
         told = [msgspec.json.decode(each.body) for each in w.log() if each.kind == "Plan"]
         assert [each["status"]["evicted"] for each in told[1:]] == [2, 4, 5]
+
+
+async def test_the_bounds_of_a_drain_hold_from_its_beginning_to_its_end() -> None:
+    async with world(limits=Limits(plan_evictions_max=2)) as w:
+        kept = pod("kept").label(app="kept").on("n1")
+        await w.apply(N1, N2, kept, *(pod(f"p{number}").on("n1") for number in range(5)))
+        bounds = {"evictionsMax": 3, "protect": {"selector": matching(app="kept")}}
+        goal = {"type": "Drain", "nodes": {"names": ["n1"]}}
+        spec = {"goal": goal, "bounds": bounds, "whenUnschedulable": "Evict"}
+        made = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Plan", "spec": spec}
+        (manifest,) = w.parsed({**made, "metadata": {"name": "drain-n1"}})
+        await w.ask(PutObject(manifest=manifest))
+        for _ in range(5):
+            await w.pass_time(1)
+        status = (await plan(w))["status"]
+        assert (status["phase"], status["evicted"], status["waiting"]) == ("Running", 3, 3)
+        told = {each["name"]: each["reason"] for each in status["waitingPods"]}
+        assert told == {"kept": "Protected", "p3": "EvictionsMax", "p4": "EvictionsMax"}
 
 
 async def test_a_group_that_is_larger_than_a_step_leaves_whole() -> None:
@@ -149,7 +176,7 @@ async def test_a_plan_for_a_node_that_is_not_there_has_nothing_to_do() -> None:
         assert (await plan(w, "gone"))["status"]["phase"] == "Succeeded"
 
 
-async def put_release(w: World, template: Any, **goal: Any) -> None:
+async def put_release(w: World, template: Any, bounds: Any = None, **goal: Any) -> None:
     spec = {
         "goal": {
             "type": "Replace",
@@ -158,7 +185,7 @@ async def put_release(w: World, template: Any, **goal: Any) -> None:
             "template": template,
             **goal,
         }
-    }
+    } | ({"bounds": bounds} if bounds else {})
     made = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Plan", "spec": spec}
     (manifest,) = w.parsed({**made, "metadata": {"name": "to-v2"}})
     await w.ask(PutObject(manifest=manifest))
@@ -188,3 +215,25 @@ async def test_a_release_without_progress_says_so_and_goes_on() -> None:
         now = (await plan(w, "to-v2"))["status"]
         assert (now["placed"], now["waves"]) == (1, 1)
         assert "reason" not in now
+
+
+async def test_the_bounds_of_a_release_hold_from_its_beginning_to_its_end() -> None:
+    """One may be evicted, and one is protected; the third waits until the bound is raised."""
+    async with world() as w:
+        kept = pod("w9").label(app="w", role="first").on("n1")
+        await w.apply(
+            N1, N2, kept, *(pod(f"w{number}").label(app="w").on("n1") for number in range(2))
+        )
+        bounds = {"evictionsMax": 1, "protect": {"selector": matching(role="first")}}
+        kept_before = await w.stored("Pod", "default", "w9")
+        template = pod("w-v2").label(app="w")
+        await put_release(w, template, bounds, replicas=1, maxSurge=3, maxUnavailable=0)
+        await w.pass_time(1)
+        status = StatusReport(namespace="default", name="w-v2-0", status=READY)
+        await w.ask(ReportStatus(lines=(ReportLine(line=1, report=status),)))
+        for _ in range(4):
+            await w.pass_time(1)
+        told = (await plan(w, "to-v2"))["status"]
+        assert (told["evicted"], told["waiting"]) == (1, 2)
+        assert [each["reason"] for each in told["waitingPods"]] == ["EvictionsMax"]
+        assert await w.stored("Pod", "default", "w9") == kept_before

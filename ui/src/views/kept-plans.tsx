@@ -15,6 +15,8 @@ interface HowFar {
 }
 
 const EVERY_MILLISECONDS = 1000;
+/** Of so many moves that are under way the page tells. */
+const MOVES_SHOWN = 5;
 
 /** Has the server drain nodes, as a plan of this revision says it; returns what to say of it. */
 export async function keepDrain(cluster: string, nodes: readonly string[], revision: number): Promise<string> {
@@ -43,7 +45,7 @@ export function KeptPlans({ cluster }: { cluster: string }) {
   if (answer.state !== 'here' || answer.value.items.length === 0) return null;
   return (
     <section class="kept" aria-label="Kept plans">
-      <h3>Drains and releases</h3>
+      <h3>Plans that are carried out</h3>
       {answer.value.items.map((each) => (
         <KeptPlan key={each.metadata.name} plan={each} cluster={cluster} again={() => setTick((count) => count + 1)} />
       ))}
@@ -57,7 +59,7 @@ function KeptPlan({ plan, cluster, again }: { plan: Plan; cluster: string; again
   const progress = plan.status ?? {};
   const { phase = 'Running', waitingPods = [] } = progress;
   const isOver = phase === 'Succeeded' || phase === 'Cancelled';
-  const { share, lines } = plan.spec.goal.type === 'Replace' ? releaseOf(plan.spec.goal, progress) : drainOf(progress, isOver);
+  const { share, lines } = howFar(plan.spec.goal, progress, isOver);
   const act = (verb: string): void => {
     setProblem('');
     post(clusterPath(cluster, 'plans', name, verb), {}).then(again, (error: unknown) => setProblem(told(error)));
@@ -87,6 +89,11 @@ function KeptPlan({ plan, cluster, again }: { plan: Plan; cluster: string; again
   );
 }
 
+function howFar(goal: Goal, progress: Progress, isOver: boolean): HowFar {
+  if (goal.type === 'Replace') return releaseOf(goal, progress);
+  return goal.type === 'Rebalance' ? balanceOf(goal, progress, isOver) : drainOf(progress, isOver);
+}
+
 function drainOf({ evicted = 0, leaving = 0, waiting = 0, staying = 0 }: Progress, isOver: boolean): HowFar {
   const gone = Math.max(0, evicted - leaving);
   const all = evicted + waiting;
@@ -106,6 +113,25 @@ function releaseOf(goal: Goal, { waves = 0, updated = 0, ready = 0, waiting = 0,
   ];
   if (reason) lines.push('It has made no progress for longer than it may; the server goes on trying.');
   return { share: all ? Math.min(ready, replicas) / all : 1, lines };
+}
+
+/** Says which pods may move, how many have, which are under way, and what it is good for. */
+function balanceOf(goal: Goal, progress: Progress, isOver: boolean): HowFar {
+  const { evicted = 0, moved = 0, elsewhere = 0, missing = 0, moves = [], objectives = [] } = progress;
+  const all = Math.max(goal.movesMax ?? evicted, evicted);
+  const most = goal.movesMax == null ? '' : `, at most ${goal.movesMax}`;
+  const lines = [
+    `Pods move to where they are placed better: ${movableBy(goal)}${most}`,
+    `${moved} moved, ${moves.length} under way, ${elsewhere} came elsewhere, ${missing} did not come`,
+    ...moves.slice(0, MOVES_SHOWN).map((each) => `${each.namespace}/${each.name}: ${each.from} → ${each.to}`),
+  ];
+  if (moves.length > MOVES_SHOWN) lines.push(`and ${moves.length - MOVES_SHOWN} more`);
+  if (objectives.length) lines.push(objectives.map((each) => `${each.name} ${each.before} → ${each.now}`).join(', '));
+  return { share: isOver ? 1 : all ? (moved + elsewhere + missing) / all : 0, lines };
+}
+
+function movableBy({ namespace, selector }: Goal): string {
+  return [namespace ?? 'all namespaces', selector && selectorText(selector)].filter(Boolean).join(', ');
 }
 
 function releasedBy({ owner, selector }: Goal): string {

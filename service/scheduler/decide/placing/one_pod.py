@@ -25,6 +25,7 @@ from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, wait
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.features import warnings_of_features, without_features_off
+from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.observer_rights import authorize_status
 from service.scheduler.decide.placing.preempting import find_room, make_room
@@ -311,7 +312,9 @@ def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -
     manifest = candidate.manifest
     if pod.spec.resource_claims:
         manifest = allocate_devices(context, manifest, node_name, uid, placement.devices)
-    context.replica.put(bound(context, manifest, node_name, uid))
+    placed = bound(context, manifest, node_name, uid)
+    context.replica.put(placed)
+    note_arrival(context.replica, placed.pod)
     context.remember(pod.namespace, pod.name, node_name)
     if context.replica.groups.waiting_with((pod.namespace, pod.name)) is not None:
         end_waiting(context.replica, (pod.namespace, pod.name))

@@ -18,27 +18,38 @@ from service.model.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingP
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
+from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
-from service.scheduler.decide.plan_admission import plan_of, replace_of, with_status
+from service.scheduler.decide.plan_admission import is_active, plan_of, replace_of, with_status
 from service.scheduler.decide.planning.drained_pods import Unit, pods_on, stays, units_of
 from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.kept_bounds import evictions_left, protected_by
 from service.scheduler.decide.planning.kept_plans import plans_in
+from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
 from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
+    Limits,
     deadline_of,
     is_done,
     look_only,
     progress_after,
     take_wave,
 )
-from service.scheduler.decide.planning.waves import Kept, Limited, Move, Waves, kept_by_budget
+from service.scheduler.decide.planning.waves import (
+    EVICTIONS_OVER,
+    Kept,
+    Limited,
+    Move,
+    Waves,
+    kept_by_budget,
+)
 from service.scheduler.decide.pod_events import tell_evicted
-from service.scheduler.protocol.answers import PlansAnswer
 from service.scheduler.protocol.intents import AdvancePlans
+from service.scheduler.protocol.plans import PlansAnswer, Proposal, Search
 
 WAITING_SHOWN_MAX = 20
 """Of how many waiting pods the status of a plan tells."""
-_ALWAYS_WAITS = ("DisruptionBudget", "BreaksRule", "MovesMax")
+_ALWAYS_WAITS = ("DisruptionBudget", "BreaksRule", "MovesMax", "EvictionsMax", "Protected")
 
 
 def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[PlansAnswer]:
@@ -48,19 +59,29 @@ def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[Pl
         Overloaded: too many races were lost.
     """
     context.give_up_in_time("The plans could not be gone on with in time.")
-    advance = _Advance(context, intent.clock())
+    advance = _Advance(context, intent.clock(), intent.proposals)
     plans = plans_in(context.replica)
+    advance.give_up_room(plans)
     for each in plans:
         advance.cordon(plan_of(each).body)
     for each in plans:
         yield from advance.go_on(each)
-    return PlansAnswer(revision=context.replica.revision, due=advance.due, evicted=advance.evicted)
+    return PlansAnswer(
+        revision=context.replica.revision,
+        due=advance.due,
+        evicted=advance.evicted,
+        searches=tuple(advance.searches),
+    )
 
 
 class _Advance:
     """One step of all plans, on one state and at one time."""
 
-    def __init__(self, context: DecisionContext, now: datetime) -> None:
+    def __init__(
+        self, context: DecisionContext, now: datetime, proposals: Sequence[Proposal]
+    ) -> None:
+        self._proposals = {(each.search.plan, each.search.uid): each for each in proposals}
+        self.searches: list[Search] = []
         self._context = context
         self._replica = context.replica
         self._now = now
@@ -91,6 +112,8 @@ class _Advance:
             status = ended(status, "Cancelled", at)
         elif body.spec.goal.type == "Replace":
             status = yield from self._rolled(plan.name, body, status, at)
+        elif body.spec.goal.type == "Rebalance":
+            status = yield from self._balanced(plan, body, status, at)
         else:
             status = yield from self._stepped(body, status, at)
         if status != body.status:
@@ -147,7 +170,8 @@ class _Advance:
         else:
             most = self._most - self.evicted
             evict = partial(self._evict_replaced, name)
-            wave = yield from take_wave(self._context, goal, evict, most)
+            bounds = Limits(most, evictions_left(body), protected_by(body))
+            wave = yield from take_wave(self._context, goal, evict, bounds)
         resumed = running and (body.status.phase == "Paused" or not status.progressed_at)
         status = replace(
             progress_after(wave, status, at, resumed=resumed),
@@ -161,6 +185,32 @@ class _Advance:
             if is_done(status, goal)
             else self._timed(status, kept_goal)
         )
+
+    def give_up_room(self, plans: Sequence[KeptManifest]) -> None:
+        """Keep no room any more for moves of plans that are not there, or have ended."""
+        active = {(each.name, each.uid) for each in plans if is_active(each)}
+        for each in reservations_in(self._replica):
+            if (each.plan, each.plan_uid) not in active:
+                give_up(self._replica, each)
+
+    def _balanced(
+        self, plan: KeptManifest, body: PlanBody, status: PlanProgress, at: str
+    ) -> Steps[PlanProgress]:
+        """Make the next moves of a plan that rebalances, or have them searched."""
+        balance = RebalanceProgress(self._context, plan, self._now, most=self._most - self.evicted)
+        proposal = self._proposals.get((plan.name, plan.uid))
+        step = yield from balance.go_on(status, proposal)
+        self.evicted += step.evicted
+        if step.search is not None:
+            self.searches.append(step.search)
+        if step.due is not None:
+            self._look_again(step.due)
+        status = replace(
+            step.status,
+            phase="Running" if _is_running(body) else "Paused",
+            waiting_pods=_told(step.waiting, status.waiting_pods),
+        )
+        return ended(status, "Succeeded", at) if step.is_done else status
 
     def _timed(self, status: PlanProgress, goal: KeptGoal) -> PlanProgress:
         """Note that a plan is without progress for too long, or look again when it would be."""
@@ -189,7 +239,7 @@ class _Advance:
         """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
         # Hints and events of pods that are placed in the calculation alone are nobody's business.
         fork = Fork(replace(self._context, hints={}, events=[], budget_cache=None))
-        limited = Limited(self._most - self.evicted, first_whole=not self.evicted)
+        limited = self._limited(body)
         waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
         yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])
         moves: list[Move] = yield from waves.next_wave()
@@ -197,12 +247,20 @@ class _Advance:
         gone = [each.pod for each in moves]
         left = [(unit, waves.kept[unit]) for unit in waves.waiting if unit in waves.kept]
         if body.spec.when_unschedulable == "Evict":
-            left = self._leave_anyway(left, gone)
+            left = self._leave_anyway(left, gone, evictions_left(body))
         told = [(pod, kept) for unit, kept in left for pod in unit.pods]
         return gone, [(pod, kept) for pod, kept in told if kept.reason != "MovesMax"]
 
+    def _limited(self, body: PlanBody) -> Limited:
+        """Return how many pods a drain may evict now, and which it may not."""
+        left, protect = self._most - self.evicted, protected_by(body)
+        most = evictions_left(body)
+        if most is not None and most < left:
+            return Limited(most, over=EVICTIONS_OVER, protect=protect)
+        return Limited(left, first_whole=not self.evicted and most is None, protect=protect)
+
     def _leave_anyway(
-        self, left: Sequence[tuple[Unit, Kept]], gone: list[PodManifest]
+        self, left: Sequence[tuple[Unit, Kept]], gone: list[PodManifest], most: int | None
     ) -> list[tuple[Unit, Kept]]:
         """Add to `gone` whom no other node takes, as far as budgets allow it; return who stays, and why."""
         allowances = Allowances(self._replica.cluster)
@@ -214,6 +272,8 @@ class _Advance:
             too_many = len(pods) > room and bool(gone or self.evicted)
             if kept.reason in _ALWAYS_WAITS or too_many:
                 stay.append((unit, kept))
+            elif most is not None and len(gone) + len(pods) > most:
+                stay.append((unit, EVICTIONS_OVER))
             elif (budget := allowances.blocking(pods)) is not None:
                 stay.append((unit, kept_by_budget(budget)))
             else:

@@ -14,6 +14,7 @@ from service.scheduler.decide.planning.fork_placements import (
     refuse_too_many,
     wanted_by,
 )
+from service.scheduler.decide.planning.moves import arrive
 from service.scheduler.decide.planning.plan_totals import count
 from service.scheduler.decide.planning.rebalancing import Rebalancing
 from service.scheduler.decide.planning.removal_goal import Removals
@@ -87,6 +88,7 @@ def _reached(
             yield from replacing.replace()
             return replacing
         if isinstance(goal, Rebalance):
+            yield from arrive(fork)
             rebalancing = Rebalancing(fork, intent, goal)
             yield from rebalancing.rebalance()
             return rebalancing

@@ -50,7 +50,7 @@ class Rebalancing:
             raise refused(
                 "selector", f"selects {len(keys)} pods, over the limit of {most} in one plan"
             )
-        now = yield from self._measured()
+        now = yield from self.measured()
         improved = True
         while improved:
             improved = False
@@ -78,7 +78,7 @@ class Rebalancing:
         moves = yield from self._moved(units[0], found.pod.node_name)
         if not moves:
             return None
-        then = yield from self._measured()
+        then = yield from self.measured()
         if then >= now:
             yield from self._fork.take_back(start)
             return None
@@ -95,7 +95,8 @@ class Rebalancing:
         waves = Waves(self._fork, frozenset([node]), [unit], limited)
         return (yield from waves.next_wave())
 
-    def _measured(self) -> Steps[Measured]:
+    def measured(self) -> Steps[Measured]:
+        """Return the objectives as they are on the fork now."""
         cluster = self._fork.replica.cluster
         found = []
         for each in self._goal.objectives:

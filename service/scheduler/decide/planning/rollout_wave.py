@@ -24,9 +24,9 @@ from service.scheduler.decide.planning.rollout_pods import (
     look,
     place_new,
 )
-from service.scheduler.decide.planning.waves import Kept
+from service.scheduler.decide.planning.waves import EVICTIONS_OVER, Kept
 from service.scheduler.protocol.intents import PlacePods
-from service.scheduler.protocol.plans import Replace
+from service.scheduler.protocol.plans import Protected, Replace
 
 EXCEEDED = "ProgressDeadlineExceeded"
 """The word is that of a Deployment's condition."""
@@ -56,10 +56,28 @@ def look_only(context: DecisionContext, goal: Replace) -> Steps[Wave]:
     return Wave((yield from look(context, goal)))
 
 
+class Limits(NamedTuple):
+    """What one wave may do."""
+
+    most: int
+    """How many pods it evicts, and how many it places, at most."""
+    evictions_left: int | None = None
+    """How many pods may still be evicted for the plan; None: any number."""
+    protect: Protected = Protected()
+
+    @property
+    def evictions(self) -> int:
+        """How many pods the wave evicts at most."""
+        return self.most if self.evictions_left is None else min(self.most, self.evictions_left)
+
+
 def take_wave(
-    context: DecisionContext, goal: Replace, evict: Callable[[PodManifest], None], most: int
+    context: DecisionContext,
+    goal: Replace,
+    evict: Callable[[PodManifest], None],
+    limits: Limits,
 ) -> Steps[Wave]:
-    """Take the next wave if its time has come: evict old pods, and place new ones, at most so many of each."""
+    """Take the next wave if its time has come: evict old pods, and place new ones."""
     release = yield from look(context, goal)
     if release.differing is not None:
         return Wave(release, waiting=[(release.differing, _DIFFERS)])
@@ -71,11 +89,14 @@ def take_wave(
         return Wave(release, waiting=[too_large])
     # Hints and events of what is only tried out are nobody's business.
     fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
-    gone, kept = yield from Departing(fork, goal, _READINESS).choose(release, most)
+    departing = Departing(fork, goal, _READINESS, limits.protect)
+    gone, kept = yield from departing.choose(release, limits.evictions)
     yield from fork.restore()
     for each in gone:
         evict(each)
-    pods, held = arrival(context, release, goal, len(gone), most)
+    if limits.evictions_left == 0 and release.old:
+        kept = [*kept, (release.old[0], EVICTIONS_OVER)]
+    pods, held = arrival(context, release, goal, len(gone), limits.most)
     placed, refused = yield from place_new(context, _PLACING, pods)
     return Wave(release, gone, placed, [*kept, *held, *refused])
 

@@ -8,6 +8,7 @@ from service.scheduler.decide.conditions import EVICTION_REASON, GATED, bound, e
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.ignored_fields import warnings_of
+from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
 from service.scheduler.decide.placing.one_pod import unknown_scheduler
 from service.scheduler.decide.pod_events import tell_evicted, tell_forced, tell_scheduled
@@ -46,7 +47,9 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     placed = allocate_devices(
         context, manifest, intent.node_name, manifest.uid, forced=intent.force
     )
-    answer = _put(context, bound(context, placed, intent.node_name, manifest.uid))
+    placed = bound(context, placed, intent.node_name, manifest.uid)
+    note_arrival(context.replica, placed.pod)
+    answer = _put(context, placed)
     tell_scheduled(context, manifest, intent.node_name, manifest.uid)
     if reasons:
         tell_forced(context, manifest, intent.node_name, reasons)
