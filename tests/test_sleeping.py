@@ -12,6 +12,7 @@ MAY_SLEEP = {
     "waiting.py": "looks again and again, up to a bound that only a hang reaches",
     "scheduler/test_on_postgres.py": "its clock is the real one, which the scheduler sleeps by",
     "concurrency/callers.py": "clients of real servers, who ask again after a while",
+    "concurrency/plans": "drives exploration: kills at times of chance, and clients that look again",
     "concurrency/simulation": "time is a number there",
     "concurrency/faults": "drives exploration, and faults that last for a while are what it is about",
     "security/attacks": "drives exploration, and attacks that last for a while are what it is about",

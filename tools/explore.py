@@ -1,7 +1,7 @@
 """Look for bugs that the gate cannot find, as it always does the same: `python -m tools.explore`.
 
 Until the time is over, this runs in turn: parts of the test suite in random order, with fresh seeds
-and more examples; the simulation; planners that race; and faults in real processes. For each
+and more examples; the simulation; placements and plans that race; and faults in real processes. For each
 failure it prints the one command that repeats it, and whether that command failed again. A seed
 that is found here becomes a fixed case of the gate.
 """
@@ -34,6 +34,7 @@ CLIENTS = "clients"
 FILES_AT_ONCE = 20
 SIMULATED = 100
 RACED, ROUND = 4_000, 2_000
+PLANNED = 2_000
 INJECTED = 10
 SEED_MAX = 10**9
 
@@ -168,9 +169,15 @@ def race(seed: int) -> Iterator[Failure]:
     yield from _whole([PYTHON, "-m", "tests.concurrency.race", *numbers], accepted=(0, 2))
 
 
+def plans(seed: int) -> Iterator[Failure]:
+    """Let plans race with placements, and kill planners meanwhile."""
+    numbers = ("--steps", str(PLANNED), "--seed", str(seed))
+    yield from _whole([PYTHON, "-m", "tests.concurrency.race", *numbers], accepted=(0,))
+
+
 def faults(seed: int) -> Iterator[Failure]:
-    """Kill and stop real processes, and cut their connections."""
-    numbers = ("--injections", str(INJECTED), "--seed", str(seed))
+    """Kill and stop real processes, and cut their connections, while pods are placed and plans made."""
+    numbers = ("--plans", "--injections", str(INJECTED), "--seed", str(seed))
     yield from _whole([PYTHON, "-m", "tests.concurrency.faults", *numbers], accepted=(0,))
 
 
@@ -185,6 +192,7 @@ EXPLORATIONS: Mapping[str, Exploration] = {
     "suite": suite,
     "simulation": simulation,
     "race": race,
+    "plans": plans,
     "faults": faults,
 }
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from service.model.objects import Pod, PodAffinityTerm
+
 CLUSTER_KEY = "moorage.dev/cluster"
 """The topology key for rules over clusters; nodes need no label for it."""
 
@@ -13,3 +15,21 @@ def topology_value(labels: Mapping[str, str], key: str) -> str | None:
     """The value that a node with these labels has for a topology key; None if it has none."""
     value = labels.get(key)
     return _THIS_CLUSTER if value is None and key == CLUSTER_KEY else value
+
+
+def counts_other_namespaces(pod: Pod) -> bool:
+    """Whether required affinity over clusters counts pods of other namespaces than the pod's own."""
+    affinity = pod.spec.affinity
+    drawn = None if affinity is None else affinity.pod_affinity
+    if drawn is None:
+        return False
+    terms = (
+        *(drawn.required_during_scheduling_required_during_execution or ()),
+        *(drawn.required_during_scheduling_ignored_during_execution or ()),
+    )
+    return any(each.topology_key == CLUSTER_KEY and _reaches_beyond(each, pod) for each in terms)
+
+
+def _reaches_beyond(term: PodAffinityTerm, pod: Pod) -> bool:
+    others = set(term.namespaces or ()) - {pod.namespace}
+    return bool(others) or term.namespace_selector is not None

@@ -191,6 +191,14 @@ class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
         return IdempotencyKey(self.operation, self.key, self.chunk)
 
 
+class HeldLeases(msgspec.Struct, frozen=True, kw_only=True):
+    """Leases that a holder has to have still when something is committed that rests on them."""
+
+    holder: str
+    names: tuple[tuple[int, str], ...]
+    """The number of the cluster, and the name, of each."""
+
+
 class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt to extend the log; every attempt has a `commit_id` of its own (P4).
 
@@ -211,6 +219,8 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The events that are stored in the same commit."""
     audit: Sequence[AuditEntry] = ()
     """The rows of the audit that are stored in the same commit: who asked for the changes."""
+    leases: Sequence[HeldLeases] = ()
+    """What has to be held still when this is committed; until then nobody else can take it."""
 
     @property
     def last_revision(self) -> int:
@@ -250,7 +260,16 @@ class NotYet(msgspec.Struct, frozen=True):
     head: Head
 
 
-CommitResult = Committed | Lost | DuplicateKey | NotYet
+class LeasesEnded(msgspec.Struct, frozen=True):
+    """Nothing was committed: these holders no longer have all leases that the commit rests on.
+
+    Refuse what they asked for, and decide the rest again.
+    """
+
+    holders: frozenset[str]
+
+
+CommitResult = Committed | Lost | DuplicateKey | NotYet | LeasesEnded
 
 
 class Behind(msgspec.Struct, frozen=True):

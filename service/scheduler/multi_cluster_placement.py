@@ -4,18 +4,22 @@ Each cluster remains a log of its own, so that a choice between clusters is no t
 makes it right is this: while a request chooses and places, it holds a lease for each of its
 namespaces on each of its clusters, so that of two requests that might choose for the same pod, or
 count the same pods, one waits. Within this time it asks all clusters by dry runs, and has one of
-them place the pod as any placement is made there.
+them place the pod as any placement is made there. The commit of that placement looks at the leases
+once more and keeps them until it has ended. So whatever stands still in between, and for however
+long, nothing is placed by a choice that may be out of date.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
-from service.model.errors import Conflict, OutcomeUnknown, Overloaded
+from service.model.errors import Conflict, Overloaded, StorageUnavailable
+from service.model.log import HeldLeases
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import (
     ClusterRefusal,
@@ -29,13 +33,17 @@ from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "placements-over-clusters@"
 """The name of a lease begins with this, and the namespace follows."""
+ANY_NAMESPACE = "*"
+"""In place of a namespace: the lease of all whose affinity over clusters counts pods of other namespaces."""
+LEASE_SECONDS = 15.0
+"""How long a lease lasts unless it is prolonged: so long others wait for a request that was killed."""
+RENEW_SECONDS = 5.0
+"""How old leases are when the next step of their request prolongs them."""
 RETRY_SECONDS = 0.01
 """How long a request waits at first before it asks for a lease again; then twice as long each time."""
 RETRY_SECONDS_MAX = 0.2
 RULE = "ClusterTopology"
 """The reason of a cluster that a rule over clusters excludes."""
-_SETTLE_SECONDS = 10.0
-"""How much longer a lease lasts than any placement that begins under it."""
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +53,8 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """The positions of its pods in the request."""
     names: Sequence[tuple[str, str]]
     """Their namespaces and names."""
+    counts_others: bool = False
+    """Whether required affinity over clusters counts pods of other namespaces than their own."""
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +64,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     indices: Sequence[int]
     dry_run: bool = False
     queue: bool = False
+    leases: HeldLeases | None = None
+    """What has to be held still when the pods are placed."""
 
 
 class AsksClusters(Protocol):
@@ -125,14 +137,14 @@ class OverClusters:
 
         Raises:
             NotFound: there is no such cluster.
-            Overloaded: time ran out; units that were placed before stay placed, and asking again
-                answers where.
+            Overloaded: time ran out, or the leases did because the process or the database stood
+                still; units that were placed before stay placed, and asking again answers where.
             Conflict: pods of one unit are in different clusters already.
             MoorageError: as `AsksClusters`.
         """
         deadline = self._clock.monotonic() + self._request_seconds_max
         if asked.dry_run:
-            return await _Work(asked, clusters, self._no_lease).answer()
+            return await _Work(asked, clusters, self._no_lease, None).answer()
         async with self._leases(asked, deadline) as leases:
 
             async def may_go_on() -> None:
@@ -140,55 +152,41 @@ class OverClusters:
                     raise Overloaded("Time ran out before all pods were placed; ask again.")
                 await leases.keep()
 
-            return await _Work(asked, clusters, may_go_on).answer()
+            return await _Work(asked, clusters, may_go_on, leases.held).answer()
 
     async def _no_lease(self) -> None:
         """Dry runs need no lease, as nothing rests on what they answer."""
 
     @asynccontextmanager
     async def _leases(self, asked: PlaceOverClusters, deadline: float) -> AsyncIterator["_Leases"]:
-        """Hold all leases of a request, taken in one order by everybody.
+        """Hold all leases of a request, taken in one order by everybody, and give them back.
 
-        After a placement whose outcome is not known they are left to end by themselves, which is
-        later than that placement can still be made. So are they if the process is stopped.
+        A placement whose outcome is not known either keeps them until it is committed, or can no
+        longer be made when they are given back.
         """
         numbers = sorted({await self._store.find_cluster(each) for each in asked.clusters})
-        namespaces = sorted({namespace for unit in asked.units for namespace, _ in unit.names})
-        leases = _Leases(
-            self._store,
-            self._clock,
-            self._holder,
-            self._request_seconds_max + _SETTLE_SECONDS,
-            [(number, LEASE + each) for number in numbers for each in namespaces],
-        )
+        names = {LEASE + namespace for unit in asked.units for namespace, _ in unit.names}
+        if any(unit.counts_others for unit in asked.units):
+            names.add(LEASE + ANY_NAMESPACE)
+        wanted = [(number, each) for number in numbers for each in sorted(names)]
+        leases = _Leases(self._store, self._clock, self._holder, wanted)
         try:
             await leases.take(deadline)
             yield leases
-        except (OutcomeUnknown, asyncio.CancelledError):
-            raise
-        except BaseException:
+        finally:
             await leases.release()
-            raise
-        await leases.release()
 
 
 class _Leases:
     """The leases of one request: on each of its clusters, one for each namespace."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        holder: str,
-        seconds: float,
-        wanted: Sequence[tuple[int, str]],
+        self, store: Store, clock: Clock, holder: str, wanted: Sequence[tuple[int, str]]
     ) -> None:
-        """They last for `seconds`, unless they are prolonged."""
         self._store = store
         self._clock = clock
-        self._holder = holder
-        self._seconds = seconds
-        self._wanted = wanted
+        self.held = HeldLeases(holder=holder, names=tuple(wanted))
+        """All of them, once they are taken."""
         self._since = clock.monotonic()
 
     async def take(self, deadline: float) -> None:
@@ -197,41 +195,41 @@ class _Leases:
         Raises:
             Overloaded: another request holds one of them for too long.
         """
-        for number, name in self._wanted:
-            pause, begun = RETRY_SECONDS, self._clock.monotonic()
+        for count, (number, name) in enumerate(self.held.names):
+            pause = RETRY_SECONDS
             while not await self._acquire(number, name):
                 if self._clock.monotonic() >= deadline:
                     raise _held_by_another()
                 await self._clock.sleep(pause)
-                pause, begun = min(2 * pause, RETRY_SECONDS_MAX), self._clock.monotonic()
-            if (number, name) == self._wanted[0]:
-                self._since = begun
-        await self.keep()
+                pause = min(2 * pause, RETRY_SECONDS_MAX)
+                await self._prolong(replace(self.held, names=self.held.names[:count]))
 
     async def keep(self) -> None:
-        """Prolong them, if a placement that begins now could end after them.
+        """Prolong them if they are no longer new.
 
         Raises:
-            Overloaded: they have ended meanwhile, so that what was seen under them may be out of date.
+            Overloaded: one has ended meanwhile, so that what was seen under it may be out of date.
         """
-        now = self._clock.monotonic()
-        if now < self._since + _SETTLE_SECONDS / 2:
-            return
-        if now >= self._since + self._seconds:
-            raise _held_by_another()
-        for each in self._wanted:
-            if not await self._acquire(*each):
-                raise _held_by_another()
-        self._since = now
+        await self._prolong(self.held)
 
     async def release(self) -> None:
-        """Give them all back."""
-        for number, name in self._wanted:
-            await self._store.release_lease(number, name, self._holder)
+        """Give them all back; those that cannot be given back now end by themselves."""
+        with suppress(StorageUnavailable):
+            for number, name in self.held.names:
+                await self._store.release_lease(number, name, self.held.holder)
 
     async def _acquire(self, number: int, name: str) -> bool:
-        lease = await self._store.acquire_lease(number, name, self._holder, self._seconds)
-        return lease is not None
+        holder = self.held.holder
+        return await self._store.acquire_lease(number, name, holder, LEASE_SECONDS) is not None
+
+    async def _prolong(self, held: HeldLeases) -> None:
+        """Prolong what is held; what has ended is not taken anew, as another may have had it in between."""
+        now = self._clock.monotonic()
+        if now < self._since + RENEW_SECONDS:
+            return
+        if not await self._store.prolong_leases(held, LEASE_SECONDS):
+            raise _held_by_another()
+        self._since = now
 
 
 def _held_by_another() -> Overloaded:
@@ -246,7 +244,9 @@ class _Work:
         asked: PlaceOverClusters,
         clusters: AsksClusters,
         may_go_on: Callable[[], Awaitable[None]],
+        leases: HeldLeases | None,
     ) -> None:
+        self._leases = leases
         self._asked = asked
         self._clusters = clusters
         self._may_go_on = may_go_on
@@ -338,7 +338,8 @@ class _Work:
 
     async def _ask(self, cluster: str, unit: Unit, *, queue: bool = False) -> PlacementAnswer:
         await self._may_go_on()
-        return await self._heard(Ask(cluster=cluster, indices=unit.indices, queue=queue))
+        ask = Ask(cluster=cluster, indices=unit.indices, queue=queue, leases=self._leases)
+        return await self._heard(ask)
 
     async def _heard(self, ask: Ask) -> PlacementAnswer:
         answer = await self._clusters.place(ask)

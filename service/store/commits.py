@@ -10,6 +10,7 @@ import asyncpg
 
 from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.model.log import (
+    LEASE_SECONDS_MAX,
     LOCKED_LAG_CHANGES_MAX,
     Behind,
     Change,
@@ -19,8 +20,10 @@ from service.model.log import (
     Diverged,
     DuplicateKey,
     Head,
+    HeldLeases,
     IdempotencyKey,
     IdempotencyRecord,
+    LeasesEnded,
     LogPage,
     Lost,
     NotYet,
@@ -77,6 +80,14 @@ _BEGIN = """
 """
 _BOUND = "SET LOCAL transaction_timeout = {whole:.0f};"
 _TRANSACTION_TIMEOUT_SINCE = 17
+# Whoever takes a lease that has ended waits for the lock, and then sees what was committed.
+_HELD = f"""
+    SELECT l.holder, l.cluster_id, l.name
+    FROM lease AS l, unnest($1::text[], $2::bigint[], $3::text[]) AS f (holder, cluster_id, name)
+    WHERE l.cluster_id = f.cluster_id AND l.name = f.name AND l.holder = f.holder
+        AND l.until BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+    FOR SHARE OF l
+"""  # noqa: S608 - put together from constants
 _LOCK = "SELECT revision, tip, at FROM head WHERE cluster_id = $1 FOR NO KEY UPDATE"
 
 _RECORD = """
@@ -138,7 +149,8 @@ class Commits:
             NotFound: there is no such cluster.
         """
         call = self._call(cluster_id, request)
-        return await self.to_its_end(self._commit(cluster_id, request, call))
+        commit = self._commit_with_leases if request.leases else self._commit
+        return await self.to_its_end(commit(cluster_id, request, call))
 
     async def _commit(
         self, cluster_id: int, request: CommitRequest, call: tuple[str, tuple[object, ...]]
@@ -149,6 +161,22 @@ class Commits:
         except _KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency)
         return _result(cluster_id, row)
+
+    async def _commit_with_leases(
+        self, cluster_id: int, request: CommitRequest, call: tuple[str, tuple[object, ...]]
+    ) -> CommitResult:
+        """Commit in a transaction that keeps the leases on which the commit rests.
+
+        The head is locked first, as by all who delete a cluster and then its leases.
+        """
+        try:
+            async with self._locked(cluster_id) as (connection, _):
+                ended = await _ended(connection, request.leases)
+                if ended:
+                    return LeasesEnded(ended)
+                return await _commit_and_end(connection, cluster_id, call)
+        except _KeyTaken:
+            return await self._duplicate(cluster_id, request.idempotency)
 
     def _call(self, cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
         """The statement and its arguments; without events and audit a simpler statement is enough."""
@@ -233,6 +261,9 @@ class Commits:
                 request = decide(page)
                 if request is None:
                     return None
+                ended = await _ended(connection, request.leases)
+                if ended:
+                    return LeasesEnded(ended)
                 call = self._call(cluster_id, request)
                 return await _commit_and_end(connection, cluster_id, call)
         except _KeyTaken:
@@ -348,6 +379,16 @@ def _begin(server_version: int) -> str:
     wait, idle = LOCK_WAIT_SECONDS * 1000, LOCK_IDLE_SECONDS * 1000
     bounded = server_version >= _TRANSACTION_TIMEOUT_SINCE
     return (_BEGIN + (_BOUND if bounded else "")).format(idle=idle, wait=wait, whole=idle + wait)
+
+
+async def _ended(connection: Driver, leases: Sequence[HeldLeases]) -> frozenset[str]:
+    """The holders that no longer have all of their leases; the others keep them in this transaction."""
+    if not leases:
+        return frozenset()
+    wanted = {(each.holder, *named) for each in leases for named in each.names}
+    columns = [list(column) for column in zip(*wanted, strict=True)]
+    held = {tuple(row) for row in await connection.fetch(_HELD, *columns)}
+    return frozenset(holder for holder, _, _ in wanted - held)
 
 
 async def _commit_and_end(

@@ -39,9 +39,11 @@ from service.model.log import (
     DuplicateKey,
     EventPage,
     Head,
+    HeldLeases,
     IdempotencyKey,
     IdempotencyRecord,
     Lease,
+    LeasesEnded,
     LogPage,
     Lost,
     NodeLeases,
@@ -227,6 +229,8 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         at = max(self._clock(), own.head.at)
         if request.not_before is not None and at < request.not_before:
             return NotYet(own.head)
+        if ended := self._ended(request.leases):
+            return LeasesEnded(ended)
         if request.idempotency:
             known = own.find([record.id for record in request.idempotency])
             if known:
@@ -235,6 +239,21 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         if callers and self.keeping.of(callers):
             self.audit.add(own.cluster_id, own.cluster_id, own.name, at, request.audit)
         return Committed(own.head)
+
+    def _ended(self, leases: Sequence[HeldLeases]) -> frozenset[str]:
+        """The holders that no longer have all of their leases."""
+        now = self._clock()
+
+        def is_held(holder: str, cluster_id: int, name: str) -> bool:
+            own = self.clusters.get(cluster_id)
+            lease = own.leases.get(name) if own else None
+            return lease is not None and lease.holder == holder and _lasts(lease, now)
+
+        return frozenset(
+            each.holder
+            for each in leases
+            if not all(is_held(each.holder, *named) for named in each.names)
+        )
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
         """Find out what became of an attempt, and make sure that it stays so (P4)."""
@@ -426,6 +445,14 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
             if name not in own.leases
             and any(row.kind == kind and mention in row.body for row in own.objects.values())
         )
+
+    async def prolong_leases(self, held: HeldLeases, seconds: float) -> bool:
+        """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
+        if self._ended([held]):
+            return False
+        for cluster_id, name in held.names:
+            await self.acquire_lease(cluster_id, name, held.holder, seconds)
+        return True
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""

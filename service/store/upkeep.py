@@ -10,6 +10,7 @@ from service.model.log import (
     REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
     Head,
+    HeldLeases,
     Lease,
     ReplicaReport,
     ReplicaState,
@@ -62,6 +63,21 @@ _UNATTENDED = """
         )
     ORDER BY c.name
 """
+# All or none.
+_PROLONG = f"""
+    WITH held AS (
+        SELECT l.cluster_id, l.name
+        FROM lease AS l, unnest($2::bigint[], $3::text[]) AS f (cluster_id, name)
+        WHERE l.cluster_id = f.cluster_id AND l.name = f.name AND l.holder = $1
+            AND l.until BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+        FOR UPDATE OF l
+    )
+    UPDATE lease AS l SET until = clock_timestamp() + $4::interval
+    FROM held
+    WHERE l.cluster_id = held.cluster_id AND l.name = held.name
+        AND (SELECT count(*) FROM held) = cardinality($2::bigint[])
+    RETURNING l.name
+"""  # noqa: S608 - put together from constants
 _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
 _REPORT = """
     WITH gone AS (
@@ -111,6 +127,15 @@ class Upkeep:
                 if row is None:
                     row = await connection.fetchrow(_CLAIM, *arguments)
         return None if row is None else Lease(**dict(row))
+
+    async def prolong_leases(self, held: HeldLeases, seconds: float) -> bool:
+        """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
+        clusters, names = [list(part) for part in zip(*held.names, strict=True)] or ([], [])
+        length = timedelta(seconds=seconds)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                prolonged = await connection.fetch(_PROLONG, held.holder, clusters, names, length)
+        return len(prolonged) == len(held.names)
 
     async def expired_leases(self, name: str) -> list[str]:
         """The clusters whose lease of this name has expired, so that its holder neither prolonged nor released it."""

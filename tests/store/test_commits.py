@@ -14,7 +14,9 @@ from service.model.log import (
     Diverged,
     DuplicateKey,
     Head,
+    HeldLeases,
     IdempotencyKey,
+    LeasesEnded,
     LogPage,
     Lost,
     NotYet,
@@ -402,3 +404,52 @@ async def test_a_cluster_that_is_gone_is_not_found(store: AnyStore, cluster_id: 
     ):
         with pytest.raises(NotFound):
             await call
+
+
+@pytest.mark.parametrize("locked", [False, True])
+async def test_a_commit_that_rests_on_leases_is_made_only_while_all_are_held(
+    store: AnyStore, cluster_id: int, *, locked: bool
+):
+    """They may be those of another cluster; of several holders the answer names the ones that are late."""
+    other = (await store.create_cluster("other", b"{}")).cluster_id
+    held = [
+        HeldLeases(holder=holder, names=((cluster_id, holder), (other, holder)))
+        for holder in ("a", "b")
+    ]
+    for each in held:
+        for number, name in each.names:
+            await store.acquire_lease(number, name, each.holder, 60)
+
+    async def commit(head: Head, name: str):
+        request = replace(commit_on(head, create(name)), leases=held)
+        if locked:
+            return await store.commit_locked(cluster_id, head.revision, head.tip, lambda _: request)
+        return await store.commit(cluster_id, request)
+
+    done = await commit(await store.head(cluster_id), "first")
+    assert isinstance(done, Committed)
+    await store.release_lease(other, "b", "b")
+    assert await commit(done.head, "second") == LeasesEnded(frozenset({"b"}))
+    await store.acquire_lease(other, "b", "somebody", 60)
+    await store.acquire_lease(cluster_id, "a", "a", 0)
+    assert await commit(done.head, "second") == LeasesEnded(frozenset({"a", "b"}))
+    assert await store.head(cluster_id) == done.head
+    assert await names(store, cluster_id) == ["first"]
+
+
+async def test_leases_are_prolonged_together_and_none_that_has_ended(
+    store: AnyStore, cluster_id: int
+):
+    held = HeldLeases(holder="a", names=((cluster_id, "x"), (cluster_id, "y")))
+    assert await store.prolong_leases(replace(held, names=()), 60)
+    assert not await store.prolong_leases(held, 60)
+    before = await store.acquire_lease(cluster_id, "x", "a", 30)
+    await store.acquire_lease(cluster_id, "y", "a", 0)
+    assert not await store.prolong_leases(held, 60)
+    assert await store.acquire_lease(cluster_id, "y", "b", 60)
+    assert before is not None
+    assert (await store.claim_lease(cluster_id, "x", "b", 1)).until == before.until
+    await store.release_lease(cluster_id, "y", "b")
+    await store.acquire_lease(cluster_id, "y", "a", 30)
+    assert await store.prolong_leases(held, 60)
+    assert (await store.claim_lease(cluster_id, "x", "b", 1)).until > before.until

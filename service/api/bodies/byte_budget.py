@@ -149,6 +149,10 @@ class Holding:
         """Call `act` when the request is over, in whatever way it ends."""
         self._at_end.append(act)
 
+    def counting_apart(self, app: ASGIApp) -> ASGIApp:
+        """The application for requests that this one makes: of the same budget, each with its own holding."""
+        return CountBytes(app, self._budget)
+
     def close(self) -> None:
         """Give everything back and call what `at_end` was given, since the request is over."""
         self.give_back(self.held)
@@ -325,11 +329,6 @@ class CountBytes:
             await self._app(scope, receive, _Counted(scope, holding, send))
         finally:
             holding.close()
-
-
-def counted_apart(app: ASGIApp, scope: Scope) -> ASGIApp:
-    """The application for a request that another one makes: of the same budget, with a holding of its own."""
-    return CountBytes(app, holding_of(scope)._budget)  # noqa: SLF001 - the two are one mechanism
 
 
 def may_be_refused(scope: HTTPScope) -> bool:

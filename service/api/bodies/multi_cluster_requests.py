@@ -1,15 +1,17 @@
 """Reads the bodies of placements over several clusters, and makes those of the placements in each."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from service.api.bodies.placement_requests import parse_placement
+from service.api.bodies.manifests import items_in, read_members
+from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
 from service.api.bodies.requests import converted
 from service.api.openapi.principal_types import ScopeName
-from service.model.cluster_topology import CLUSTER_KEY
+from service.model.cluster_topology import CLUSTER_KEY, counts_other_namespaces
 from service.model.errors import FieldError, InvalidManifest
+from service.model.incremental_json import Member, whole
 from service.model.strict_json import decode_strict, encode
 from service.model.templates import TemplateCache
 from service.scheduler.multi_cluster_placement import Ask, Unit
@@ -22,7 +24,7 @@ _Names = Annotated[list[ScopeName], msgspec.Meta(min_length=1)]
 
 
 class _Choice(msgspec.Struct, frozen=True):
-    """How to choose between clusters; the other fields of a request are read apart."""
+    """How to choose between clusters."""
 
     strategy: Strategy = "LeastAllocated"
 
@@ -35,7 +37,7 @@ class OverClustersBody(NamedTuple):
     strategy: Strategy
     intent: PlacePods
     """The placement that it would be in a single cluster."""
-    pods: Sequence[Any]
+    pods: Sequence[msgspec.Raw]
     """The manifests of its pods, as they are sent to a cluster."""
     units: Sequence[Unit]
 
@@ -61,28 +63,28 @@ async def parse_over_clusters(
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: the request or pods in it are wrong; the error has all that is.
     """
-    sent = decode_strict(raw)
-    if not isinstance(sent, dict):
-        raise InvalidManifest([FieldError("", "has to be an object")])
+    read = ("clusters", "strategy", *PLACEMENT_FIELDS)
+    members = await read_members(raw, read=read, lists=("pods",), items_max=items_max)
+    sent = {name: value for name, value in members.items() if value != b"null"}
     clusters = _clusters(sent.pop("clusters", None), clusters_max)
-    strategy = converted(sent, _Choice).strategy
-    sent.pop("strategy", None)
+    strategy = _strategy(sent.pop("strategy", None))
     errors = [
         FieldError(name, "is asked of a single cluster", None)
         for name in _OF_ONE_CLUSTER
-        if sent.get(name) is not None
+        if name in sent
     ]
     if errors:
         raise InvalidManifest(errors)
-    intent = await parse_placement(encode(sent), templates, items_max)
+    intent = await placement_of(sent, templates, items_max)
     _refuse_wrong_pods(intent)
-    return OverClustersBody(clusters, strategy, intent, _manifests(sent, intent), _units(intent))
+    manifests = _manifests(sent, intent, items_max)
+    return OverClustersBody(clusters, strategy, intent, manifests, _units(intent))
 
 
-def _clusters(sent: Any, clusters_max: int) -> Sequence[str] | None:
+def _clusters(sent: Member | None, clusters_max: int) -> Sequence[str] | None:
     if sent is None:
         return None
-    names: list[str] = converted(sent, _Names, "clusters")
+    names: list[str] = converted(decode_strict(whole(sent)), _Names, "clusters")
     if len(names) > clusters_max:
         raise InvalidManifest(
             [FieldError("clusters", f"has to have at most {clusters_max} names", len(names))]
@@ -95,6 +97,12 @@ def _clusters(sent: Any, clusters_max: int) -> Sequence[str] | None:
     if errors:
         raise InvalidManifest(errors)
     return names
+
+
+def _strategy(sent: Member | None) -> Strategy:
+    if sent is None:
+        return _Choice().strategy
+    return converted({"strategy": decode_strict(whole(sent))}, _Choice).strategy
 
 
 def _refuse_wrong_pods(intent: PlacePods) -> None:
@@ -117,14 +125,22 @@ def _refuse_wrong_pods(intent: PlacePods) -> None:
         raise InvalidManifest(errors)
 
 
-def _manifests(sent: Mapping[str, Any], intent: PlacePods) -> Sequence[Any]:
+def _manifests(
+    sent: Mapping[str, Member], intent: PlacePods, items_max: int
+) -> Sequence[msgspec.Raw]:
+    """The pods as they were sent, byte by byte; of a template each replica has its own name."""
     if intent.path != "template":
-        return sent["pods"]  # type: ignore[no-any-return]
-    template = sent["template"]
+        return [msgspec.Raw(each) for each in items_in(sent["pods"], "pods", items_max)]
+    template = msgspec.json.decode(whole(sent["template"]), type=dict[str, msgspec.Raw])
+    metadata = msgspec.json.decode(template["metadata"], type=dict[str, msgspec.Raw])
     return [
-        {**template, "metadata": {**template["metadata"], "name": manifest.name}}
+        _encoded(template | {"metadata": _encoded(metadata | {"name": _encoded(manifest.name)})})
         for manifest in intent.pods
     ]
+
+
+def _encoded(value: object) -> msgspec.Raw:
+    return msgspec.Raw(encode(value))
 
 
 def _units(intent: PlacePods) -> Sequence[Unit]:
@@ -138,6 +154,7 @@ def _units(intent: PlacePods) -> Sequence[Unit]:
         Unit(
             indices=indices,
             names=[(intent.pods[each].namespace, intent.pods[each].name) for each in indices],
+            counts_others=any(counts_other_namespaces(intent.pods[each].pod) for each in indices),
         )
         for indices in together.values()
     ]

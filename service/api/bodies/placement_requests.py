@@ -26,6 +26,8 @@ Subject = Literal["pods", "podRefs", "template"]
 _SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
 # This is looked up once, since msgspec works out the fields of a type anew at each call.
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(PlacementRequest)}
+PLACEMENT_FIELDS = tuple(_FIELDS)
+"""The fields of a placement."""
 _OPTIONS = {name: field for name, field in _FIELDS.items() if name not in _SUBJECTS}
 _DEFAULTS = PlacementRequest()
 
@@ -37,8 +39,19 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: the request or pods in it are wrong; the error has all that is.
     """
-    members = await read_members(raw, read=tuple(_FIELDS), lists=("pods",), items_max=items_max)
-    members = {name: value for name, value in members.items() if value != b"null"}
+    members = await read_members(raw, read=PLACEMENT_FIELDS, lists=("pods",), items_max=items_max)
+    return await placement_of(members, templates, items_max)
+
+
+async def placement_of(
+    sent: Mapping[str, Member], templates: TemplateCache, items_max: int
+) -> PlacePods:
+    """The intent that the members of such a body ask for, each still as JSON.
+
+    Raises:
+        MalformedJSON, InvalidManifest: as `parse_placement`.
+    """
+    members = {name: value for name, value in sent.items() if value != b"null"}
     options, errors = _read_options(members)
     replicas = options.replicas or 0
     if replicas > items_max:

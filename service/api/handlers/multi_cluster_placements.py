@@ -153,7 +153,7 @@ class _Clusters:
             Unavailable: the cluster answered with an error, which is kept.
         """
         answer = await ask_cluster(
-            self._request, ask.cluster, "placements", self._body.to_cluster(ask)
+            self._request, ask.cluster, "placements", self._body.to_cluster(ask), ask.leases
         )
         if answer.status == _OK:
             return _answers.decode(answer.body)

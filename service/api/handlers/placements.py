@@ -39,6 +39,7 @@ from service.api.security.visibility import (
     visibility_of,
 )
 from service.api.services import Services
+from service.api.worker_forwarding.held_leases import leases_of
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
@@ -109,7 +110,10 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     require_placing(caller, parsed)
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
-    intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
+    leases = leases_of(request.scope)
+    intent = msgspec.structs.replace(
+        parsed, caller=caller, dry_run=parsed.dry_run or dry, leases=leases
+    )
     render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
 

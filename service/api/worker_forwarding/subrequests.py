@@ -2,18 +2,23 @@
 
 from typing import Any
 
-from service.api.bodies.byte_budget import counted_apart
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.requests import AnyRequest
 from service.api.problems import request_id_of
 from service.api.security.callers import address_of, identify, name_request, principal_of
+from service.api.worker_forwarding.held_leases import rest_on
 from service.api.worker_forwarding.middleware import answer_of
 from service.api.worker_forwarding.sockets import ForwardedAnswer
+from service.model.log import HeldLeases
 
 
-async def ask_cluster(request: AnyRequest, cluster: str, path: str, body: bytes) -> ForwardedAnswer:
+async def ask_cluster(
+    request: AnyRequest, cluster: str, path: str, body: bytes, leases: HeldLeases | None = None
+) -> ForwardedAnswer:
     """The answer to a POST to a cluster, decided by the worker that has it, with the rights of the caller.
 
-    It is neither authenticated nor counted anew, and holds bytes of its own.
+    What it changes is committed only as long as the leases are held. It is neither authenticated
+    nor counted anew, and holds bytes of its own.
     """
     whole = f"/v1/clusters/{cluster}/{path}"
     scope: Any = {
@@ -36,5 +41,7 @@ async def ask_cluster(request: AnyRequest, cluster: str, path: str, body: bytes)
         "state": {},
     }
     identify(scope, principal_of(request.scope))
+    rest_on(scope, leases)
     name_request(scope, request_id_of(request.scope))
-    return await answer_of(counted_apart(request.app, request.scope), scope, body)
+    counted = holding_of(request.scope).counting_apart(request.app)
+    return await answer_of(counted, scope, body)

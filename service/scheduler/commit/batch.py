@@ -7,10 +7,11 @@ import msgspec
 
 from service.model.audit import AuditEntry
 from service.model.events import Event
-from service.model.log import Change, CommitRequest, IdempotencyRecord
+from service.model.log import Change, CommitRequest, HeldLeases, IdempotencyRecord
 from service.model.manifest import PodManifest
 from service.model.object_fields import fields_before
 from service.scheduler.commit.tickets import Outcome, Ticket
+from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Entry, Mark, Stored
 
@@ -33,6 +34,8 @@ class Batch:
         self.events: list[Event] = []
         self.audit: list[AuditEntry] = []
         """Who asked for the changes: one entry for each request that changed something."""
+        self.leases: list[HeldLeases] = []
+        """What has to be held still when the batch is committed."""
         self.not_before: datetime | None = None
         """The batch must not be committed earlier, as a decision acts on this time having come."""
         self._bytes = 0
@@ -62,6 +65,8 @@ class Batch:
         self.changes += changes
         if changes:
             self.audit.append(AuditEntry(caller=ticket.caller, revision=changes[-1].revision))
+            if (held := leases_of(ticket)) is not None:
+                self.leases.append(held)
         for change in changes:
             self._bytes += len(change.body)
         record = ticket.record(outcome) if ticket.idempotency is not None else None
@@ -86,6 +91,7 @@ class Batch:
             not_before=self.not_before,
             events=[event for event in self.events if event.audit],
             audit=self.audit,
+            leases=self.leases,
         )
 
     def release(self) -> None:
@@ -103,6 +109,11 @@ class Batch:
         """The name of the requests' kind of intent, or `Batch` if there are several kinds."""
         kinds = {type(ticket.intent).__name__ for ticket in self.tickets}
         return kinds.pop() if len(kinds) == 1 else MANY_KINDS
+
+
+def leases_of(ticket: Ticket) -> HeldLeases | None:
+    """What has to be held still when the changes of a request are committed."""
+    return ticket.intent.leases if isinstance(ticket.intent, PlacePods) else None
 
 
 def change_of(entry: Entry) -> Change:

@@ -25,13 +25,14 @@ from service.model.log import (
     DuplicateKey,
     Head,
     IdempotencyRecord,
+    LeasesEnded,
     Lost,
     NotYet,
     ReplicaState,
 )
 from service.model.manifest import TemplateCache
 from service.model.object_filters import ObjectFilter
-from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.batch import Batch, leases_of
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.event_recorder import Record
@@ -463,6 +464,9 @@ class ClusterLoop:
             case DuplicateKey(records):
                 self.withdraw(batch)
                 self._requeue(_answer_from(records, batch.tickets, batch.start.revision))
+            case LeasesEnded(holders):
+                self.withdraw(batch)
+                self._requeue(_refuse(holders, batch.tickets))
             case Lost() | NotYet():
                 self.withdraw(batch)
                 self._requeue(batch.tickets)
@@ -500,6 +504,18 @@ class ClusterLoop:
     def _requeue(self, tickets: Sequence[Ticket]) -> None:
         """Put requests back to the front of the inbox, in their order."""
         self._inbox.extendleft(reversed(tickets))
+
+
+def _refuse(holders: frozenset[str], tickets: Sequence[Ticket]) -> list[Ticket]:
+    """Refuse the requests of these holders, whose leases have ended, and return the others."""
+    rest = []
+    for ticket in tickets:
+        held = leases_of(ticket)
+        if held is None or held.holder not in holders:
+            rest.append(ticket)
+        else:
+            ticket.answer(Overloaded("The leases have ended on which this placement rests."))
+    return rest
 
 
 def _answer_from(

@@ -14,6 +14,7 @@ import msgspec
 from service.model.config import PreemptionScope
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.extenders import ExtenderHosts
+from service.model.log import HeldLeases
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.object_filters import ObjectFilter
 from service.model.objects import ObjectName
@@ -278,6 +279,8 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Whether PodGroups are ignored, so that their members are pods like all others."""
     compare: bool = False
     """Whether the results tell what placements over several clusters compare."""
+    leases: HeldLeases | None = None
+    """What has to be held still when the pods are placed; else the request is refused."""
     consulted: Mapping[ObjectName, ExtenderVerdict] | None = None
     """What the extenders of profiles say of pods. None: nobody asks them, so that pods of whose profile
     there are any get no node."""

@@ -19,6 +19,7 @@ from service.model.log import (
     Committed,
     Diverged,
     Head,
+    HeldLeases,
     IdempotencyKey,
     IdempotencyRecord,
     Lease,
@@ -133,6 +134,8 @@ class Store(Protocol):
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (P1).
 
+        Its leases cannot be taken by anybody else before it has ended.
+
         Raises:
             OutcomeUnknown: it is not known whether the log was extended; ask `settle_unknown`.
             ReplicaMismatch: the objects stored are not those that the request changes.
@@ -212,6 +215,10 @@ class Store(Protocol):
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
         """Take or prolong a lease, and return it with its holder; None if the cluster is gone."""
+        ...
+
+    async def prolong_leases(self, held: HeldLeases, seconds: float) -> bool:
+        """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
         ...
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:

@@ -2,13 +2,20 @@
 
 import asyncio
 from collections import Counter
+from itertools import count
 from typing import Any
 
 import httpx
 import pytest
 
+from service.api.bodies.multi_cluster_requests import parse_over_clusters
+from service.api.handlers import multi_cluster_placements as handlers
 from service.model.errors import StorageUnavailable
 from service.model.log import Head
+from service.model.templates import TemplateCache
+from service.scheduler import multi_cluster_placement
+from service.scheduler.multi_cluster_placement import Ask
+from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem
 
@@ -31,6 +38,9 @@ TOGETHER = {
         ]
     }
 }
+
+AFTER_CHOICE = 2
+"""A request looks at its leases before it chooses for its first pod, and then before it has it placed."""
 
 Json = dict[str, Any]
 
@@ -173,6 +183,20 @@ async def test_what_is_wrong_is_named(harness: Harness) -> None:
     assert problem(await asked(harness, other, clusters=["east"]), 409) == "PodDiffers"
 
 
+async def test_manifests_go_to_clusters_as_they_were_sent() -> None:
+    """So what a cluster knows of their specs, by their bytes, is found again: only spaces are left out."""
+    spec = b'{"containers":[{"name":"c","resources":{"requests":{"cpu":1.50}}}]}'
+    one = b'{"spec":' + spec + b',"metadata":{"name":"web-0","namespace":"shop"}}'
+    several = b'{"pods": [' + one + b', {"metadata":{"name":"b"},"spec":' + spec + b"}]}"
+    body = await parse_over_clusters(several, TemplateCache(), 10, 10)
+    sent = body.to_cluster(Ask(cluster="east", indices=[0]))
+    assert sent.startswith(b'{"pods":[' + one + b"],")
+    template = b'{"template": ' + one + b', "replicas": 2, "strategy": null}'
+    body = await parse_over_clusters(template, TemplateCache(), 10, 10)
+    sent = body.to_cluster(Ask(cluster="east", indices=[1]))
+    assert b'{"spec":' + spec + b',"metadata":{"name":"web-0-1","namespace":"shop"}}' in sent
+
+
 async def test_only_clusters_where_the_caller_may_place_are_asked_and_named(
     make_harness: Any,
 ) -> None:
@@ -212,6 +236,119 @@ async def test_no_choice_rests_on_a_state_that_cannot_be_confirmed(
     answer = await harness.client.post("/v1/clusters/east/placements", json=plain)
     assert answer.status_code == 200, answer.text
     assert problem(await asked(harness, pod("web-1")), 503) == "StorageUnavailable"
+
+
+class Stop:
+    """Stops the first request that has chosen a cluster: before that cluster is asked to place, or after.
+
+    Its leases run out meanwhile, so that others go on.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, after: bool = False) -> None:
+        self._reached, self.go_on = asyncio.Event(), asyncio.Event()
+        self._after = after
+        self._monkeypatch = monkeypatch
+        self._place = handlers._Clusters.place  # noqa: SLF001 - the seam
+
+    async def at(self, harness: Harness, *pods: Json, **options: Any) -> "asyncio.Task[Any]":
+        """A request that stands still there."""
+
+        async def place(clusters: Any, ask: Ask) -> PlacementAnswer:
+            if ask.dry_run or self._reached.is_set():
+                return await self._place(clusters, ask)
+            answer = await self._place(clusters, ask) if self._after else None
+            if ask.leases is not None:
+                for number, name in ask.leases.names:
+                    await harness.store.acquire_lease(number, name, ask.leases.holder, 0)
+            self._reached.set()
+            await self.go_on.wait()
+            return answer or await self._place(clusters, ask)
+
+        self._monkeypatch.setattr(handlers._Clusters, "place", place)  # noqa: SLF001
+        task = asyncio.create_task(asked(harness, *pods, **options))
+        await self._reached.wait()
+        return task
+
+
+async def test_a_choice_is_not_placed_after_another_request_could_choose(
+    over_each_store: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R06: whoever stood still between choice and commit for longer than its leases last is refused."""
+    harness, stop = over_each_store, Stop(monkeypatch)
+    await clusters(harness, east=4, west=4)
+    slow = await stop.at(harness, pod("web-0"), strategy="AsListed")
+    (other,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
+    assert (other["outcome"], other["cluster"]) == ("Placed", "west")
+    stop.go_on.set()
+    assert problem(await slow, 503) == "Overloaded"
+    assert await there(harness) == {"east": [], "west": ["web-0"]}
+    (again,) = await placed(harness, pod("web-0"), strategy="AsListed")
+    assert (again["outcome"], again["cluster"]) == ("AlreadyPlaced", "west")
+
+
+async def test_leases_that_have_ended_are_not_taken_anew_under_the_same_choice(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another request may have had them in between: here it placed the same pod, and gave them back."""
+    await clusters(harness, east=4, west=4)
+    chosen, go_on, looks = asyncio.Event(), asyncio.Event(), count(1)
+    keep = multi_cluster_placement._Leases.keep  # noqa: SLF001 - the seam
+
+    async def keeping(leases: Any) -> None:
+        if next(looks) == AFTER_CHOICE:
+            for number, name in leases.held.names:
+                await harness.store.acquire_lease(number, name, leases.held.holder, 0)
+            monkeypatch.setattr(multi_cluster_placement, "RENEW_SECONDS", 0.0)
+            chosen.set()
+            await go_on.wait()
+        await keep(leases)
+
+    monkeypatch.setattr(multi_cluster_placement._Leases, "keep", keeping)  # noqa: SLF001
+    slow = asyncio.create_task(asked(harness, pod("web-0"), strategy="AsListed"))
+    await chosen.wait()
+    (other,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
+    assert other["cluster"] == "west"
+    go_on.set()
+    assert problem(await slow, 503) == "Overloaded"
+    assert await there(harness) == {"east": [], "west": ["web-0"]}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before its commit", "after it"])
+async def test_a_server_that_is_killed_after_its_choice_leaves_a_pod_placed_once(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, *, after: bool
+) -> None:
+    """R06: its leases run out, as nobody gives them back; who asks again is told or gets it placed."""
+    stop = Stop(monkeypatch, after=after)
+    await clusters(harness, east=4, west=4)
+    killed = await stop.at(harness, pod("web-0"), strategy="AsListed")
+    (again,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
+    expected = ("AlreadyPlaced", "east") if after else ("Placed", "west")
+    assert (again["outcome"], again["cluster"]) == expected
+    found = await there(harness)
+    assert sorted(found["east"] + found["west"]) == ["web-0"]
+    stop.go_on.set()
+    await killed
+
+
+async def test_affinity_that_counts_other_namespaces_is_chosen_for_by_one_at_a_time(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R06: of two first pods in two namespaces that draw each other, the second follows the first."""
+    term = {"topologyKey": KEY, "labelSelector": WEB, "namespaces": ["shop", "lab"]}
+    rule = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    await clusters(harness, east=4, west=4)
+    held: list[set[str]] = []
+    real = multi_cluster_placement._Leases.release  # noqa: SLF001 - what is given back
+
+    async def noted(leases: Any) -> None:
+        held.append({name.rpartition("@")[2] for _, name in leases.held.names})
+        await real(leases)
+
+    monkeypatch.setattr(multi_cluster_placement._Leases, "release", noted)  # noqa: SLF001
+    await placed(harness, pod("web-0", affinity=rule), pod("web-1"))
+    await placed(harness, pod("web-2", "lab", affinity=rule))
+    await placed(harness, pod("web-3", "lab"))
+    assert held == [{"*", "shop"}, {"*", "lab"}, {"lab"}]
 
 
 @pytest.mark.exploration

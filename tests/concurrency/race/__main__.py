@@ -7,6 +7,10 @@ the reference implementation, and all answers, the chain of commits and the tabl
 every planner is asked what a replica that is loaded from the tables is asked. Rounds go on
 while those before them are checked by another process. With `--file` a run can be cut off and go
 on later; `--file FILE --placements 0` tells what a file has.
+
+`--steps 100000` races plans (`tests.concurrency.plans`) with placements, until so many steps of plans
+are committed: drains, releases, plans that are committed at once, preemption. Workers are killed
+meanwhile, and each round's log is judged whole: budgets, rules, and whether anything is half done.
 """
 
 import argparse
@@ -27,6 +31,8 @@ import msgspec
 from service.cli.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import bearer
+from tests.concurrency.ledger import Campaign, add_ledger
+from tests.concurrency.plans.campaign import PlanReport, race_plans, read_plan_rounds
 from tests.concurrency.race import metrics, workload
 from tests.concurrency.race.costs import Meter
 from tests.concurrency.race.driving import Round
@@ -38,6 +44,9 @@ TOKEN = "a-race-that-nobody-else-may-disturb"
 
 def main() -> int:
     options = _options()
+    if options.steps is not None:
+        return _race_plans(options)
+    campaign = Campaign("race", options.ledger)
     report = Report(read_rounds(options.file) if options.file else [])
     if report.rounds:
         options.seed = report.rounds[-1].seed
@@ -47,12 +56,40 @@ def main() -> int:
     print(report)
     for violation in report.violations[:100]:
         print(f"  {violation}")
+    campaign.add(
+        seeds=f"{options.seed}, {len(report.rounds)} rounds",
+        placements=report.placements,
+        violations=len(report.violations),
+        seconds=sum(each.seconds for each in report.rounds),
+    )
     if report.violations:
         return 1
     if not report.proves_something:
         print("too few races lost, or too many re-plans: this run does not count")
         return 2
     return 0
+
+
+def _race_plans(options: argparse.Namespace) -> int:
+    campaign = Campaign("plans", options.ledger)
+    report = PlanReport(read_plan_rounds(options.file))
+    if report.rounds:
+        options.seed = report.rounds[-1].seed
+    print(f"seed {options.seed}", flush=True)
+    if report.steps < options.steps:
+        asyncio.run(race_plans(options, report))
+    print(report)
+    for violation in report.violations[:100]:
+        print(f"  {violation}")
+    campaign.add(
+        seeds=f"{options.seed}, {len(report.rounds)} rounds",
+        faults=sum(each.kills for each in report.rounds),
+        placements=sum(each.placements for each in report.rounds),
+        steps=report.steps,
+        violations=len(report.violations),
+        seconds=sum(each.seconds for each in report.rounds),
+    )
+    return 1 if report.violations else 0
 
 
 async def _race(options: argparse.Namespace, report: Report) -> None:
@@ -204,7 +241,13 @@ def _options() -> argparse.Namespace:
         description="Have planners race on a nearly full cluster; check every commit.",
     )
     parser.add_argument("--placements", type=int, default=20_000, help="in all rounds together")
-    parser.add_argument("--round", type=int, default=20_000, help="placements on one cluster")
+    parser.add_argument("--steps", type=int, help="race plans instead, until so many steps")
+    parser.add_argument(
+        "--round", type=int, default=20_000, help="placements, or steps, on one cluster"
+    )
+    parser.add_argument(
+        "--kill-seconds", type=float, default=15, help="between kills while plans race; 0: none"
+    )
     parser.add_argument("--planners", type=int, default=8, help="server processes")
     parser.add_argument("--drivers", type=int, default=5, help="groups placed at the same time")
     parser.add_argument("--checkers", type=int, default=1, help="processes that check rounds")
@@ -217,6 +260,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, default=random.SystemRandom().randrange(10**9), help="of the choices"
     )
+    add_ledger(parser)
     return parser.parse_args()
 
 
