@@ -37,7 +37,9 @@ async def campaign(options: argparse.Namespace) -> None:
             number += 1
             chosen = [*causes]
             chance.shuffle(chosen)
-            found, calls = await _round(database, f"round_{number}", chosen[: options.round], options)
+            found, calls = await _round(
+                database, f"round_{number}", chosen[: options.round], options
+            )
             episodes += found
             placed += sum(_placed(call) for call in calls)
             print(
@@ -89,7 +91,7 @@ async def _round(
 async def _episode(database: Replicated, made: Site, cause: Cause) -> Episode:
     before, first = await database.timeline(), len(made.calls)
     begun = time.monotonic()
-    await cause.befall(Scene(database, lambda: _again(made)))
+    await cause.befall(Scene(database, lambda: _again(made), before))
     await database.until_whole()
     await _again(made)
     ended, taken_over = time.monotonic(), await database.timeline() - before

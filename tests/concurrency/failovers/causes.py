@@ -8,8 +8,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.concurrency.failovers.machines import signal_all
 from tests.concurrency.failovers.replicated import (
@@ -23,7 +22,10 @@ from tests.waiting import once
 
 HOLD_SECONDS = 10.0
 """How long a cause lasts that makes nobody take over."""
+OPERATOR_SECONDS = 5.0
+"""How long an operator takes who has heard the alarm."""
 LOOK_SECONDS = 0.25
+TAKEOVER_SECONDS_MAX = 120
 Again = Callable[[], Awaitable[None]]
 """Waits until placements that were asked for from now on are acknowledged."""
 
@@ -34,6 +36,8 @@ class Scene:
 
     database: Replicated
     again: Again
+    timeline: int
+    """Of the database before."""
 
     async def primary(self) -> Member:
         """The member that accepts writes."""
@@ -44,20 +48,23 @@ class Scene:
         primary = await self.primary()
         return [each for each in self.database.members if each is not primary]
 
-    async def until_another_than(self, victim: Member) -> Member:
-        """Wait until another member has taken over."""
-        async with asyncio.timeout(120):
+    async def until_taken_over(self, victim: Member) -> Member:
+        """Wait for whoever accepts writes next: another one, or the victim itself, started anew."""
+        async with asyncio.timeout(TAKEOVER_SECONDS_MAX):
             while True:
-                found = await self.database.primary(but=victim)
-                if found is not None:
+                found = await self.database.primary()
+                if found is not None and (found is not victim or await self._is_later()):
                     return found
                 await asyncio.sleep(LOOK_SECONDS)
+
+    async def _is_later(self) -> bool:
+        return await self.database.timeline() > self.timeline
 
 
 async def postgres_killed(scene: Scene) -> None:
     victim = await scene.primary()
     signal_all(victim.postgres()[:1], signal.SIGKILL)
-    await scene.until_another_than(victim)
+    await scene.until_taken_over(victim)
     await scene.again()
 
 
@@ -66,7 +73,7 @@ async def member_killed(scene: Scene) -> None:
     victim = await scene.primary()
     victim.patroni.kill()
     signal_all(victim.postgres(), signal.SIGKILL)
-    await scene.until_another_than(victim)
+    await scene.until_taken_over(victim)
     await scene.again()
     victim.patroni.start()
 
@@ -75,7 +82,7 @@ async def patroni_killed(scene: Scene) -> None:
     """Its PostgreSQL is left alone, and believes that it may still accept writes."""
     victim = await scene.primary()
     victim.patroni.kill()
-    await scene.until_another_than(victim)
+    await scene.until_taken_over(victim)
     await scene.again()
     victim.patroni.start()
 
@@ -86,7 +93,7 @@ async def postgres_stopped(scene: Scene) -> None:
     processes = victim.postgres()
     signal_all(processes, signal.SIGSTOP)
     try:
-        await scene.until_another_than(victim)
+        await scene.until_taken_over(victim)
         await scene.again()
     finally:
         signal_all(processes, signal.SIGCONT)
@@ -100,7 +107,7 @@ async def member_stopped(scene: Scene) -> None:
     victim.patroni.process.send_signal(signal.SIGSTOP)
     signal_all(processes, signal.SIGSTOP)
     try:
-        await scene.until_another_than(victim)
+        await scene.until_taken_over(victim)
         await scene.again()
     finally:
         signal_all(processes, signal.SIGCONT)
@@ -108,14 +115,13 @@ async def member_stopped(scene: Scene) -> None:
 
 
 async def disk_full(scene: Scene) -> None:
+    """PostgreSQL goes on, with its key, and fails all commits: an operator has to have it replaced."""
     victim = await scene.primary()
     with ballast(victim):
-        with suppress(Exception):  # it panics, perhaps before it can answer
-            async with asyncio.timeout(5):
-                await scene.database.execute(
-                    "SELECT pg_switch_wal() FROM (SELECT txid_current()) AS written"
-                )
-        await scene.until_another_than(victim)
+        await asyncio.sleep(OPERATOR_SECONDS)
+        if await scene.primary() is victim:  # it may have died of it
+            await scene.database.switch_over()
+        await scene.until_taken_over(victim)
         await scene.again()
 
 
@@ -139,7 +145,7 @@ async def cut_off_from_all(scene: Scene) -> None:
     victim = await scene.primary()
     victim.machine.drop(("OUTPUT", "-o", "eth0"), ("INPUT", "-i", "eth0"))
     try:
-        await scene.until_another_than(victim)
+        await scene.until_taken_over(victim)
         await scene.again()
     finally:
         victim.machine.heal()
@@ -163,7 +169,7 @@ async def cut_off_from_servers(scene: Scene) -> None:
 async def switched_over(scene: Scene) -> None:
     victim = await scene.primary()
     await scene.database.switch_over()
-    await scene.until_another_than(victim)
+    await scene.until_taken_over(victim)
     await scene.again()
 
 
@@ -171,9 +177,10 @@ async def two_in_a_row(scene: Scene) -> None:
     """Whoever took over is killed as soon as it accepts writes."""
     victim = await scene.primary()
     signal_all(victim.postgres()[:1], signal.SIGKILL)
-    second = await scene.until_another_than(victim)
+    second = await scene.until_taken_over(victim)
+    then = replace(scene, timeline=await scene.database.timeline())
     signal_all(second.postgres()[:1], signal.SIGKILL)
-    await scene.until_another_than(second)
+    await then.until_taken_over(second)
     await scene.again()
 
 
@@ -186,7 +193,7 @@ async def a_standby_lags(scene: Scene) -> None:
     try:
         await asyncio.sleep(3)
         signal_all(victim.postgres()[:1], signal.SIGKILL)
-        found = await scene.until_another_than(victim)
+        found = await scene.until_taken_over(victim)
         assert found is not lagging, "one took over that lacked commits"
         await scene.again()
     finally:
@@ -236,10 +243,16 @@ CAUSES = (
     Cause("Patroni killed, PostgreSQL goes on", patroni_killed),
     Cause("PostgreSQL stopped (SIGSTOP)", postgres_stopped),
     Cause("PostgreSQL and Patroni stopped", member_stopped),
-    Cause("disk full", disk_full),
+    Cause("disk full, switchover after 5 s", disk_full),
     Cause("primary cut off from etcd", cut_off_from_etcd, failovers=0, cuts=True),
     Cause("primary cut off from all", cut_off_from_all, cuts=True),
-    Cause("primary cut off from the servers for 10 s", cut_off_from_servers, failovers=0, cuts=True, held=HOLD_SECONDS),
+    Cause(
+        "primary cut off from the servers for 10 s",
+        cut_off_from_servers,
+        failovers=0,
+        cuts=True,
+        held=HOLD_SECONDS,
+    ),
     Cause("switchover", switched_over),
     Cause("two in a row killed", two_in_a_row, failovers=2),
     Cause("killed while a standby lags", a_standby_lags),
@@ -251,4 +264,8 @@ CAUSES = (
 def possible(*, can_cut: bool) -> list[Cause]:
     """Those that can befall here: packets are dropped, and disks are small, only as root."""
     is_root = os.geteuid() == 0
-    return [each for each in CAUSES if (can_cut or not each.cuts) and (is_root or each.befall is not disk_full)]
+    return [
+        each
+        for each in CAUSES
+        if (can_cut or not each.cuts) and (is_root or each.befall is not disk_full)
+    ]

@@ -63,7 +63,9 @@ class Machines:
 def machines(count: int = 3) -> Iterator[Machines]:
     """As separate as they may be made here."""
     if os.geteuid() != 0:
-        yield Machines("127.0.8.10", tuple(Machine(f"db-{i}", f"127.0.8.{i}") for i in range(1, count + 1)))
+        yield Machines(
+            "127.0.8.10", tuple(Machine(f"db-{i}", f"127.0.8.{i}") for i in range(1, count + 1))
+        )
         return
     with ExitStack() as stack:
         _run("ip", "link", "add", BRIDGE, "type", "bridge")
@@ -117,7 +119,7 @@ class Program:
                 stderr=said,
                 stdin=subprocess.DEVNULL,
                 cwd="/",
-                env={"PATH": os.environ["PATH"], **self.environment},
+                env={"PATH": os.environ["PATH"], **self.environment},  # noqa: TID251 - of programs alone
                 start_new_session=True,
             )
 

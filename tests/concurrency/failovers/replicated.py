@@ -96,12 +96,10 @@ class Replicated:
                     continue
         return []
 
-    async def primary(self, *, but: Member | None = None) -> Member | None:
-        """The one whose Patroni says that it accepts writes, by its key in etcd; one is not asked."""
+    async def primary(self) -> Member | None:
+        """The one whose Patroni says that it accepts writes, by its key in etcd."""
         async with httpx.AsyncClient(timeout=_ASK, verify=False) as client:
             for member in self.members:
-                if member is but:
-                    continue
                 try:
                     url = f"http://{member.machine.address}:{PATRONI_PORT}/primary"
                     if (await client.get(url)).status_code == ACCEPTS_WRITES:
@@ -241,7 +239,7 @@ def _member(machine: Machine, made: Machines, place: Path, found: Mapping[str, s
     configuration.write_text((DEPLOY / "patroni.yml").read_text("utf-8") + etcd, "utf-8")
     configuration.chmod(0o644)
     environment = {
-        "PATH": f"{DEPLOY}:{bin_dir}:{os.environ['PATH']}",
+        "PATH": f"{DEPLOY}:{bin_dir}:{os.environ['PATH']}",  # noqa: TID251 - of programs alone
         "HOME": str(own),
         "LC_ALL": "C",
         "MOORAGE_DATABASE_PASSWORD": PASSWORD,
