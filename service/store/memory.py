@@ -572,6 +572,17 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         own.changes.clear()
         own.commits.clear()
 
+    async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
+        """Lift the revisions if the log lacks a head that the caller knows; return whether they were (P3)."""
+        own = self.state_of(cluster_id)
+        if known is None or known.tip == own.head.tip or known.revision <= own.floor:
+            return False
+        commits = ((commit.last, commit.commit_id) for commit in own.commits)
+        if (known.revision, known.tip) in commits:
+            return False
+        await self.lift_revision(cluster_id)
+        return True
+
     # Hints
 
     def notify(self, cluster_id: int) -> None:

@@ -286,6 +286,17 @@ webhook = Table(
     postgresql_with={"fillfactor": 50},
 )
 
+history = Table(
+    "history",
+    metadata,
+    Column("cluster_id", BigInteger, nullable=False, autoincrement=False),
+    _number("system"),
+    _number("timeline"),
+    _number("database"),
+    PrimaryKeyConstraint("cluster_id", name="history_pkey"),
+    _of_cluster("history"),
+)
+
 principal = Table(
     "principal",
     metadata,

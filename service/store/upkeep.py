@@ -9,6 +9,7 @@ from service.model.log import (
     LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
+    Head,
     Lease,
     ReplicaReport,
     ReplicaState,
@@ -21,6 +22,7 @@ SWEEP_ROWS_MAX = 1_000
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _LIFT = "SELECT lift_cluster_v1($1, $2)"
+_CONTINUE = "SELECT continue_history_v1($1, $2, $3, $4)"
 _SWEEP = """
     DELETE FROM idempotency WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM idempotency
@@ -189,3 +191,21 @@ class Upkeep:
                 lifted = await connection.fetchval(_LIFT, cluster_id, RESTORE_LIFT_REVISIONS)
         if not lifted:
             raise NotFound(f"There is no cluster {cluster_id}.")
+
+    async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
+        """Note of which history the cluster's revisions are; lift them if some may be lost (P3).
+
+        `known` is the last head of which the caller has proof, None if it has none. Revisions are
+        lifted, and this returns True, if the log lacks this head. They are lifted as well if the
+        database was restored, or a standby was promoted, since a caller last noted the history,
+        unless the log still has the head. Raises NotFound if there is no such cluster.
+        """
+        revision, tip = (None, None) if known is None else (known.revision, known.tip)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                lifted: bool | None = await connection.fetchval(
+                    _CONTINUE, cluster_id, revision, tip, RESTORE_LIFT_REVISIONS
+                )
+        if lifted is None:
+            raise NotFound(f"There is no cluster {cluster_id}.")
+        return lifted

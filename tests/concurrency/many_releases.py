@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from itertools import count
 
+from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.test_releases import history, judged
 
 SEED_MAX = 10**9
@@ -34,7 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="begin no release after so many")
     parser.add_argument("--first", type=int, help="the first seed; others follow")
+    add_ledger(parser)
     options = parser.parse_args()
+    campaign = Campaign("releases", options.ledger)
     first = options.first or random.SystemRandom().randrange(1, SEED_MAX)
     end = time.monotonic() + 60 * options.minutes
     totals = Counter[str]()
@@ -42,6 +45,13 @@ def main() -> None:
         totals += asyncio.run(release(seed))
         if time.monotonic() > end:
             break
+    campaign.add(
+        seeds=f"{first} to {seed}",
+        faults=2 * totals["releases"],  # a worker is killed in each, and a zone is lost
+        placements=totals["placed"],
+        steps=totals["evicted"] + totals["placed"],
+        violations=totals["wrong"],
+    )
     print(f"From the seed {first} on: {dict(totals)}, {totals['wrong']} wrong")
     sys.exit(bool(totals["wrong"]))
 

@@ -9,11 +9,20 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from service.model.log import ObjectKey
+from service.model.log import Head, ObjectKey
 from service.model.webhooks import WebhookRow
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
-from tests.store.history import AnyStore, answer, commit_on, committed, create, rows, whole_log
+from tests.store.history import (
+    AnyStore,
+    answer,
+    commit_on,
+    committed,
+    create,
+    new_id,
+    rows,
+    whole_log,
+)
 from tests.store.test_events import event
 
 RECORD = answer("k")
@@ -30,6 +39,7 @@ async def filled(store: AnyStore, cluster_id: int, mark: str) -> None:
     await store.acquire_lease(cluster_id, "work", mark, 600)
     await committed(store, cluster_id, create("n", kind="Node", namespace="", body=body))
     await store.renew_node_leases(cluster_id, ["n"])
+    await store.continue_history(cluster_id, None)
     await store.change_webhook(cluster_id, "w", lambda _: webhook(cluster_id, mark))
 
 
@@ -87,6 +97,9 @@ CALLS: dict[str, Callable[[AnyStore, int], Awaitable[Any]]] = {
     "giving a lease back": lambda store, number: store.release_lease(number, "work", "own"),
     "forgetting reports": lambda store, number: store.forget_node_leases(number, ["n"]),
     "lifting the revision": lambda store, number: store.lift_revision(number),
+    "continuing a history": lambda store, number: store.continue_history(
+        number, Head(9, new_id(), LONG_AGO)
+    ),
     "deleting": lambda store, number: store.delete_cluster(number),
 }
 

@@ -264,6 +264,7 @@ async def test_reading_a_cluster_that_is_gone_finds_nothing(store: AnyStore):
         store.list_objects(999_999, "Pod", limit=10),
         store.counts(999_999),
         store.lift_revision(999_999),
+        store.continue_history(999_999, None),
         store.compact(999_999, keep_changes=0, keep_seconds=0),
     ):
         with pytest.raises(NotFound):

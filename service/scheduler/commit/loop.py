@@ -129,7 +129,7 @@ class ClusterLoop:
         self._wake.set()
 
     def hear(self, head: Head | None) -> bool:
-        """Have the log read if its head, which is None if the cluster is gone, is new; say whether.
+        """Have the log read if its head, which is None if the cluster is gone, or its history is new; say whether.
 
         While requests are decided or committed, this returns False: their commit finds out by
         itself that the log has grown.
@@ -137,7 +137,8 @@ class ClusterLoop:
         replica = self.follower.replica
         if head is not None and replica is not None:
             self._lag.hear(head.revision, replica.committed_revision, self._clock.monotonic())
-        if not self.idle or head == self.follower.head:
+        known = head == self.follower.head and not self.follower.is_of_another_history
+        if not self.idle or known:
             return False
         self._behind = True
         self._wake.set()

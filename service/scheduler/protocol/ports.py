@@ -47,6 +47,11 @@ class Store(Protocol):
     committed), and NotFound when the cluster is gone.
     """
 
+    @property
+    def epoch(self) -> int:
+        """A number that rises when the database tells another history (P3)."""
+        ...
+
     async def get_cluster(self, name: str) -> ClusterRow:
         """The cluster that has this name now."""
         ...
@@ -188,6 +193,13 @@ class Store(Protocol):
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
         """The clusters whose lease of this name nobody holds, and where some object's body has these bytes."""
+        ...
+
+    async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
+        """Note of which history the cluster's revisions are; lift them, and return True, if some may be lost.
+
+        `known` is the last head that the caller knows; its presence in the log proves that nothing is (P3).
+        """
         ...
 
     async def acquire_lease(

@@ -60,9 +60,19 @@ class Follower:
         """Pods and nodes at `head`, without tentative changes."""
         self.replica: Replica | None = None
         self.head: Head | None = None
+        self._known: Head | None = None
+        """The last head that a replica stood on which was given up."""
+        self._epoch: int | None = None
+        """The store's epoch in which the cluster's history was last looked at."""
+
+    @property
+    def is_of_another_history(self) -> bool:
+        """Whether the database may tell another history since it was last looked at (P3)."""
+        return self._epoch != self._store.epoch
 
     def drop(self, reason: str) -> None:
         """Give the replica up; the next `catch_up` loads a new one, and logs this reason."""
+        self._known = self.head or self._known
         self.replica = self.head = self._loading = None
         self.committed.drop()
         self._reason = reason
@@ -84,6 +94,8 @@ class Follower:
         """
         more = True
         while more:
+            if self.is_of_another_history or (self.replica is None and self._loading is None):
+                await self._continue_history()
             if self.replica is None:
                 await self._load()
             more = await self._read_page()
@@ -102,6 +114,20 @@ class Follower:
         assert self.replica.revision == page.revision
         if page.tip is not None:
             self.head = Head(page.revision, page.tip, page.head.at)
+
+    async def _continue_history(self) -> None:
+        """Have the revisions lifted if changes may be lost that somebody has seen.
+
+        Until then nothing is committed in vain that the log could not carry: a commit names the
+        head that it was decided on, and fails if that is not the log's.
+        """
+        known = self.head or self._known
+        if await self._store.continue_history(self._cluster_id, known):
+            _log.warning(
+                "The database was restored, or a standby promoted: the revisions are lifted.",
+                extra={"known": None if known is None else known.revision},
+            )
+        self._epoch = self._store.epoch
 
     async def _load(self) -> None:
         loading, begun = self._loading or self._new_loading(), self._clock.monotonic()

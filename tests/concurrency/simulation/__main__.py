@@ -6,6 +6,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
+from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.planted import BUGS
 from tests.concurrency.simulation.account import account, told
 from tests.concurrency.simulation.campaign import Summary, cores, run_seeds
@@ -19,6 +20,7 @@ def main() -> int:
     if options.replay:
         return _replay(options.replay)
     seeds = range(options.first, options.first + options.seeds)
+    campaign = Campaign("simulation", options.ledger)
     summary, started = Summary(), time.monotonic()
     for result in run_seeds(seeds, options.jobs):
         summary.add(result)
@@ -31,6 +33,11 @@ def main() -> int:
     elapsed = time.monotonic() - started
     print(summary)
     print(f"{elapsed:.1f} s, {summary.results / elapsed:.1f} seeds/s with {options.jobs} processes")
+    campaign.add(
+        seeds=f"{seeds.start} to {seeds.stop - 1}",
+        faults=summary.lost_answers + summary.crashes,
+        violations=len(summary.failed),
+    )
     return 1 if summary.failed else 0
 
 
@@ -70,6 +77,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--no-shrink", dest="shrink", action="store_false", help="report failing seeds as they are"
     )
+    add_ledger(parser)
     parser.add_argument("--quiet", action="store_true", help="print only seeds that fail")
     return parser.parse_args()
 

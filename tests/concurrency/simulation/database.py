@@ -27,6 +27,7 @@ from service.model.log import (
     Committed,
     Diverged,
     DuplicateKey,
+    Head,
     Lost,
 )
 from service.store.memory import MemoryStore
@@ -163,9 +164,17 @@ class Database:
 class Connection:
     """A worker's way to the database: the scheduler's `Store`, whatever calls that has."""
 
+    epoch = MemoryStore.epoch
+
     def __init__(self, database: Database, process: Process) -> None:
         self._database = database
         self._process = process
+
+    async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
+        """Answer at once: this database tells one history, so that nothing is ever lost of it (P3)."""
+        lifted = await self._database.store.continue_history(cluster_id, known)
+        assert not lifted
+        return lifted
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         if name.startswith("_") or not hasattr(MemoryStore, name):

@@ -1,0 +1,155 @@
+"""What campaigns have found, for which state of the sources: `docs/campaigns.json`, and a page of it.
+
+A campaign that is run with `--ledger` adds a line when it ends, whatever it has found. Nothing is
+written by hand. `python -m tests.concurrency.ledger` writes the page anew.
+"""
+
+import argparse
+import subprocess
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).parents[2]
+LEDGER = ROOT / "docs" / "campaigns.json"
+PAGE = ROOT / "docs" / "campaigns.md"
+_SOURCES = ("service", "migrations", "moorage", "tests", "pyproject.toml", "uv.lock")
+_HEAD = """# Campaigns
+
+Each line is a run of one of the [campaigns](reliability.md#campaigns), written by the run itself
+when it ended: `make` with `ARGS="… --ledger"`. The commit is the one whose sources ran; a `+` says
+that they had been changed since.
+
+| ended | campaign | commit | seeds | hours | faults | placements | steps of plans | violations |
+|---|---|---|---|--:|--:|--:|--:|--:|
+"""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One campaign that has ended."""
+
+    campaign: str
+    commit: str
+    """Of the sources, twelve digits; with `+` if they differed from it."""
+    ended: datetime
+    seeds: str
+    """All that is needed to begin the same once more."""
+    hours: float
+    faults: int = 0
+    """Processes that were killed or stopped, connections that were broken, and the like."""
+    placements: int = 0
+    """Pods that were acknowledged as placed."""
+    steps: int = 0
+    """Steps of plans that were committed."""
+    violations: int = 0
+
+
+class Campaign:
+    """Measures a campaign's time; `add` puts what it has found into the ledger."""
+
+    def __init__(self, name: str, ledger: Path | None) -> None:
+        self._name = name
+        self._ledger = ledger
+        self._commit = "" if ledger is None else _commit()
+        self._begun = time.monotonic()
+
+    def add(
+        self,
+        *,
+        seeds: str,
+        faults: int = 0,
+        placements: int = 0,
+        steps: int = 0,
+        violations: int = 0,
+        seconds: float | None = None,
+    ) -> None:
+        """Add a line, if there is a ledger; `seconds` are those that it took, since the begin if None."""
+        if self._ledger is None:
+            return
+        took = time.monotonic() - self._begun if seconds is None else seconds
+        entry = Entry(
+            campaign=self._name,
+            commit=self._commit,
+            ended=datetime.fromtimestamp(int(time.time()), UTC),  # noqa: TID251 - of a run
+            seeds=seeds,
+            hours=round(took / 3600, 3),
+            faults=faults,
+            placements=placements,
+            steps=steps,
+            violations=violations,
+        )
+        write([*read(self._ledger), entry], self._ledger)
+
+
+def add_ledger(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says where the ledger is."""
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        nargs="?",
+        const=LEDGER,
+        help="add a line to this file when it ends, docs/campaigns.json if none is named",
+    )
+
+
+def read(ledger: Path) -> list[Entry]:
+    """All lines of a ledger; none if there is no such file."""
+    return msgspec.json.decode(ledger.read_bytes(), type=list[Entry]) if ledger.exists() else []
+
+
+def write(entries: Iterable[Entry], ledger: Path) -> None:
+    """Write a ledger, a line for each entry, and the page beside it."""
+    lines = [msgspec.json.encode(each).decode() for each in entries]
+    ledger.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    ledger.with_suffix(".md").write_text(page(read(ledger)), encoding="utf-8")
+
+
+def page(entries: Iterable[Entry]) -> str:
+    """The page of a ledger: its newest entry comes first, and the sums of each campaign last."""
+    entries = sorted(entries, key=lambda each: each.ended, reverse=True)
+    names = sorted({each.campaign for each in entries})
+    sums = [_sum(name, [each for each in entries if each.campaign == name]) for name in names]
+    return _HEAD + "".join(map(_line, entries)) + "".join(sums)
+
+
+def _line(entry: Entry) -> str:
+    cells = (f"{entry.ended:%Y-%m-%d %H:%M}", entry.campaign, f"`{entry.commit}`", entry.seeds)
+    return f"| {' | '.join(cells)} | {_figures(entry)} |\n"
+
+
+def _sum(name: str, entries: list[Entry]) -> str:
+    total = Entry(
+        campaign=name,
+        commit="",
+        ended=entries[0].ended,
+        seeds="",
+        hours=sum(each.hours for each in entries),
+        faults=sum(each.faults for each in entries),
+        placements=sum(each.placements for each in entries),
+        steps=sum(each.steps for each in entries),
+        violations=sum(each.violations for each in entries),
+    )
+    return f"| | **{name}, all** | | | {_figures(total)} |\n"
+
+
+def _figures(entry: Entry) -> str:
+    counts = (entry.faults, entry.placements, entry.steps, entry.violations)
+    return " | ".join((f"{entry.hours:.2f}", *(f"{each:,}" for each in counts)))
+
+
+def _commit() -> str:
+    """The commit of the sources that run, and whether they differ from it."""
+    commit = _git("rev-parse", "--short=12", "HEAD").strip()
+    return commit + ("+" if _git("status", "--porcelain", "--", *_SOURCES) else "")
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    write(read(LEDGER), LEDGER)
