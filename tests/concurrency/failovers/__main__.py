@@ -17,6 +17,7 @@ from tests.concurrency.failovers.figures import Episode, silence, table
 from tests.concurrency.failovers.replicated import Replicated, replicated
 from tests.concurrency.faults.pressure import Pressure
 from tests.concurrency.faults.site import Site, site
+from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.race import workload
 from tests.waiting import once
 
@@ -30,6 +31,7 @@ PLACED_AGAIN = 3
 async def campaign(options: argparse.Namespace) -> None:
     """Raises AssertionError if anything is not as it has to be."""
     chance, episodes, placed = random.Random(options.seed), list[Episode](), 0
+    ledger = Campaign("failovers", options.ledger)
     async with replicated(through_haproxy=options.haproxy, disks=True) as database:
         started, number = time.monotonic(), 0
         causes = _chosen(possible(can_cut=database.can_cut), options.cause)
@@ -50,6 +52,7 @@ async def campaign(options: argparse.Namespace) -> None:
                 sep="\n",
                 flush=True,
             )
+    ledger.add(seeds=str(options.seed), faults=len(episodes), placements=placed)
 
 
 def _chosen(causes: Sequence[Cause], words: str) -> list[Cause]:
@@ -132,6 +135,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--haproxy", action="store_true", help="between servers and PostgreSQL")
     parser.add_argument("--callers", type=int, default=16)
     parser.add_argument("--pods", type=int, default=50, help="a request")
+    add_ledger(parser)
     parser.add_argument("--loud", action="store_true", help="show what the servers say")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     return parser.parse_args()
