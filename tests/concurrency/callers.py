@@ -193,7 +193,7 @@ async def read_history(
 
     What was written up to the revision `granted` was there before.
     """
-    store = PostgresStore(url)
+    store = PostgresStore(url, statement_seconds_max=WAIT_SECONDS)  # a long log takes long
     try:
         cluster_id = await store.find_cluster(cluster)
         page = await store.read_log(cluster_id, 0, None, 1_000_000)

@@ -14,6 +14,7 @@ from tests.concurrency.failovers.machines import signal_all
 from tests.concurrency.failovers.replicated import (
     DATABASE_PORT,
     ETCD_PORT,
+    LOOK_SECONDS,
     Member,
     Replicated,
     ballast,
@@ -24,7 +25,6 @@ HOLD_SECONDS = 10.0
 """How long a cause lasts that makes nobody take over."""
 OPERATOR_SECONDS = 5.0
 """How long an operator takes who has heard the alarm."""
-LOOK_SECONDS = 0.25
 TAKEOVER_SECONDS_MAX = 120
 Again = Callable[[], Awaitable[None]]
 """Waits until placements that were asked for from now on are acknowledged."""

@@ -27,13 +27,15 @@ from tests.concurrency.failovers.machines import (
     signal_all,
 )
 from tests.paths import ROOT
-from tests.waiting import once
+from tests.waiting import WAIT_SECONDS, once
 
 PASSWORD = "of-these-members-alone"
 DATABASE_PORT, PATRONI_PORT, ETCD_PORT, HAPROXY_PORT = 5432, 8008, 2379, 5000
 DEPLOY = ROOT / "deploy" / "patroni"
 ACCEPTS_WRITES = 200
 DISK_BYTES = 4_000_000_000
+LOOK_SECONDS = 0.5
+"""Between two questions to Patroni."""
 _ASK = httpx.Timeout(2.0)
 
 
@@ -123,7 +125,9 @@ class Replicated:
 
     async def until_whole(self) -> None:
         """Wait for that."""
-        await once(self.is_whole)
+        async with asyncio.timeout(WAIT_SECONDS):
+            while not await self.is_whole():  # noqa: ASYNC110 - Patroni sets no event
+                await asyncio.sleep(LOOK_SECONDS)
 
     async def timeline(self) -> int:
         """It rises with each member that takes over."""
