@@ -14,6 +14,7 @@ MAY_SLEEP = {
     "concurrency/callers.py": "clients of real servers, who ask again after a while",
     "concurrency/simulation": "time is a number there",
     "concurrency/faults": "drives exploration, and faults that last for a while are what it is about",
+    "concurrency/failovers": "drives exploration, and asks Patroni, which tells nobody by itself",
     "security/attacks": "drives exploration, and attacks that last for a while are what it is about",
 }
 """File or folder, and why: whoever is added needs a reason that no event could replace."""

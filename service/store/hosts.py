@@ -52,7 +52,7 @@ def _host(text: str, port: str | None) -> Host:
     return Host(name, int(port or own or _PORT))
 
 
-class Opened(Protocol):
+class Connection(Protocol):
     """A connection, as far as it matters here."""
 
     def terminate(self) -> None:
@@ -60,7 +60,7 @@ class Opened(Protocol):
         ...
 
 
-C = TypeVar("C", bound=Opened)
+C = TypeVar("C", bound=Connection)
 
 
 async def first_to_open(openers: Sequence[Callable[[], Awaitable[C]]]) -> C:

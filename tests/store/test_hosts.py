@@ -7,6 +7,7 @@ import pytest
 from asyncpg.exceptions import InvalidPasswordError, TargetServerAttributeNotMatched
 
 from service.store.hosts import Host, first_to_open, hosts_of
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,8 @@ async def test_a_host_that_does_not_answer_holds_nobody_up_and_is_given_up() -> 
 
     expected = Connection()
     standby = failing(TargetServerAttributeNotMatched("a standby"))
-    assert await first_to_open([never, standby, opening(expected)]) is expected
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert await first_to_open([never, standby, opening(expected)]) is expected
     assert given_up
     assert not expected.terminated
 
