@@ -117,7 +117,7 @@ async def member_stopped(scene: Scene) -> None:
 async def disk_full(scene: Scene) -> None:
     """PostgreSQL goes on, with its key, and fails all commits: an operator has to have it replaced."""
     victim = await scene.primary()
-    with ballast(victim):
+    async with ballast(victim):
         await asyncio.sleep(OPERATOR_SECONDS)
         if await scene.primary() is victim:  # it may have died of it
             await scene.database.switch_over()

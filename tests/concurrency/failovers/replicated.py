@@ -158,21 +158,25 @@ class Replicated:
         assert done.returncode == 0, said.decode()
 
 
-@contextmanager
-def ballast(member: Member) -> Iterator[None]:
+@asynccontextmanager
+async def ballast(member: Member) -> AsyncIterator[None]:
     """Fill all that is free of a member's disk."""
     path = member.folder / "ballast"
-    free = os.statvfs(member.folder)
+    try:
+        await asyncio.to_thread(_fill, path)
+        yield
+    finally:
+        path.unlink()
+
+
+def _fill(path: Path) -> None:
+    free = os.statvfs(path.parent)
     with path.open("wb", buffering=0) as file:
         with suppress(OSError):
             os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - (1 << 20))
         with suppress(OSError):
             while file.write(bytes(1 << 12)):
                 pass
-    try:
-        yield
-    finally:
-        path.unlink()
 
 
 def programs() -> Mapping[str, str]:
