@@ -11,7 +11,7 @@ from bench.figures import Figures, quantile
 from bench.stack import peak_bytes
 from bench.verify import broken, put
 from bench.workloads import Workload
-from service.cli.worker import COLLECTION_THRESHOLDS
+from service.cli.server.worker import COLLECTION_THRESHOLDS
 from service.engine import Cluster, Placement, place
 from service.model.config import ClusterConfig
 from service.model.manifest import TemplateCache, parse_pod

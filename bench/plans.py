@@ -27,7 +27,7 @@ from service.app import RandomIds
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning.advancing import advance_plans
-from service.scheduler.decide.planning.planning import make_plan
+from service.scheduler.decide.planning.plan_making import make_plan
 from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import (

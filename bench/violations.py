@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from service.engine import Cluster
-from service.engine.questions.violations import Inspection
+from service.engine.analysis.violations import Inspection
 from service.model.config import ClusterConfig
 from service.model.manifest import TemplateCache, parse_node, parse_pod
 

@@ -23,8 +23,8 @@ from service.cli.explanations import (
     print_explanation,
     print_results,
 )
-from service.cli.local import LocalServer
 from service.cli.output import Output, print_error
+from service.cli.server.local_server import LocalServer
 from service.cli.sources import read_objects
 from service.settings import settings_of_this_process
 

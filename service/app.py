@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -24,14 +24,11 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled_engine
-from service.api.asgi.edge import Edge
-from service.api.asgi.fast_path import Direct
-from service.api.bodies.budget import Budget, CountBytes
+from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.requests import BodyReader
-from service.api.forwarding.liveness import Liveness
-from service.api.forwarding.middleware import ForwardingMiddleware, decide_forwarded
-from service.api.forwarding.sockets import Listener, SocketPeers, socket_of
 from service.api.handlers.server import check_ready
+from service.api.middleware.edge import Edge
+from service.api.middleware.fast_path import Direct
 from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
@@ -52,6 +49,9 @@ from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans, exported_spans
 from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
+from service.api.worker_forwarding.liveness import Liveness
+from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
+from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_of
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of
@@ -117,7 +117,6 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
     authentication = Authentication(store, settings, clock, identities)
     reads = ClusterReads(store, settings.revision_wait_seconds)
-    sender = sender or Sender(settings, clock.now)
     services = Services(
         settings=settings,
         authentication=authentication,
@@ -128,34 +127,13 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         metrics=metrics or Metrics(),
         proof=proof or CommitProbe(store, clock.monotonic),
         webhooks=store,
-        sender=sender,
+        sender=sender or Sender(settings, clock.now),
         new_id=RandomIds().uid,
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
     entrance = Entrance(authentication, browsers, rates, Turns())
-    documents = Documents()
-    app = Litestar(
-        route_handlers=HANDLERS,
-        dependencies={
-            "services": Provide(lambda: services, sync_to_thread=False),
-            "openapi": Provide(documents.openapi),
-            "openapi_page": Provide(documents.page),
-        },
-        exception_handlers={Exception: answer_error},
-        lifespan=[lifespan] if lifespan else [],
-        on_startup=[authentication.start],
-        on_shutdown=[authentication.close, sender.close],
-        middleware=[
-            enter,
-            *middleware,
-            Direct(services),
-        ],
-        openapi_config=None,
-        logging_config=None,
-        request_max_body_size=None,
-    )
-    require_declarations(app.routes)
+    app = _routed(services, lifespan, middleware)
     return Edge(
         CountBytes(app, budget),
         settings,
@@ -167,6 +145,41 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         monotonic=clock.monotonic,
         new_id=RandomIds().uid,
     )
+
+
+def _routed(
+    services: Services,
+    lifespan: Lifespan | None,
+    middleware: Sequence[Callable[[ASGIApp], ASGIApp]],
+) -> Litestar:
+    """Make what routes requests to their handlers, each of which gets the services.
+
+    Raises:
+        ImproperlyConfiguredException: an operation does not say who may call it.
+    """
+    documents = Documents()
+    app = Litestar(
+        route_handlers=HANDLERS,
+        dependencies={
+            "services": Provide(lambda: services, sync_to_thread=False),
+            "openapi": Provide(documents.openapi),
+            "openapi_page": Provide(documents.page),
+        },
+        exception_handlers={Exception: answer_error},
+        lifespan=[lifespan] if lifespan else [],
+        on_startup=[services.authentication.start],
+        on_shutdown=[services.authentication.close, services.sender.close],
+        middleware=[
+            enter,
+            *middleware,
+            Direct(services),
+        ],
+        openapi_config=None,
+        logging_config=None,
+        request_max_body_size=None,
+    )
+    require_declarations(app.routes)
+    return app
 
 
 def create_app_from_environment() -> ASGIApp:
@@ -185,15 +198,9 @@ def create_app_from_environment() -> ASGIApp:
     return _Late(partial(_create_process, settings, settings.database_url))
 
 
-def _create_process(settings: Settings, database_url: str) -> ASGIApp:
-    clock = SystemClock()
-    store = PostgresStore(
-        database_url,
-        statement_seconds_max=settings.statement_timeout_seconds,
-        audit=settings.audits,
-        may_audit=settings.audit != "off",
-    )
-    limits = Limits(
+def _limits(settings: Settings) -> Limits:
+    """Return the limits of the scheduler that an operator has set."""
+    return Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
         extended_pods_max=settings.extender_pods_max,
@@ -219,12 +226,26 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         audit_keep_seconds=settings.audit_keep_seconds,
         upkeep_seconds=settings.upkeep_seconds,
     )
-    metrics = Metrics(
+
+
+def _metrics(settings: Settings) -> Metrics:
+    return Metrics(
         settings.metrics_dir,
         version=metadata.version("moorage"),
         engine=compiled_engine.engine_kind(),
         limits=limits_of(settings),
     )
+
+
+def _create_process(settings: Settings, database_url: str) -> ASGIApp:
+    clock = SystemClock()
+    store = PostgresStore(
+        database_url,
+        statement_seconds_max=settings.statement_timeout_seconds,
+        audit=settings.audits,
+        may_audit=settings.audit != "off",
+    )
+    limits, metrics = _limits(settings), _metrics(settings)
     budget = Budget(settings.bytes_in_flight_max)
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
@@ -235,15 +256,19 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         tracer=spans,
         extenders=extenders,
     )
-
     proof = CommitProbe(store, clock.monotonic)
-    heartbeat = Heartbeat(
-        settings.health_socket or "",
-        partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max),
-    )
-    refusals = Refusals(store, clock)
-    sender = Sender(settings, clock.now)
-    reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
+    refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
+
+    def background() -> list[Coroutine[None, None, None]]:
+        """Return what runs beside requests, for as long as the process serves."""
+        pace = Pace(settings.scrub_seconds, settings.scrub_percent)
+        return [
+            _warm_up(),
+            DatabaseReporter(store, proof, metrics, budget).run(),
+            _deliveries(settings, store, sender, clock, metrics).run(),
+            Scrubber(scheduler, clock, metrics, pace).run(),
+            *_reports(settings, store, scheduler, clock, proof),
+        ]
 
     @asynccontextmanager
     async def running(app: Litestar) -> AsyncIterator[None]:
@@ -251,32 +276,14 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if forwarding is not None:
             await forwarding.start(CountBytes(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
-        database = DatabaseReporter(store, proof, metrics, budget)
-        always = (
-            _warm_up(),
-            database.run(),
-            _deliveries(settings, store, sender, clock, metrics).run(),
-            Scrubber(
-                scheduler, clock, metrics, Pace(settings.scrub_seconds, settings.scrub_percent)
-            ).run(),
-        )
-        background = [asyncio.create_task(each) for each in always]
-        if settings.debug:
-            background.append(asyncio.create_task(reporter.run()))
-        if settings.health_socket is not None:
-            background.append(asyncio.create_task(heartbeat.run()))
-        _log.info("The worker serves.", extra={"engine": compiled_engine.engine_kind()})
-        yield
-        _log.info("The worker stops.")
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
+        async with _tasks(background()):
+            _log.info("The worker serves.", extra={"engine": compiled_engine.engine_kind()})
+            yield
+            _log.info("The worker stops.")
         if forwarding is not None:
             await forwarding.stop()
-        await scheduler.stop()
-        await extenders.close()
-        await refusals.close()
-        await store.close()
+        for part in (scheduler.stop, extenders.close, refusals.close, store.close):
+            await part()
         if spans is not None:
             await asyncio.to_thread(spans.close)
         _log.info("The worker has stopped.")
@@ -295,6 +302,32 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         lifespan=running,
         middleware=[forwarding.middleware] if forwarding else [],
     )
+
+
+def _reports(
+    settings: Settings,
+    store: PostgresStore,
+    scheduler: Scheduler,
+    clock: Clock,
+    proof: CommitProbe,
+) -> Iterator[Coroutine[None, None, None]]:
+    """Yield what tells other processes about this one: its replicas, and whether it is ready."""
+    if settings.debug:
+        name = f"{socket.gethostname()}/{os.getpid()}"
+        yield Reporter(store, scheduler, clock, name).run()
+    if settings.health_socket is not None:
+        ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
+        yield Heartbeat(settings.health_socket, ready).run()
+
+
+@asynccontextmanager
+async def _tasks(coroutines: Iterable[Coroutine[None, None, None]]) -> AsyncIterator[None]:
+    """Run coroutines beside what is done meanwhile, and end them after it."""
+    tasks = [asyncio.create_task(each) for each in coroutines]
+    yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _deliveries(

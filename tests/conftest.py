@@ -28,7 +28,7 @@ from xdist.remote import Producer
 
 from service import compiled_engine
 from service.api.bodies import streamed_responses
-from service.cli.local import temporary_folder
+from service.cli.server.local_server import temporary_folder
 from service.store import commits, connections, memory, upkeep
 from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres

@@ -23,7 +23,7 @@ import asyncpg
 
 from service.cli.client import Client
 from service.cli.errors import Refused
-from service.cli.local import LocalServer, temporary_folder
+from service.cli.server.local_server import LocalServer, temporary_folder
 from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tools import postgres
@@ -53,14 +53,15 @@ def main() -> None:
     given = parser.parse_args()
     with TemporaryDirectory(prefix="moorage-") as folder:
         code = Path(folder)
-        _extract(given.commit, code)
+        extract(given.commit, code)
         last = _leave_out_later(code, given.to)
         path = SCHEMAS / f"{given.name or last}.sql"
         path.write_text(_dump_of(code), encoding="utf-8")
     print(path)
 
 
-def _extract(commit: str | None, folder: Path) -> None:
+def extract(commit: str | None, folder: Path) -> None:
+    """Put the code of a commit into a folder, that of this checkout if it is None."""
     if commit is None:
         for part in CODE:
             shutil.copytree(ROOT / part, folder / part)

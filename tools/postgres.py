@@ -6,7 +6,7 @@ from pathlib import Path
 
 from service.store.connections import data_source_name
 from service.store.embedded import binaries
-from service.store.embedded.account import Account
+from service.store.embedded.os_account import Account
 
 _OF_PSQL_ALONE = ("\\restrict ", "\\unrestrict ")
 _UNKNOWN_TO_OLDER_SERVERS = ("SET transaction_timeout ",)

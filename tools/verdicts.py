@@ -190,7 +190,7 @@ def _file_of(classname: str) -> str:
 def _nodeid(classname: str, test: str) -> str:
     """Make pytest's node id from a class's dotted name and the name of a test.
 
-    An example is `tests/api/asgi/test_edge.py::TestClass::test_it`.
+    An example is `tests/api/middleware/test_edge.py::TestClass::test_it`.
     """
     parts, classes = classname.split("."), []
     while len(parts) > 1 and not ROOT.joinpath(*parts).with_suffix(".py").exists():

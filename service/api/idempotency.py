@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 from litestar import Response
 
-from service.api.bodies.preferences import as_applied
+from service.api.bodies.prefer_header import as_applied
 from service.api.bodies.requests import AnyRequest, header, operation_of
 from service.api.bodies.responses import json_response
 from service.api.openapi.operations import Parameter

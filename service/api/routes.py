@@ -11,7 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
-from service.api.handlers.bindings import BINDING_HANDLERS
+from service.api.handlers.binding_streams import BINDING_HANDLERS
 from service.api.handlers.capacity import CAPACITY_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.creations import CREATION_HANDLERS
@@ -20,9 +20,9 @@ from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
 from service.api.handlers.drains import DRAIN_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.extender import EXTENDER_HANDLERS
+from service.api.handlers.multi_cluster_placements import OVER_CLUSTERS_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
-from service.api.handlers.over_clusters import OVER_CLUSTERS_HANDLERS
 from service.api.handlers.overview import OVERVIEW_HANDLERS
 from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS

@@ -6,9 +6,9 @@ import typer
 
 from service.cli.errors import Refused, WrongUsage
 from service.cli.options import DryRun, Session, connected
+from service.cli.other_namespaces import NOT_FOUND
 from service.cli.resources import find_resource
 from service.cli.setting_arguments import read_setting
-from service.cli.whereabouts import NOT_FOUND
 
 
 @connected

@@ -12,6 +12,7 @@ from service.cli.errors import Refused
 from service.cli.explanations import print_in_short
 from service.cli.get import AllNamespaces, Namespace, Selector
 from service.cli.options import Session, connected
+from service.cli.other_namespaces import telling_whereabouts
 from service.cli.output import Output
 from service.cli.resources import (
     EVENTS,
@@ -30,7 +31,6 @@ from service.cli.rows import (
     taints_of,
 )
 from service.cli.top import Usage, usage_of_nodes
-from service.cli.whereabouts import telling_whereabouts
 
 LABEL_WIDTH = 20
 IN_HEADING = frozenset({"apiVersion", "kind", "metadata", "name"})

@@ -9,8 +9,8 @@ Ctrl-C or hangup reaches the supervisor alone.
 
 import gc
 
-from service.cli.worker import end_with_parent
-from service.cli.worker_signals import leave_terminal
+from service.cli.server.worker import end_with_parent
+from service.cli.server.worker_signals import leave_terminal
 
 leave_terminal()  # before the imports, which take long
 end_with_parent()

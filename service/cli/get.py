@@ -15,6 +15,7 @@ from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.jsonpath import Path, read_path, shown
 from service.cli.listing import Listing, Style
 from service.cli.options import Session, connected
+from service.cli.other_namespaces import NOT_FOUND, telling_whereabouts
 from service.cli.output import print_error
 from service.cli.resources import (
     EVENTS,
@@ -26,7 +27,6 @@ from service.cli.resources import (
 )
 from service.cli.rows import Clock
 from service.cli.watch import Follower
-from service.cli.whereabouts import NOT_FOUND, telling_whereabouts
 from service.model.quantity import InvalidQuantity, parse_quantity
 
 AllNamespaces = Annotated[

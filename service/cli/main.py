@@ -25,9 +25,9 @@ from service.cli import (
     openapi,
     patch,
     read,
-    removals,
     repairs,
     replace,
+    scale_in,
     serve,
     simulate,
     top,
@@ -37,7 +37,7 @@ from service.cli import (
     webhooks,
     write,
 )
-from service.cli.commands import Commands
+from service.cli.command_group import Commands
 from service.cli.errors import CliError, ExitCode
 from service.cli.output import print_error
 
@@ -87,7 +87,7 @@ for command in (
     drain.drain,
     drain.cordon,
     drain.uncordon,
-    removals.scale_in,
+    scale_in.scale_in,
     replace.replace,
     deletions.delete,
     read.status,

@@ -6,9 +6,9 @@ import typer
 
 from service.cli.explanations import print_explanation
 from service.cli.options import Session, connected
+from service.cli.other_namespaces import telling_whereabouts
 from service.cli.resources import PODS, Target, pod_identity
 from service.cli.rows import Item, identity
-from service.cli.whereabouts import telling_whereabouts
 
 Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The pod's namespace.")]
 

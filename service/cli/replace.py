@@ -7,9 +7,9 @@ import typer
 from service.cli.durations import read_seconds
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.options import DryRun, Session, connected
+from service.cli.other_namespaces import NOT_FOUND
 from service.cli.plan_progress import FOREVER, NoWait, Patience, wait_for_plans
 from service.cli.sources import read_objects
-from service.cli.whereabouts import NOT_FOUND
 from service.cli.workload_pods import expand, workload_kind
 
 _KIND = "Deployment"

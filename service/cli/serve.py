@@ -96,8 +96,8 @@ def serve(
     every user of a machine can see its command lines.
     """
     from service.api.telemetry.spans import require_packages  # noqa: PLC0415
-    from service.cli.exposure_checks import refuse_plain_door  # noqa: PLC0415 - clients start faster without
-    from service.cli.server import run_server  # noqa: PLC0415
+    from service.cli.server.exposure_checks import refuse_plain_door  # noqa: PLC0415 - clients start faster without
+    from service.cli.server.lifecycle import run_server  # noqa: PLC0415
 
     settings = server_settings(
         host=host,
@@ -123,7 +123,7 @@ def serve(
 
 def migrate(*, data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
     """Bring the database's tables to the state that this version needs."""
-    from service.cli.server import run_migration  # noqa: PLC0415 - clients start faster without
+    from service.cli.server.lifecycle import run_migration  # noqa: PLC0415 - clients start faster without
 
     run_migration(server_settings(data_dir=data_dir, database_url=database_url))
     Output().line("The database is up to date.")
@@ -143,7 +143,7 @@ def lift_revision(
     them. This raises the revision of each cluster by 1,000,000,000 and empties its log, so that no
     revision is used twice: watches are told to list again, and replicas are loaded again.
     """
-    from service.cli.server import run_lift  # noqa: PLC0415 - clients start faster without
+    from service.cli.server.lifecycle import run_lift  # noqa: PLC0415 - clients start faster without
 
     lifted = run_lift(server_settings(data_dir=data_dir, database_url=database_url), clusters or [])
     Output().table(["cluster", "revision"], lifted.items())

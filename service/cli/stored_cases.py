@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from service.cli.client import Client
-from service.cli.vectors import (
+from service.cli.conformance_vectors import (
     KINDS_BY_PLURAL,
     Difference,
     Vector,

@@ -13,10 +13,10 @@ from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUs
 from service.cli.get import AllNamespaces, Namespace, Selector
 from service.cli.jsonpath import read_path, shown
 from service.cli.options import Session, connected
+from service.cli.other_namespaces import NOT_FOUND
 from service.cli.resources import EVENTS, Target, complete_kind, listed, read_targets
 from service.cli.rows import Item
 from service.cli.watch import RECONNECT_SECONDS
-from service.cli.whereabouts import NOT_FOUND
 
 STREAM_SECONDS_MAX = 300
 

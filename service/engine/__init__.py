@@ -1,15 +1,8 @@
 """Where a pod can and should go: state in columns, counters, plugins, placements, explanations."""
 
-from service.engine.cluster import Cluster
-from service.engine.colocation import Colocation
-from service.engine.digest import digest
-from service.engine.group_placement import GroupPlacement, GroupRefusal, place_group, placing_group
-from service.engine.placement import Placement, UnknownSchedulerError, place
-from service.engine.preemption.search import NoPreemption, Preemption, preempt
-from service.engine.preemption.victims import Victims
-from service.engine.questions.cluster_comparison import compare_cluster
-from service.engine.questions.device_allocations import allocations_on
-from service.engine.questions.explanation import (
+from service.engine.analysis.cluster_comparison import compare_cluster
+from service.engine.analysis.device_allocations import allocations_on
+from service.engine.analysis.explanation import (
     Explanation,
     Summary,
     check,
@@ -17,9 +10,16 @@ from service.engine.questions.explanation import (
     explain_node,
     summarize,
 )
-from service.engine.questions.opportunity_cost import Extent, OpportunityCosts
-from service.engine.questions.plugin_timing import Execution, time_plugins
-from service.engine.questions.volume_bindings import PROVISION, bindings_on, user_of_claim
+from service.engine.analysis.opportunity_cost import Extent, OpportunityCosts
+from service.engine.analysis.plugin_timing import Execution, time_plugins
+from service.engine.analysis.volume_bindings import PROVISION, bindings_on, user_of_claim
+from service.engine.cluster import Cluster
+from service.engine.colocation import Colocation
+from service.engine.digest import digest
+from service.engine.group_placement import GroupPlacement, GroupRefusal, place_group, placing_group
+from service.engine.placement import Placement, UnknownSchedulerError, place
+from service.engine.preemption.search import NoPreemption, Preemption, preempt
+from service.engine.preemption.victims import Victims
 from service.engine.refusal import Refusal
 from service.engine.state.group_domain import GROUP_TOPOLOGY, GroupDomain, group_domain
 from service.engine.state.pod_devices import DeviceUse, uses_of as device_uses

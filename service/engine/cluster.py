@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from service.engine.node_ranking.rank_cache import RowCache
+from service.engine.node_ranking.static_rows import StaticRows
 from service.engine.pipeline import Pipeline, pipelines_of
-from service.engine.ranking.rank_cache import RowCache
-from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.classes import MatcherEntry, MatchIndex, PodClass
 from service.engine.state.data_sets import DataSets
 from service.engine.state.default_spread import DefaultSelectors

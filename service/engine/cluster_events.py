@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from service.model.kept_object import KeptObject, alike
 from service.model.objects import LabelSelector, Node, Partial, Pod
-from service.model.requests import placed_requests
+from service.model.pod_requests import placed_requests
 
 Pair = tuple[str, str]
 """A label: key and value."""

@@ -20,8 +20,12 @@ from typing import TypeVar
 import numpy as np
 from msgspec.structs import replace
 
+from service.engine.analysis.device_allocations import allocations_on
+from service.engine.analysis.explanation import check
+from service.engine.analysis.volume_bindings import assume_bindings, bindings_on
 from service.engine.cluster import Cluster
 from service.engine.colocation import Colocation, domains_of
+from service.engine.node_ranking.candidates import Candidates
 from service.engine.placement import (
     Placement,
     best_placement,
@@ -31,10 +35,6 @@ from service.engine.placement import (
     relation_vetoes,
     unreserved,
 )
-from service.engine.questions.device_allocations import allocations_on
-from service.engine.questions.explanation import check
-from service.engine.questions.volume_bindings import assume_bindings, bindings_on
-from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
 from service.engine.state.group_domain import GroupDomain, group_domain

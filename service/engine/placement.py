@@ -1,7 +1,7 @@
 """Where a pod goes: all filters on all nodes, then the greatest score; ties are broken by hash.
 
-The fast path reads cached ranks (`service.engine.ranking.rank_cache`) and counters.
-`service.engine.questions.explanation` asks the same plugins for their reasons, node by node.
+The fast path reads cached ranks (`service.engine.node_ranking.rank_cache`) and counters.
+`service.engine.analysis.explanation` asks the same plugins for their reasons, node by node.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
+from service.engine.node_ranking.candidates import Candidates
 from service.engine.nominations import assume, reservations
 from service.engine.pipeline import Pipeline, RelativeWeight
 from service.engine.plugin import DomainScores, RelativeScore
-from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
 from service.engine.spread_fallback import fallbacks, variant
 from service.engine.state.classes import PodClass

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.ranking.affinity_ranks import AffinityRanks
-from service.engine.ranking.best_node_tree import BestNodeTree
-from service.engine.ranking.rank_cache import RowCache
+from service.engine.node_ranking.affinity_ranks import AffinityRanks
+from service.engine.node_ranking.best_node_tree import BestNodeTree
+from service.engine.node_ranking.rank_cache import RowCache
 from service.engine.state.classes import OwnedTerm, PodClass
 from service.engine.state.counters import DomainCounter, SpreadCounter
 from service.engine.state.node_rules import Use
@@ -23,8 +23,8 @@ from service.engine.state.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
 from service.engine.state.topology import NO_DOMAIN
 from service.model.cluster_topology import topology_value
 from service.model.objects import Node, Pod, PodSpec
+from service.model.pod_requests import host_ports
 from service.model.quantity import amounts
-from service.model.requests import host_ports
 
 SLOTS_A_STEP = 2_048
 """The ranks of so many nodes take about a quarter of a millisecond."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 import httpx
 import msgspec
 
-from service.extenders.breaker import Breaker
+from service.extenders.circuit_breaker import Breaker
 from service.model.extenders import Extender
 from service.settings import InvalidSettings, Settings
 

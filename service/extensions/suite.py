@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from service.engine import Cluster, Placement, explain, place
 from service.engine.cluster_events import ClusterEvent, node_events, object_events, pod_events
+from service.engine.node_ranking.candidates import Candidates
 from service.engine.placement import candidates_of, pipeline_of, relation_vetoes
 from service.engine.plugin import (
     MAX_NODE_SCORE,
@@ -30,7 +31,6 @@ from service.engine.plugin import (
     Plugin,
     RelationPlugin,
 )
-from service.engine.ranking.candidates import Candidates
 from service.engine.registry import known_plugins, register, unregister
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask

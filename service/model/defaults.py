@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import msgspec
 
 from service.model.objects import Container
+from service.model.pod_requests import container_requests, is_pod_level
 from service.model.quantity import format_quantity
-from service.model.requests import container_requests, is_pod_level
 from service.model.validation.combinators import without_nulls
 
 Json = dict[str, object]

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from service.model.kept_object import KeptKind
 from service.model.objects import Container, Partial, PodSpec, Quantities
+from service.model.pod_requests import exact_limits, exact_requests
 from service.model.quantity import NANO, parse_quantity
 from service.model.quota import format_amount
-from service.model.requests import exact_limits, exact_requests
 from service.model.validation.combinators import entries_of, items_of, key_at
 from service.model.validation.limit_ranges import CLAIM, CONTAINER, LIMIT_RANGE_SPEC, POD
 

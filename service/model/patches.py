@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Literal, TypeAlias, cast
 
 from service.model.errors import FieldError, InvalidManifest
-from service.model.strategic import strategic_merge_patch
+from service.model.strategic_merge_patch import strategic_merge_patch
 
 Json: TypeAlias = dict[str, object]
 PatchType = Literal["merge", "json", "strategic"]

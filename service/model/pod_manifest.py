@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.annotated_rules import ANNOTATION, annotation_of, check_annotations
-from service.model.cut_names import known_name
 from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.field_warnings import FieldWarnings, warnings_in_part
 from service.model.manifest_base import (
@@ -43,6 +42,7 @@ from service.model.metadata import (
     with_condition,
     with_required_node,
 )
+from service.model.names_in_specs import known_name
 from service.model.objects import Pod, PodResize
 from service.model.patches import merge_patch
 from service.model.pod_group import POD_GROUP_LABEL

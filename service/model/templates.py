@@ -5,7 +5,7 @@ becomes for a pod that is created with certain labels. Pods of one
 Deployment or Job differ in metadata only, so nearly every pod is a hit. Lookup needs compact JSON,
 which is what clients in Go and Rust and our own renderer send; other spellings are decoded, encoded
 compactly and looked up as that. Pods of one DaemonSet name a node each, and those of one StatefulSet
-claims: their templates are made from that of the first one (`service.model.daemons`, `claims`).
+claims: their templates are made from that of the first one (`service.model.daemon_set_specs`, `claims`).
 """
 
 from collections import OrderedDict
@@ -18,18 +18,18 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.annotated_rules import AnnotatedSpec, check_together, put_together
-from service.model.claim_names import claim_names, claims_apart, cut_claim_names
-from service.model.cut_names import CutNames, known_name
-from service.model.daemons import cut_node_name, names_node, naming
+from service.model.daemon_set_specs import cut_node_name, names_node, naming
 from service.model.defaults import Json, fill_defaults
 from service.model.field_warnings import FieldWarning, warnings_in_part
 from service.model.match_label_keys import LabelKeys, label_keys, merge_label_keys
+from service.model.names_in_specs import CutNames, known_name
 from service.model.objects import ContainerImage, PodSpec, Quantities, Taint
 from service.model.pod_connections import with_connections
+from service.model.pod_requests import pod_requests
 from service.model.quantity import INT64_MAX
-from service.model.requests import pod_requests
 from service.model.rule_warnings import warnings_of_rules
 from service.model.scheduling_groups import GroupMembership, membership_of
+from service.model.stateful_set_specs import claim_names, claims_apart, cut_claim_names
 from service.model.strict_json import encode
 from service.model.validation.combinators import Limits, Problems, without_nulls
 from service.model.validation.pods import SPEC

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from service.engine.recount import Mistake, Step, recounting
 from service.model.manifest import PodManifest
 from service.model.objects import Pod
-from service.scheduler.commit.loop import ClusterLoop
+from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Replica
 from service.scheduler.service import Scheduler

@@ -24,25 +24,25 @@ from service.model.errors import (
 from service.model.log import IdempotencyKey, NodeReports, ReplicaState
 from service.model.manifest import TemplateCache
 from service.model.times import rfc3339
+from service.scheduler.background_planning import PastExplanation, Planner, Planners
+from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.event_recorder import EventRecorder
-from service.scheduler.commit.loop import ClusterGone, ClusterLoop
-from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
+from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
-from service.scheduler.consulting import Consulting
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
-from service.scheduler.controllers.kept_plans import AllKeptPlans
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
+from service.scheduler.controllers.plan_execution import AllKeptPlans
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.decide.writing.config import refuse_hosts
+from service.scheduler.extender_calls import Consulting
+from service.scheduler.multi_cluster_placement import AsksClusters, OverClusters, PlaceOverClusters
 from service.scheduler.node_reports import NodeReporter
-from service.scheduler.over_clusters import AsksClusters, OverClusters, PlaceOverClusters
-from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk

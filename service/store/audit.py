@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import asyncpg
 
 from service.model.audit import SERVER_CHAIN, AuditEntry, AuditRow, told_at
-from service.store import arrays
+from service.store import array_literals
 from service.store.audit_switch import Keeping
 from service.store.connections import Connections, Driver
 from service.store.failures import unavailable_on_failure
@@ -105,14 +105,14 @@ def audit_columns(entries: Sequence[AuditEntry]) -> tuple[str, ...]:
     """Entries as the arrays that the functions of the database take."""
     callers = [entry.caller for entry in entries]
     return (
-        arrays.texts([caller.principal for caller in callers]),
-        arrays.texts([caller.address for caller in callers]),
-        arrays.texts([caller.operation for caller in callers]),
-        arrays.texts_or_null([entry.cluster for entry in entries]),
-        arrays.integers_or_null([entry.revision for entry in entries]),
-        arrays.texts([caller.request_id for caller in callers]),
-        arrays.integers([entry.status for entry in entries]),
-        arrays.integers([entry.requests for entry in entries]),
+        array_literals.texts([caller.principal for caller in callers]),
+        array_literals.texts([caller.address for caller in callers]),
+        array_literals.texts([caller.operation for caller in callers]),
+        array_literals.texts_or_null([entry.cluster for entry in entries]),
+        array_literals.integers_or_null([entry.revision for entry in entries]),
+        array_literals.texts([caller.request_id for caller in callers]),
+        array_literals.integers([entry.status for entry in entries]),
+        array_literals.integers([entry.requests for entry in entries]),
     )
 
 

@@ -127,9 +127,11 @@ class Clusters:
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
         """All clusters, or the one with the given name or number."""
-        from service.store import queries  # noqa: PLC0415 - see there
+        from service.store import compiled_statements  # noqa: PLC0415 - see there
 
-        query = queries.clusters("name" if "name" in values else "number" if values else "")
+        query = compiled_statements.clusters(
+            "name" if "name" in values else "number" if values else ""
+        )
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
                 return [_row(row) for row in await query.fetch(connection, **values)]

@@ -27,7 +27,7 @@ from service.model.log import (
     ReplicaMismatch,
     effects,
 )
-from service.store import arrays
+from service.store import array_literals
 from service.store.audit import audit_arguments, audit_columns
 from service.store.audit_switch import Keeping
 from service.store.connections import Connections, Driver
@@ -387,7 +387,7 @@ def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
         request.not_before,
         *_change_columns(changes),
         *_record_columns(request.idempotency),
-        arrays.bytes_or_null([change.fields_before for change in changes]),
+        array_literals.bytes_or_null([change.fields_before for change in changes]),
     )
 
 
@@ -404,11 +404,11 @@ def _change_columns(changes: Sequence[Change]) -> tuple[object, ...]:
     node_names = [change.node_name for change in changes]
     labels_before = [change.labels_before for change in changes]
     return (
-        arrays.texts(effects(changes)),
-        arrays.booleans(created),
-        *map(arrays.texts, texts),
-        arrays.texts_or_null(node_names),
-        arrays.bytes_or_null(labels_before),
+        array_literals.texts(effects(changes)),
+        array_literals.booleans(created),
+        *map(array_literals.texts, texts),
+        array_literals.texts_or_null(node_names),
+        array_literals.bytes_or_null(labels_before),
         bodies,
     )
 

@@ -9,7 +9,7 @@ from service.model.errors import NotFound
 from service.model.events import Event, EventRow, rows_of
 from service.model.log import EventPage, Head
 from service.model.times import rfc3339
-from service.store import arrays
+from service.store import array_literals
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
@@ -102,17 +102,17 @@ def event_columns(events: Sequence[Event]) -> tuple[str, ...]:
     rows = rows_of(events)
     told = [row.event for row in rows]
     return (
-        arrays.texts([event.namespace for event in told]),
-        arrays.texts([row.name for row in rows]),
-        arrays.texts([event.pod for event in told]),
-        arrays.texts([event.uid for event in told]),
-        arrays.texts([event.type for event in told]),
-        arrays.texts([event.reason for event in told]),
-        arrays.texts([event.message for event in told]),
-        arrays.integers([event.revision for event in told]),
-        arrays.integers([event.count for event in told]),
-        arrays.texts([event.first for event in told]),
-        arrays.texts([event.last for event in told]),
+        array_literals.texts([event.namespace for event in told]),
+        array_literals.texts([row.name for row in rows]),
+        array_literals.texts([event.pod for event in told]),
+        array_literals.texts([event.uid for event in told]),
+        array_literals.texts([event.type for event in told]),
+        array_literals.texts([event.reason for event in told]),
+        array_literals.texts([event.message for event in told]),
+        array_literals.integers([event.revision for event in told]),
+        array_literals.integers([event.count for event in told]),
+        array_literals.texts([event.first for event in told]),
+        array_literals.texts([event.last for event in told]),
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from service.model.log import Change, ObjectKey, ObjectRow, first_rows
 from service.model.object_fields import WAS_PENDING
-from service.model.past import (
+from service.model.past_revisions import (
     PastChanges,
     PastIndex,
     PastKey,

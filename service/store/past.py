@@ -13,7 +13,7 @@ import asyncpg
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, Head, ObjectRow
 from service.model.object_fields import WAS_PENDING
-from service.model.past import (
+from service.model.past_revisions import (
     PastChanges,
     PastIndex,
     PastKey,

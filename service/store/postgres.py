@@ -126,4 +126,4 @@ class PostgresStore(
 
 def warm_up() -> None:
     """Import modules that only lists need; call it in a thread of its own, as it takes a while."""
-    importlib.import_module("service.store.queries")
+    importlib.import_module("service.store.compiled_statements")

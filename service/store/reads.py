@@ -143,12 +143,12 @@ class Reads:
 
         The page ends, too, with the object that reaches `PAGE_BYTES_MAX`.
         """
-        from service.store import queries  # noqa: PLC0415 - see there
+        from service.store import compiled_statements  # noqa: PLC0415 - see there
 
-        start: queries.After = "Start" if after is None else "Key"
+        start: compiled_statements.After = "Start" if after is None else "Key"
         if after is not None and after[0] == namespace:
             start = "Name"
-        query = queries.object_list(namespace is not None, node_name is not None, start)
+        query = compiled_statements.object_list(namespace is not None, node_name is not None, start)
         after_namespace, after_name = after or ("", "")
         with unavailable_on_failure():
             async with self._reads.driver() as connection:

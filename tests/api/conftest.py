@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.bodies.budget import Budget
+from service.api.bodies.byte_budget import Budget
 from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans

@@ -9,7 +9,7 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service.api.asgi.fast_path import Direct
+from service.api.middleware.fast_path import Direct
 from service.api.services import Services
 
 Middleware = Callable[[ASGIApp], ASGIApp]

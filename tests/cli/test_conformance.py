@@ -10,7 +10,7 @@ from service.cli.conformance import (
     replay_trace,
     tally,
 )
-from service.cli.vectors import (
+from service.cli.conformance_vectors import (
     NO_DAEMONS,
     NO_RESTRICTION,
     Difference,

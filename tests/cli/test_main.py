@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-from service.cli.commands import INSTEAD
+from service.cli.command_group import INSTEAD
 from service.cli.errors import ExitCode
 from service.cli.main import app
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
@@ -61,7 +61,7 @@ def test_no_command_that_is_there_is_said_to_be_missing():
 
 PRINTS = """
 import typer
-from service.cli.commands import Commands
+from service.cli.command_group import Commands
 
 app = typer.Typer(cls=Commands)
 app.command()(lambda: print("text", flush=True))

@@ -4,17 +4,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.cli import local
 from service.cli.errors import Unavailable, WrongUsage
-from service.cli.exposure_checks import (
+from service.cli.serve import server_settings
+from service.cli.server import local_server
+from service.cli.server.exposure_checks import (
     asks_who_calls,
     refuse_open_door,
     refuse_plain_door,
     with_audit,
 )
-from service.cli.local import LocalServer
-from service.cli.ports import claimed_port, hold_port, port_of
-from service.cli.serve import server_settings
+from service.cli.server.local_server import LocalServer
+from service.cli.server.port_claims import claimed_port, hold_port, port_of
 from service.model.principals import ADMIN
 from service.settings import Settings, is_loopback
 from service.store.postgres import PostgresStore
@@ -151,8 +151,8 @@ def test_no_server_is_born_while_another_thread_looks_whether_its_port_is_free(
         is_born.set()
         raise Unavailable
 
-    monkeypatch.setattr(local, "refuse_taken_port", look)
-    monkeypatch.setattr(local.subprocess, "Popen", bear)
+    monkeypatch.setattr(local_server, "refuse_taken_port", look)
+    monkeypatch.setattr(local_server.subprocess, "Popen", bear)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(LocalServer(tmp_path).start)
         is_looking.wait()

@@ -13,9 +13,9 @@ import pytest
 
 from examples.movement import JOBS
 from service.cli.client import Client
-from service.cli.local import temporary_folder
 from service.cli.output import wrapped
-from service.cli.ports import hold_port, port_of
+from service.cli.server.local_server import temporary_folder
+from service.cli.server.port_claims import hold_port, port_of
 from service.store.connections import STARTERS_LOCK, data_source_name
 from service.store.migrate import is_current
 from tests.paths import ROOT

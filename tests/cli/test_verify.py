@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy.engine import make_url
 
-from service.cli.local import temporary_folder
+from service.cli.server.local_server import temporary_folder
 from service.model.audit import AuditedCaller, AuditEntry
 from service.model.principals import ADMIN, Grant
 from service.model.verification_findings import Check

@@ -12,7 +12,7 @@ import pytest
 
 from service.model.errors import MoorageError
 from service.model.log import Change
-from service.scheduler.decide.planning.rollouts import Readiness
+from service.scheduler.decide.planning.rollout_pods import Readiness
 from service.scheduler.protocol.intents import (
     DeleteObject,
     PutObject,

@@ -6,7 +6,7 @@ import pytest
 
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
 from service.scheduler.decide.placing import one_pod
-from service.scheduler.decide.placing.room import make_room
+from service.scheduler.decide.placing.preempting import make_room
 from tests import seeds
 from tests.concurrency.checker import check
 from tests.concurrency.checker.evicting import is_preemption

@@ -136,7 +136,7 @@ class KeysHaveManyDomains(Patched):
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
         "service.engine.state.topology.FEW_DOMAINS": 0,
-        "service.engine.ranking.affinity_ranks.PATIENCE": 0,
+        "service.engine.node_ranking.affinity_ranks.PATIENCE": 0,
         "service.engine.state.tree_layout.LEAF": 1,
     }
 
@@ -148,7 +148,7 @@ class VolumesAreMany(Patched):
     limits: ClassVar = {
         "service.engine.state.node_sets.FEW_NODES": 0,
         "service.engine.state.node_sets.BYTES_MAX": 1_000,
-        "service.engine.ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.node_ranking.rank_cache.PASSES_BEFORE": 0,
         "service.engine.state.tree_layout.LEAF": 1,
     }
 
@@ -158,7 +158,7 @@ class ManyPodsAreAlike(Patched):
 
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
-        "service.engine.ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.node_ranking.rank_cache.PASSES_BEFORE": 0,
         "service.engine.state.tree_layout.LEAF": 1,
     }
 

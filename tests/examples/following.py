@@ -33,6 +33,9 @@ LEFT_OUT = {
     "README.md": {"make ": "targets of make, of which the gate is made"},
     "CONTRIBUTING.md": {"make setup": "targets of make, of which the gate is made"},
     "docs/operating.md": {"": "commands for the machine of a server, its containers and database"},
+    "docs/point-in-time-recovery.md": {
+        "": "commands for the machine of a database and its archive"
+    },
     "docs/reliability.md": {"": "take minutes to hours; the gate has the short runs of the same"},
     "docs/decisions/migrations.md": {"": "write into the checkout, for a release"},
     "docs/orchestrator.md": {"": "pieces of examples/orchestrator.py, which runs as a test"},

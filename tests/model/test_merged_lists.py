@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from service.model.managed_fields import Manager, apply, written
-from service.model.strategic import strategic_merge_patch
+from service.model.strategic_merge_patch import strategic_merge_patch
 
 NOW = "2026-01-01T00:00:00Z"
 

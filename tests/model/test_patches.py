@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from service.model.errors import InvalidManifest
 from service.model.patches import apply_patch, json_patch, merge_patch
-from service.model.strategic import strategic_merge_patch
+from service.model.strategic_merge_patch import strategic_merge_patch
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3),

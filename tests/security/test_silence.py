@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.api.asgi.edge import Edge
+from service.api.middleware.edge import Edge
 from service.api.openapi.access import Cluster, Public, declared
 from service.api.security.anonymous_concurrency import Turns
 from service.api.security.browsers import BrowserCheck
@@ -18,7 +18,7 @@ from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rates import Rates
 from service.api.telemetry.heartbeat import Heartbeat, WorkerHealth
 from service.api.telemetry.metrics import Metrics
-from service.cli.connection_limits import (
+from service.cli.server.connection_limits import (
     READ_BYTES_MIN,
     UNSENT_BYTES_MAX,
     Connection,
@@ -29,8 +29,8 @@ from service.cli.connection_limits import (
     accepted_connections_max,
     connection_limits,
 )
-from service.cli.health_listener import ALIVE_SECONDS_MAX, ServerHealth, health_listener
-from service.cli.ports import hold_port, port_of
+from service.cli.server.health_listener import ALIVE_SECONDS_MAX, ServerHealth, health_listener
+from service.cli.server.port_claims import hold_port, port_of
 from service.model.errors import StorageUnavailable
 from service.model.principals import BOOTSTRAP
 from service.settings import Settings
@@ -384,8 +384,8 @@ def test_a_server_is_alive_until_all_workers_were_silent_for_a_minute(pulse, clo
 @pytest.fixture
 def impatient(monkeypatch):
     """A listener for few who are quick."""
-    monkeypatch.setattr("service.cli.health_listener.CONNECTIONS_MAX", 4)
-    monkeypatch.setattr("service.cli.health_listener.CONNECTION_SECONDS_MAX", 0.1)
+    monkeypatch.setattr("service.cli.server.health_listener.CONNECTIONS_MAX", 4)
+    monkeypatch.setattr("service.cli.server.health_listener.CONNECTION_SECONDS_MAX", 0.1)
 
 
 @pytest.fixture

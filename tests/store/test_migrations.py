@@ -113,7 +113,7 @@ def test_the_newest_migration_is_the_one_that_alembic_would_end_at():
 
 def test_a_server_that_lacks_no_migration_starts_without_what_migrations_need():
     program = (
-        "import sys, service.app, service.cli.server; "
+        "import sys, service.app, service.cli.server.lifecycle; "
         "print({'alembic', 'sqlalchemy'} & sys.modules.keys() or 'lean')"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from service.cli.local import temporary_folder
+from service.cli.server.local_server import temporary_folder
 from service.model.errors import NotFound
 from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres

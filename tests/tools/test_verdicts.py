@@ -4,8 +4,10 @@ import pytest
 
 from tools import verdicts
 
-PASSES = '<testcase classname="tests.api.asgi.test_edge" name="test_a[x.y]" time="0.25"/>'
-FAILS = '<testcase classname="tests.api.asgi.test_edge" name="test_a[x.y]"><failure/></testcase>'
+PASSES = '<testcase classname="tests.api.middleware.test_edge" name="test_a[x.y]" time="0.25"/>'
+FAILS = (
+    '<testcase classname="tests.api.middleware.test_edge" name="test_a[x.y]"><failure/></testcase>'
+)
 SKIPPED = '<testcase classname="tests.store.test_reads.TestThese" name="test_b" time="1.5"><skipped/></testcase>'
 
 
@@ -32,7 +34,7 @@ def test_runs_with_the_same_verdicts_agree(tmp_path, capsys):
 def test_a_test_that_says_something_else_or_nothing_is_told(tmp_path, capsys, other, verdict):
     runs = [kept(tmp_path / "1", PASSES, SKIPPED), kept(tmp_path / "2", *other)]
     assert verdicts.tell(runs) == 1
-    expected = f"compiled tests.api.asgi.test_edge::test_a[x.y]: passed, {verdict}"
+    expected = f"compiled tests.api.middleware.test_edge::test_a[x.y]: passed, {verdict}"
     assert expected in capsys.readouterr().out
 
 
@@ -44,10 +46,10 @@ def test_a_run_that_left_nothing_is_no_run(tmp_path):
 def test_tests_are_named_as_pytest_takes_them(tmp_path):
     kept(tmp_path / "1", FAILS, SKIPPED)
     failed = list(verdicts.failed_tests(tmp_path / "1" / "compiled.xml"))
-    assert failed == ["tests/api/asgi/test_edge.py::test_a[x.y]"]
+    assert failed == ["tests/api/middleware/test_edge.py::test_a[x.y]"]
 
 
 def test_seconds_are_told_by_file(tmp_path):
     kept(tmp_path / "1", PASSES, PASSES, SKIPPED)
     told = verdicts.by_file(tmp_path / "1" / "compiled.xml")
-    assert told == {"tests/api/asgi/test_edge.py": 0.5, "tests/store/test_reads.py": 1.5}
+    assert told == {"tests/api/middleware/test_edge.py": 0.5, "tests/store/test_reads.py": 1.5}

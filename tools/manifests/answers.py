@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.model import device_kinds, manifest_types, objects, scheduling_groups as groups
 from service.model.config import MatchScope
 from service.model.field_warnings import PASSED_OVER, PassedOver
@@ -48,7 +48,7 @@ _CLAIM: Sequence[tuple[str, str, type[msgspec.Struct]]] = (
 """What is in a claim to devices, where it stands in `devices`."""
 
 PLACES: Sequence[Place] = (
-    Place("Pod", "PodSpec", "spec", body_types.PodSpec),
+    Place("Pod", "PodSpec", "spec", manifest_types.PodSpec),
     Place("Pod", "Container", "spec.containers[]", objects.Container),
     Place("Pod", "ContainerPort", "spec.containers[].ports[]", objects.ContainerPort),
     Place(
@@ -91,23 +91,23 @@ PLACES: Sequence[Place] = (
     Place("Pod", "WorkloadReference", "spec.workloadRef", manifest_types.WorkloadReference),
     Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", objects.PodResourceClaim),
     Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", objects.PodSchedulingGate),
-    Place("Pod", "PodStatus", "status", body_types.PodStatus),
+    Place("Pod", "PodStatus", "status", object_types.PodStatus),
     Place("Pod", "ContainerStatus", "status.containerStatuses[]", objects.ContainerStatus),
-    Place("Node", "NodeSpec", "spec", body_types.NodeSpec),
+    Place("Node", "NodeSpec", "spec", manifest_types.NodeSpec),
     Place("Node", "Taint", "spec.taints[]", objects.Taint),
-    Place("Node", "NodeStatus", "status", body_types.NodeStatus),
+    Place("Node", "NodeStatus", "status", manifest_types.NodeStatus),
     Place("Node", "ContainerImage", "status.images[]", objects.ContainerImage),
     Place("Namespace", "NamespaceSpec", "spec"),
     Place("Namespace", "NamespaceStatus", "status"),
-    Place("ResourceQuota", "ResourceQuotaSpec", "spec", body_types.ResourceQuotaSpec),
-    Place("ResourceQuota", "ScopeSelector", "spec.scopeSelector", body_types.QuotaScopeSelector),
+    Place("ResourceQuota", "ResourceQuotaSpec", "spec", object_types.ResourceQuotaSpec),
+    Place("ResourceQuota", "ScopeSelector", "spec.scopeSelector", object_types.QuotaScopeSelector),
     Place(
         "ResourceQuota",
         "ScopedResourceSelectorRequirement",
         "spec.scopeSelector.matchExpressions[]",
         MatchScope,
     ),
-    Place("PriorityClass", "PriorityClass", "", body_types.PriorityClass),
+    Place("PriorityClass", "PriorityClass", "", object_types.PriorityClass),
     Place("PodGroup", f"{GROUPS}PodGroupSpec", "spec", groups.ScheduledGroupSpec),
     Place(
         "PodGroup",

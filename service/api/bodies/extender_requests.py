@@ -19,7 +19,7 @@ from service.api.openapi.extender_types import (
     MetaVictims,
     Victims,
 )
-from service.engine.questions.explanation import Explanation
+from service.engine.analysis.explanation import Explanation
 from service.model.errors import FieldError, InvalidManifest
 from service.model.pod_manifest import parse_pod
 from service.model.strict_json import decode_strict

@@ -9,7 +9,7 @@ import msgspec
 from service.api.bodies.manifests import items_in, parse_items, read_members, unknown_fields
 from service.api.bodies.new_names import NewNames
 from service.api.bodies.requests import converted
-from service.api.openapi.body_types import PlacementRequest
+from service.api.openapi.placement_types import PlacementRequest
 from service.api.pauses import Pause
 from service.model.errors import FieldError, InvalidManifest
 from service.model.generated_names import is_undrawn

@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.bodies.manifests import parse_items
 from service.api.bodies.placement_requests import parse_replicas, refuse_repeated
-from service.api.openapi import body_types
+from service.api.openapi import plan_types
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest, parse_node, parse_pod
 from service.model.objects import LabelSelector, Taint
@@ -125,7 +125,7 @@ async def parse_plan(
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: the request or manifests in it are wrong; the error has all that is.
     """
-    fields = _checked(raw, declared(body_types.PlanRequest, _rules(limits)))
+    fields = _checked(raw, declared(plan_types.PlanRequest, _rules(limits)))
     return await _plan(fields, templates, items_max)
 
 
@@ -138,7 +138,7 @@ async def parse_plan_commit(
         MalformedJSON, InvalidManifest: as `parse_plan`.
     """
     fields = _checked(
-        raw, declared(body_types.PlanCommit, _rules(limits) | {"steps": list_of(_STEP)})
+        raw, declared(plan_types.PlanCommit, _rules(limits) | {"steps": list_of(_STEP)})
     )
     sent = fields.get("steps")
     steps = None if sent is None else tuple(_step_key(each) for each in sent)
@@ -165,7 +165,7 @@ async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanR
     )
     steps_max = fields.get("stepsMax")
     return PlanRequest(
-        intent, body_types.PlanRequest().steps_max if steps_max is None else steps_max
+        intent, plan_types.PlanRequest().steps_max if steps_max is None else steps_max
     )
 
 
@@ -220,7 +220,7 @@ def _change_rule(limits: Limits) -> Rule:
         "pods": list_of(anything, values=True),
         "config": record({}, closed=False),
     }
-    return declared(body_types.PlanChange, rules, also=(_fields_fit_op,))
+    return declared(plan_types.PlanChange, rules, also=(_fields_fit_op,))
 
 
 def _fields_fit_op(change: Record, path: str, problems: Problems) -> None:
@@ -294,7 +294,7 @@ def _seconds(value: object, path: str, problems: Problems) -> None:
 
 
 _TOPOLOGY = declared(
-    body_types.Domains,
+    plan_types.Domains,
     {
         "key": text(names.label_key),
         "values": list_of(
@@ -303,7 +303,7 @@ _TOPOLOGY = declared(
     },
 )
 _NODES = declared(
-    body_types.PlanNodes,
+    plan_types.PlanNodes,
     {
         "names": list_of(text(names.dns_subdomain), values=True),
         "selector": LABEL_SELECTOR,
@@ -313,7 +313,7 @@ _NODES = declared(
 )
 _POD_REF = declared(PodRef, {"namespace": text(names.dns_label), "name": text(names.dns_subdomain)})
 _GOAL = declared(
-    body_types.PlanGoal,
+    plan_types.PlanGoal,
     {
         "pods": list_of(anything, values=True),
         "podRefs": list_of(_POD_REF, values=True),
@@ -326,14 +326,14 @@ _GOAL = declared(
         "selector": LABEL_SELECTOR,
         "owner": declared(PodOwner, {}),
         "objectives": list_of(
-            one_of(*body_types.OBJECTIVES), at_least="must name at least one objective", values=True
+            one_of(*plan_types.OBJECTIVES), at_least="must name at least one objective", values=True
         ),
         **AMOUNTS,
     },
     also=(_fits_type,),
 )
 _STEP = declared(
-    body_types.PlannedStep,
+    plan_types.PlannedStep,
     {
         "namespace": text(names.dns_label),
         "name": text(names.dns_subdomain),
@@ -341,8 +341,8 @@ _STEP = declared(
         "to": text(names.dns_subdomain),
     },
 )
-_PROTECT = declared(body_types.ProtectedPods, {"selector": LABEL_SELECTOR})
-_BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds, "protect": _PROTECT})
+_PROTECT = declared(plan_types.ProtectedPods, {"selector": LABEL_SELECTOR})
+_BOUNDS = declared(plan_types.PlanBounds, {"seconds": _seconds, "protect": _PROTECT})
 
 
 # What is read
@@ -417,7 +417,7 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
     if sent["type"] == "Rebalance":
         return Rebalance(
             pods=_selection(sent),
-            objectives=tuple(sent.get("objectives") or body_types.OBJECTIVES),
+            objectives=tuple(sent.get("objectives") or plan_types.OBJECTIVES),
             moves_max=sent.get("movesMax"),
         )
     if sent["type"] == "Replace":
@@ -435,8 +435,8 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
 def _fit(sent: Json, templates: TemplateCache) -> Fit:
     return Fit(
         pod=_one_pod(sent, templates),
-        changes_max=sent.get("changesMax") or body_types.REPAIR_CHANGES,
-        repairs_max=sent.get("limit") or body_types.REPAIRS,
+        changes_max=sent.get("changesMax") or plan_types.REPAIR_CHANGES,
+        repairs_max=sent.get("limit") or plan_types.REPAIRS,
     )
 
 

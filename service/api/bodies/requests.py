@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from litestar import Request
 
-from service.api.bodies.budget import ArrivingBody, Pace
+from service.api.bodies.byte_budget import ArrivingBody, Pace
 from service.api.bodies.compression import Unpacker, unpacker_of
 from service.api.openapi.operations import JSON, Operation
 from service.api.problems import (

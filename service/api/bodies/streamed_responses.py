@@ -1,6 +1,6 @@
 """Answers that are sent piece by piece.
 
-`service.api.bodies.budget` sees that there is room for each piece, and that its reader takes it.
+`service.api.bodies.byte_budget` sees that there is room for each piece, and that its reader takes it.
 """
 
 import asyncio

@@ -27,7 +27,7 @@ from service.api.idempotency import (
     Rendered,
     submit_once,
 )
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import (
@@ -92,7 +92,7 @@ _OPERATION = Operation(
         IDEMPOTENCY_KEY,
     ),
     request=Body(
-        types={JSON: body_types.ObjectList, NDJSON: str},
+        types={JSON: object_types.ObjectList, NDJSON: str},
         description="A Kubernetes `List`, or one object a line.",
         example={
             "apiVersion": "v1",

@@ -9,7 +9,7 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 
 from service.api.bodies.requests import AnyRequest, number, query, wrong_parameter
-from service.api.openapi import body_types
+from service.api.openapi import audit_types
 from service.api.openapi.access import Admin
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
@@ -75,7 +75,7 @@ _EXAMPLE: dict[str, Any] = {
             ),
             answers={
                 200: Body(
-                    types={JSON: body_types.AuditList}, description="A page.", example=_EXAMPLE
+                    types={JSON: audit_types.AuditList}, description="A page.", example=_EXAMPLE
                 )
             },
             problems=("StorageUnavailable",),

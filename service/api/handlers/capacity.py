@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.placement_requests import parse_replicas
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
-from service.api.openapi import body_types
+from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
@@ -37,7 +37,7 @@ _CAPACITY = Operation(
     description="Pods of the template are placed on a fork of the cluster, one after the other, by the engine that "
     "also places pods, until one is refused or `limit` have nodes. Nothing is stored. Quotas count as for all pods.",
     request=Body(
-        types={JSON: body_types.CapacityRequest},
+        types={JSON: placement_types.CapacityRequest},
         description="The template, and where to stop.",
         example={"template": POD_EXAMPLE, "topologyKey": "topology.kubernetes.io/zone"},
     ),
@@ -86,7 +86,7 @@ async def find_capacity(
 
 def _checked(raw: bytes, limit_max: int) -> dict[str, Any]:
     rule = declared(
-        body_types.CapacityRequest,
+        placement_types.CapacityRequest,
         {
             "template": anything,
             "limit": whole_number(1, limit_max),

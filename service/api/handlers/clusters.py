@@ -12,7 +12,7 @@ from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.requests import AnyRequest, converted, if_match, media_type, query
 from service.api.bodies.responses import json_response, tag_of
 from service.api.handlers.objects import patch_type_of
-from service.api.openapi import body_types
+from service.api.openapi import cluster_types, object_types
 from service.api.openapi.access import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.openapi.operations import (
@@ -50,7 +50,7 @@ _WRITE_PROBLEMS = ("InvalidManifest", "OutcomeUnknown", "Overloaded", "Precondit
 
 
 def _cluster(description: str) -> Body:
-    return Body(types={JSON: body_types.Cluster}, description=description, example=_EXAMPLE)
+    return Body(types={JSON: cluster_types.Cluster}, description=description, example=_EXAMPLE)
 
 
 @get(
@@ -65,7 +65,7 @@ def _cluster(description: str) -> Body:
             description="Those of which the caller may read something; each as `getCluster` shows it.",
             answers={
                 200: Body(
-                    types={JSON: body_types.ClusterList},
+                    types={JSON: cluster_types.ClusterList},
                     description="By name.",
                     example={"kind": "ClusterList", "items": [_EXAMPLE]},
                 )
@@ -123,7 +123,7 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             description="A setting that is left out has its default. A change is a revision.",
             parameters=(IF_MATCH, DRY_RUN),
             request=Body(
-                types={JSON: body_types.ClusterSettings},
+                types={JSON: cluster_types.ClusterSettings},
                 description="The configuration.",
                 example={"config": {"daemonNamespaces": ["kube-system", "monitoring"]}},
             ),
@@ -159,10 +159,10 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             parameters=(IF_MATCH, DRY_RUN),
             request=Body(
                 types={
-                    STRATEGIC_MERGE_PATCH: body_types.ClusterPatch,
-                    JSON: body_types.ClusterPatch,
-                    MERGE_PATCH: body_types.ClusterPatch,
-                    JSON_PATCH: list[body_types.JsonPatchOperation],
+                    STRATEGIC_MERGE_PATCH: cluster_types.ClusterPatch,
+                    JSON: cluster_types.ClusterPatch,
+                    MERGE_PATCH: cluster_types.ClusterPatch,
+                    JSON_PATCH: list[object_types.JsonPatchOperation],
                 },
                 description="The settings to change.",
                 example={"config": {"hardPodAffinityWeight": 10}},
@@ -331,7 +331,7 @@ def _config_patch(patch: object, patch_type: PatchType) -> object:
     """A patch of a cluster as a patch of its configuration, the only part that can change."""
     if patch_type != "json":
         return _config_in(patch)
-    steps = converted(patch, list[body_types.JsonPatchOperation])
+    steps = converted(patch, list[object_types.JsonPatchOperation])
     errors = [
         FieldError(f"[{index}].path", "has to start with /config/", step.path)
         for index, step in enumerate(steps)

@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.bodies.applied_objects import manager_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.new_names import NewNames
-from service.api.bodies.preferences import prefers_minimal
+from service.api.bodies.prefer_header import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.handlers.objects import rendered_object
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once

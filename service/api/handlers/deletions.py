@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import parse_filters
-from service.api.bodies.preferences import as_applied, minimal_results, prefers_minimal
+from service.api.bodies.prefer_header import as_applied, minimal_results, prefers_minimal
 from service.api.bodies.requests import AnyRequest, flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
 from service.api.handlers.objects import delete_options

@@ -6,11 +6,11 @@ from typing import Any
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.drains import parse_drain, parse_nothing
+from service.api.bodies.drain_requests import parse_drain, parse_nothing
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.handlers.objects import written_response
-from service.api.openapi import body_types
+from service.api.openapi import object_types, plan_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
@@ -25,7 +25,7 @@ from service.scheduler.protocol.intents import CordonNode, DrainNode, Intent, Se
 PLANS = next(each for each in RESOURCES if each.kind == PLAN.kind)
 _CORDONED = {**NODES.example, "spec": {"unschedulable": True}}
 _NOTHING = Body(
-    types={JSON: body_types.NoOptions},
+    types={JSON: plan_types.NoOptions},
     description="An object without fields; may be absent.",
     example={},
     required=False,
@@ -64,7 +64,7 @@ def _cordoning(name: str, summary: str, description: str, example: dict[str, Any
         parameters=(DRY_RUN,),
         request=_NOTHING,
         answers={
-            200: Body(types={JSON: body_types.Node}, description="The node.", example=example)
+            200: Body(types={JSON: object_types.Node}, description="The node.", example=example)
         },
         problems=("Conflict", "InvalidManifest", "Overloaded"),
     )
@@ -95,7 +95,7 @@ _DRAIN = Operation(
     "leave together. If such a plan has not ended, it is the answer. The caller needs the right to change nodes, too.",
     parameters=(DRY_RUN,),
     request=Body(
-        types={JSON: body_types.DrainOptions},
+        types={JSON: plan_types.DrainOptions},
         description="How to drain; may be absent.",
         example={"whenUnschedulable": "Wait"},
         required=False,

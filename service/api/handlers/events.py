@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.requests import AnyRequest
 from service.api.handlers.objects import list_of
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
@@ -35,7 +35,7 @@ def _operation(id_: str, scope: str) -> Operation:
         parameters=(*LIMIT_AND_CONTINUE, _FIELD_SELECTOR, MIN_REVISION),
         answers={
             200: Body(
-                types={JSON: body_types.EventList},
+                types={JSON: object_types.EventList},
                 description="The events, by namespace and name.",
                 example=_EXAMPLE,
             )

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from service.api.bodies.budget import holding_of
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.preferences import (
+from service.api.bodies.prefer_header import (
     APPLIED,
     PREFERENCE,
     minimal_results,

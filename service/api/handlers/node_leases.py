@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.node_leases import NAMESPACE, check_lease, parse_report
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import encoded_response, json_response
-from service.api.openapi import body_types
+from service.api.openapi import node_lease_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
@@ -41,12 +41,14 @@ _RENEW = Operation(
     "change of the cluster: it has no revision, and no row in the audit. The time is the database's; of a Lease that is "
     "sent, only the name is read.",
     request=Body(
-        types={JSON: body_types.Lease},
+        types={JSON: node_lease_types.Lease},
         description="A coordination.k8s.io/v1 Lease; may be absent.",
         example=_LEASE,
         required=False,
     ),
-    answers={200: Body(types={JSON: body_types.Lease}, description="The lease.", example=_LEASE)},
+    answers={
+        200: Body(types={JSON: node_lease_types.Lease}, description="The lease.", example=_LEASE)
+    },
     problems=("InvalidManifest", "Overloaded"),
 )
 
@@ -73,7 +75,9 @@ _READ = Operation(
     reads=True,
     tag="nodes",
     summary="When a node last reported",
-    answers={200: Body(types={JSON: body_types.Lease}, description="The lease.", example=_LEASE)},
+    answers={
+        200: Body(types={JSON: node_lease_types.Lease}, description="The lease.", example=_LEASE)
+    },
 )
 
 
@@ -102,13 +106,13 @@ _REPORT = Operation(
     description="As `renewNodeLease` for each of the nodes, with one statement for all. Names that no node has are told, "
     "and stop no other.",
     request=Body(
-        types={JSON: body_types.NodeReport},
+        types={JSON: node_lease_types.NodeReport},
         description="The names of the nodes, or their leases (a coordination.k8s.io/v1 LeaseList).",
         example={"nodes": ["node-7", "node-8"]},
     ),
     answers={
         200: Body(
-            types={JSON: body_types.NodeReportResult},
+            types={JSON: node_lease_types.NodeReportResult},
             description="How many have reported, and which are not there.",
             example={"renewed": 2, "unknown": []},
         )
@@ -126,16 +130,18 @@ async def report_nodes(request: AnyRequest, services: NamedDependency[Services])
     names = dict.fromkeys(parse_report(body, services.settings.request_items_max))
     reports = await services.scheduler.report_nodes(request.path_params["cluster"], list(names))
     unknown = [name for name in names if name not in reports.known]
-    answer = body_types.NodeReportResult(renewed=len(names) - len(unknown), unknown=unknown)
+    answer = node_lease_types.NodeReportResult(renewed=len(names) - len(unknown), unknown=unknown)
     return encoded_response(answer, reports.revision)
 
 
-def _lease(name: str, renewed: datetime, grace_seconds: int | None = None) -> body_types.Lease:
-    return body_types.Lease(
+def _lease(
+    name: str, renewed: datetime, grace_seconds: int | None = None
+) -> node_lease_types.Lease:
+    return node_lease_types.Lease(
         api_version="coordination.k8s.io/v1",
         kind="Lease",
-        metadata=body_types.LeaseMeta(name=name, namespace=NAMESPACE),
-        spec=body_types.LeaseSpec(
+        metadata=node_lease_types.LeaseMeta(name=name, namespace=NAMESPACE),
+        spec=node_lease_types.LeaseSpec(
             holder_identity=name,
             lease_duration_seconds=grace_seconds,
             renew_time=rfc3339(renewed),

@@ -10,12 +10,12 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.applied_objects import decode_applied, manager_of, named_manager
-from service.api.bodies.budget import holding_of
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_with
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
-from service.api.bodies.preferences import as_applied, minimal_object, prefers_minimal
+from service.api.bodies.prefer_header import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
@@ -48,7 +48,7 @@ from service.api.handlers.sorted_lists import (
     sorted_list,
 )
 from service.api.idempotency import Rendered
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
     Resource,
@@ -506,11 +506,13 @@ def _named(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-async def delete_options(request: AnyRequest, services: Services) -> body_types.DeletePreconditions:
+async def delete_options(
+    request: AnyRequest, services: Services
+) -> object_types.DeletePreconditions:
     """The preconditions in the body of a request to delete; none if it has no body."""
     media_type(request)
     body = await services.bodies.read(request)
     if not body.strip():
-        return body_types.DeletePreconditions()
-    options = converted(decode_strict(body), body_types.DeleteOptions)
-    return options.preconditions or body_types.DeletePreconditions()
+        return object_types.DeletePreconditions()
+    options = converted(decode_strict(body), object_types.DeleteOptions)
+    return options.preconditions or object_types.DeletePreconditions()

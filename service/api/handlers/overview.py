@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.budget import holding_of
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.requests import AnyRequest, query, wrong_parameter
 from service.api.bodies.responses import encoded_response, items, list_head, revision_headers
 from service.api.bodies.streamed_responses import Pieces, Streamed
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
@@ -92,7 +92,7 @@ _EXPORT = Operation(
     "reads and holds it as a whole, and refuses one that is larger than its `bytes_in_flight_max`.",
     answers={
         200: Body(
-            types={JSON: body_types.ObjectList},
+            types={JSON: object_types.ObjectList},
             description="The objects.",
             example={
                 "apiVersion": "v1",

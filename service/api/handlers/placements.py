@@ -6,16 +6,16 @@ import msgspec
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.bindings import parse_binding, parse_confirmation, parse_eviction
-from service.api.bodies.budget import holding_of
+from service.api.bodies.binding_requests import parse_binding, parse_confirmation, parse_eviction
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
-from service.api.bodies.preferences import prefers_minimal
+from service.api.bodies.prefer_header import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
 from service.api.handlers.objects import rendered_object
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
-from service.api.openapi import body_types
+from service.api.openapi import object_types, placement_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import (
@@ -39,7 +39,7 @@ from service.api.security.visibility import (
     visibility_of,
 )
 from service.api.services import Services
-from service.engine.questions.explanation import Explanation
+from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
 from service.scheduler.protocol.intents import ExplainPod
@@ -60,7 +60,7 @@ _PLACE = Operation(
     "refuses the whole request.",
     parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
-        types={JSON: body_types.PlacementRequest},
+        types={JSON: placement_types.PlacementRequest},
         description="The pods and how to place them.",
         example={"pods": [POD_EXAMPLE], "policy": "BestEffort", "onUnschedulable": "Queue"},
     ),
@@ -133,12 +133,14 @@ _BIND = Operation(
     "With `force` they need not, which takes the verb `observe` as well.",
     parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
-        types={JSON: body_types.Binding},
+        types={JSON: placement_types.Binding},
         description="The node.",
         example={"target": {"name": "node-7"}, "force": False},
     ),
     answers={
-        200: Body(types={JSON: body_types.Pod}, description="The pod, bound.", example=POD_EXAMPLE)
+        200: Body(
+            types={JSON: object_types.Pod}, description="The pod, bound.", example=POD_EXAMPLE
+        )
     },
     problems=(
         "BindingRefused",
@@ -188,7 +190,7 @@ _CONFIRM = Operation(
     "`listViolations`: node affinity and selector, pod affinity and anti-affinity, hard topology spread. Resources, "
     "ports, taints and rules of other pods are not judged. Nothing is written.",
     request=Body(
-        types={JSON: body_types.BindingSeen},
+        types={JSON: placement_types.BindingSeen},
         description="The pod as the node saw it.",
         example={
             "uid": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
@@ -198,7 +200,7 @@ _CONFIRM = Operation(
     ),
     answers={
         200: Body(
-            types={JSON: body_types.BindingConfirmed},
+            types={JSON: placement_types.BindingConfirmed},
             description="What is confirmed, and at which revision.",
             example={
                 "revision": 1057,
@@ -227,7 +229,7 @@ async def confirm_binding(
     broken = [seen_violation(visibility_of(request), each) for each in answer.violations]
     if broken:
         raise BindingViolated([FieldError(each.rule, _told(each)) for each in broken])
-    confirmed = body_types.BindingConfirmed(
+    confirmed = placement_types.BindingConfirmed(
         revision=answer.revision,
         namespace=answer.namespace,
         name=answer.name,
@@ -262,7 +264,7 @@ _EVICT = Operation(
     "stops it and confirms with a DELETE.",
     parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
-        types={JSON: body_types.Eviction},
+        types={JSON: placement_types.Eviction},
         description="A policy/v1 Eviction; may be absent.",
         example={
             "apiVersion": "policy/v1",
@@ -272,7 +274,7 @@ _EVICT = Operation(
         required=False,
     ),
     answers={
-        201: Body(types={JSON: body_types.Pod}, description="The pod, marked.", example=_MARKED)
+        201: Body(types={JSON: object_types.Pod}, description="The pod, marked.", example=_MARKED)
     },
     problems=("Conflict", "InvalidManifest", "RevisionConflict", *KEY_PROBLEMS),
 )

@@ -12,7 +12,7 @@ from service.api.bodies.plan_requests import PlanRequest, parse_plan, parse_plan
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
-from service.api.openapi import body_types
+from service.api.openapi import plan_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
@@ -124,7 +124,7 @@ _PLAN = Operation(
     "The steps are in the order in which they can be taken at `revision`. Pods of namespaces that the "
     "caller may not read are planned like all others, but only counted in the answer.",
     request=Body(
-        types={JSON: body_types.PlanRequest},
+        types={JSON: plan_types.PlanRequest},
         description="The changes, and the goal.",
         named={
             "Place": {
@@ -181,7 +181,7 @@ _COMMIT = Operation(
     "is Planned. To delete pods on nodes takes the verb `observe`, to have them stopped `evict`.",
     parameters=(IDEMPOTENCY_KEY,),
     request=Body(
-        types={JSON: body_types.PlanCommit},
+        types={JSON: plan_types.PlanCommit},
         description="The plan, and the steps that it has to have.",
         example={
             "goal": _REMOVAL,

@@ -20,7 +20,7 @@ from service.api.bodies.requests import (
     media_type,
     query,
 )
-from service.api.openapi import body_types
+from service.api.openapi import principal_types
 from service.api.openapi.access import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, Parameter, described
@@ -107,7 +107,7 @@ def _body(type_: type[msgspec.Struct], description: str, example: object = None)
 _IN_THE_PATH = "In the path, a slash in the name is written `~1`, and `~` as `~0`. "
 _READ_PROBLEMS = ("NotFound", "StorageUnavailable")
 _WRITE_PROBLEMS = (*_PROBLEMS, "InvalidManifest")
-_SETTINGS = _body(body_types.PrincipalSettings, "All grants.", {"grants": _GRANTS})
+_SETTINGS = _body(principal_types.PrincipalSettings, "All grants.", {"grants": _GRANTS})
 
 
 @get(
@@ -122,7 +122,7 @@ _SETTINGS = _body(body_types.PrincipalSettings, "All grants.", {"grants": _GRANT
             description="Who makes the request, and what they may do.",
             answers={
                 200: _body(
-                    body_types.Caller,
+                    principal_types.Caller,
                     "The caller.",
                     {"name": "ci", "grants": _GRANTS, "groups": []},
                 )
@@ -165,16 +165,16 @@ class _Collection(msgspec.Struct, frozen=True, kw_only=True):
 _PRINCIPALS = _Collection(
     kind="User",
     noun="principal",
-    one=_body(body_types.Principal, "It.", _PRINCIPAL),
+    one=_body(principal_types.Principal, "It.", _PRINCIPAL),
     many=_body(
-        body_types.PrincipalList, "By name.", {"kind": "PrincipalList", "items": [_PRINCIPAL]}
+        principal_types.PrincipalList, "By name.", {"kind": "PrincipalList", "items": [_PRINCIPAL]}
     ),
 )
 _GROUPS = _Collection(
     kind="Group",
     noun="group",
-    one=_body(body_types.Group, "It.", _GROUP),
-    many=_body(body_types.GroupList, "By name.", {"kind": "GroupList", "items": [_GROUP]}),
+    one=_body(principal_types.Group, "It.", _GROUP),
+    many=_body(principal_types.GroupList, "By name.", {"kind": "GroupList", "items": [_GROUP]}),
 )
 
 
@@ -230,7 +230,7 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
         dry = is_dry(query(request))
         name = _good_name(of, _named(request), services.settings.oidc_name_prefix)
         settings = converted(
-            decode_strict(await services.bodies.read(request)), body_types.PrincipalSettings
+            decode_strict(await services.bodies.read(request)), principal_types.PrincipalSettings
         )
         grants = await _put(request, services, of, name, settings, dry=dry)
         if dry:
@@ -267,7 +267,7 @@ async def _put(
     services: Services,
     of: _Collection,
     name: str,
-    settings: body_types.PrincipalSettings,
+    settings: principal_types.PrincipalSettings,
     *,
     dry: bool,
 ) -> tuple[Grant, ...]:
@@ -365,13 +365,13 @@ async def _delete(
             "createToken",
             "Give a principal one more token",
             _body(
-                body_types.NewToken,
+                principal_types.NewToken,
                 "The token; its text is told this once.",
                 {**_TOKEN, "token": "mrg_k3f9_shown-only-once"},
             ),
             status=201,
             request=_body(
-                body_types.TokenSettings,
+                principal_types.TokenSettings,
                 "What it is for, and until when.",
                 {"description": "nightly batch", "expiresInSeconds": 7776000},
             ),
@@ -389,7 +389,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
     media_type(request)
     dry = is_dry(query(request))
     decoded = decode_strict(await services.bodies.read(request))
-    settings, made = converted(decoded, body_types.TokenSettings), new_token()
+    settings, made = converted(decoded, principal_types.TokenSettings), new_token()
     row = await _stored(request, settings, made, services, dry=dry)
     if not dry:
         await services.authentication.changed()
@@ -403,7 +403,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
         _operation(
             "deleteToken",
             "Revoke a token",
-            _body(body_types.Token, "The token as it was.", _TOKEN),
+            _body(principal_types.Token, "The token as it was.", _TOKEN),
             description="Every process of every server on this database refuses it within seconds.",
             parameters=(DRY_RUN,),
             problems=(*_PROBLEMS, "NotFound"),
@@ -440,7 +440,7 @@ PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
 
 async def _stored(
     request: AnyRequest,
-    settings: body_types.TokenSettings,
+    settings: principal_types.TokenSettings,
     made: NewToken,
     services: Services,
     *,

@@ -6,7 +6,7 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.requests import AnyRequest, number, query, wrong_parameter
 from service.api.bodies.responses import json_response
-from service.api.openapi import body_types
+from service.api.openapi import plan_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import (
     JSON,
@@ -22,8 +22,8 @@ from service.api.services import Services
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.repairs import RepairsAnswer
 
-_CHANGES, _CHANGES_MAX = body_types.REPAIR_CHANGES, body_types.REPAIR_CHANGES_MAX
-_REPAIRS, _REPAIRS_MAX = body_types.REPAIRS, body_types.REPAIRS_MAX
+_CHANGES, _CHANGES_MAX = plan_types.REPAIR_CHANGES, plan_types.REPAIR_CHANGES_MAX
+_REPAIRS, _REPAIRS_MAX = plan_types.REPAIRS, plan_types.REPAIRS_MAX
 
 _REPAIRS_OPERATION = Operation(
     id="findRepairs",

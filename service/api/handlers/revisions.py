@@ -19,7 +19,7 @@ from service.api.openapi.operations import (
 from service.api.openapi.resources import RESOURCES
 from service.api.services import Services
 from service.model.log import CLUSTER_KIND
-from service.model.past import PastScope
+from service.model.past_revisions import PastScope
 from service.model.times import rfc3339
 
 

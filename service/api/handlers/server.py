@@ -1,13 +1,13 @@
 """Answers questions about the server itself: health, metrics, the API's document and its pages."""
 
 import asyncio
+from typing import Literal
 
 import msgspec
 from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 
 from service.api.bodies.requests import AnyRequest
-from service.api.openapi import body_types
 from service.api.openapi.access import Admin, Public, declared
 from service.api.openapi.html_pages import (
     problem_page,
@@ -21,12 +21,22 @@ from service.api.services import Services
 from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.exposition import CONTENT_TYPE
 from service.model.field_warnings import WARNINGS
+from service.model.objects import Value
 from service.scheduler.service import Scheduler
 
 _PAGE_POLICY = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 }
-_OK = msgspec.json.encode(body_types.Readiness(status="ok"))
+
+
+class Readiness(Value, frozen=True, kw_only=True):
+    """Whether this process can serve."""
+
+    status: Literal["ok"]
+    """Always `ok`; a process that cannot serve answers 503 instead."""
+
+
+_OK = msgspec.json.encode(Readiness(status="ok"))
 
 
 @get(
@@ -40,7 +50,7 @@ _OK = msgspec.json.encode(body_types.Readiness(status="ok"))
             summary="Is the process alive?",
             answers={
                 200: Body(
-                    types={JSON: body_types.Readiness},
+                    types={JSON: Readiness},
                     description="It is.",
                     example={"status": "ok"},
                 )
@@ -65,7 +75,7 @@ async def livez() -> Response[bytes]:
             description="It can as long as it commits to the database and follows the clusters' logs.",
             answers={
                 200: Body(
-                    types={JSON: body_types.Readiness},
+                    types={JSON: Readiness},
                     description="It can.",
                     example={"status": "ok"},
                 )

@@ -12,7 +12,7 @@ from service.api.bodies.manifests import items_in, parse_items, read_members, un
 from service.api.bodies.placement_requests import parse_pods, refuse_repeated
 from service.api.bodies.requests import AnyRequest, converted, media_type, query
 from service.api.bodies.responses import warning_header
-from service.api.openapi import body_types
+from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
@@ -36,7 +36,9 @@ from service.scheduler.protocol.placements import PlacementAnswer
 T = TypeVar("T", bound=AnyManifest)
 P = TypeVar("P")
 
-_KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(body_types.SimulationRequest))
+_KNOWN = tuple(
+    field.encode_name for field in msgspec.structs.fields(placement_types.SimulationRequest)
+)
 _WORDS = ("policy", "preemption", "preemptionScope")
 _LISTS = ("namespaces", "nodes", "objects", "pods", "place")
 
@@ -49,7 +51,7 @@ _SIMULATE = Operation(
     summary="Place pods on a cluster that is written out in the request",
     description="Stateless, by the same engine as placements, always fully explained.",
     request=Body(
-        types={JSON: body_types.SimulationRequest},
+        types={JSON: placement_types.SimulationRequest},
         description="The cluster, and what to place.",
         example={"nodes": [NODES.example], "pod": POD_EXAMPLE},
     ),
@@ -120,7 +122,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
         place=await _noting(errors, _to_place(members, templates, items_max), ()),
         path="place" if "place" in members else "pod",
     )
-    options = await _noting(errors, _options(members), body_types.SimulationRequest())
+    options = await _noting(errors, _options(members), placement_types.SimulationRequest())
     if errors:
         raise InvalidManifest(errors)
     return msgspec.structs.replace(
@@ -157,10 +159,10 @@ async def _config(raw: Member | None) -> ClusterConfig:
         raise error.under("config") from None
 
 
-async def _options(members: Mapping[str, Member]) -> body_types.SimulationRequest:
+async def _options(members: Mapping[str, Member]) -> placement_types.SimulationRequest:
     """The request with nothing but the fields that are words."""
     given = {name: decode_strict(whole(members[name])) for name in _WORDS if name in members}
-    return converted(given, body_types.SimulationRequest)
+    return converted(given, placement_types.SimulationRequest)
 
 
 async def _objects(

@@ -9,13 +9,13 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import items_in, read_members, unknown_fields
-from service.api.bodies.preferences import prefers_minimal
+from service.api.bodies.prefer_header import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.status_reports import parse_report
 from service.api.bodies.streamed_responses import Streamed
 from service.api.handlers.line_streams import answer_lines, rendered_lines_in_one
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import (
@@ -63,7 +63,7 @@ _OPERATION = Operation(
     "run is a fact, which takes the verb `observe`.",
     parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
-        types={JSON: body_types.StatusReports, NDJSON: str},
+        types={JSON: object_types.StatusReports, NDJSON: str},
         description="The reports, or one a line.",
         example={"items": [_REPORT]},
         examples={NDJSON: as_ndjson(_REPORT)},

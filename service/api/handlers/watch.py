@@ -7,10 +7,7 @@ from functools import partial
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.asgi.change_stream import ChangeStream, Writer
-from service.api.asgi.compressed_answers import UNBUFFERED
-from service.api.asgi.event_stream import EVENT_STREAM, EventWriter
-from service.api.bodies.budget import holding_of
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.filters import parse_field_selector, parse_label_selector
 from service.api.bodies.requests import (
     AnyRequest,
@@ -21,6 +18,9 @@ from service.api.bodies.requests import (
 )
 from service.api.bodies.responses import revision_headers
 from service.api.bodies.streamed_responses import Streamed
+from service.api.event_streams.server_sent_events import EVENT_STREAM, EventWriter
+from service.api.event_streams.watch_stream import ChangeStream, Writer
+from service.api.middleware.compressed_answers import UNBUFFERED
 from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import Body, Operation, Parameter, WholeNumber, described

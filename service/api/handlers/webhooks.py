@@ -20,7 +20,7 @@ from service.api.bodies.requests import (
 )
 from service.api.bodies.responses import json_response
 from service.api.handlers.objects import patch_type_of
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operations import (
@@ -192,7 +192,7 @@ _PATCH = _operation(
             STRATEGIC_MERGE_PATCH: WebhookPatch,
             JSON: WebhookPatch,
             MERGE_PATCH: WebhookPatch,
-            JSON_PATCH: list[body_types.JsonPatchOperation],
+            JSON_PATCH: list[object_types.JsonPatchOperation],
         },
         description="The settings to change.",
         example={"disabled": True},

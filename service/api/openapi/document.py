@@ -7,20 +7,69 @@ put together here from what each handler declares (`service.api.openapi.operatio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.openapi.access import Public
-from service.api.openapi.body_types import MANIFESTS, UNIONS, PriorityClass
+from service.api.openapi.extender_types import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderPreemptionArgs,
+)
 from service.api.openapi.links import link_operations
+from service.api.openapi.node_lease_types import Lease
+from service.api.openapi.object_types import (
+    KEPT_LISTS,
+    UNIONS,
+    AppliedObject,
+    DeleteOptions,
+    EventList,
+    JsonPatchOperation,
+    MergePatch,
+    NamespaceList,
+    NodeList,
+    ObjectList,
+    PodGroupList,
+    PodList,
+    PodTemplate,
+    PriorityClass,
+    ResourceQuotaList,
+    StrategicMergePatch,
+)
 from service.api.openapi.operations import Body, Operation, Parameter
+from service.api.openapi.placement_types import PodIdentity
 from service.api.openapi.problem_examples import example_of
 from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
-from service.engine.questions.explanation import Explanation, Summary
+from service.engine.analysis.explanation import Explanation, Summary
 from service.model.kept_kinds import KEPT_KINDS
 
 VERSION = "v1"
+
+MANIFESTS: tuple[type[msgspec.Struct], ...] = (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderPreemptionArgs,
+    NodeList,
+    NamespaceList,
+    PodList,
+    ResourceQuotaList,
+    PodGroupList,
+    EventList,
+    *KEPT_LISTS.values(),
+    Lease,
+    ObjectList,
+    PriorityClass,
+    PodTemplate,
+    MergePatch,
+    StrategicMergePatch,
+    AppliedObject,
+    JsonPatchOperation,
+    DeleteOptions,
+    PodIdentity,
+)
+"""Types of Kubernetes' own objects: what they hold beside the declared fields is kept, or allowed and ignored."""
 
 _EVERYWHERE = (
     "MalformedRequest",

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.access import Access, Cluster, Namespaced
 from service.api.openapi.operations import (
     APPLY_JSON,
@@ -358,12 +358,12 @@ def put_operation(resource: Resource) -> Operation:
 def patch_operation(resource: Resource) -> Operation:
     """Declare how one object is patched."""
     types: dict[str, Any] = {
-        STRATEGIC_MERGE_PATCH: body_types.StrategicMergePatch,
-        JSON: body_types.MergePatch,
-        MERGE_PATCH: body_types.MergePatch,
-        JSON_PATCH: list[body_types.JsonPatchOperation],
-        APPLY_JSON: body_types.AppliedObject,
-        APPLY_YAML: body_types.AppliedObject,
+        STRATEGIC_MERGE_PATCH: object_types.StrategicMergePatch,
+        JSON: object_types.MergePatch,
+        MERGE_PATCH: object_types.MergePatch,
+        JSON_PATCH: list[object_types.JsonPatchOperation],
+        APPLY_JSON: object_types.AppliedObject,
+        APPLY_YAML: object_types.AppliedObject,
     }
     return Operation(
         id=f"patch{resource.kind}",
@@ -431,7 +431,7 @@ def delete_operation(resource: Resource) -> Operation:
         ),
         parameters=(IF_MATCH, DRY_RUN),
         request=Body(
-            types={JSON: body_types.DeleteOptions},
+            types={JSON: object_types.DeleteOptions},
             description="Preconditions; may be absent.",
             example={"preconditions": {"resourceVersion": "1042"}},
             required=False,
@@ -490,7 +490,7 @@ def delete_many_operation(
             key,
         ),
         request=Body(
-            types={JSON: body_types.DeleteOptions},
+            types={JSON: object_types.DeleteOptions},
             description="May be absent; preconditions are for single objects.",
             example={},
             required=False,

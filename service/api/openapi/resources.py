@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.api.openapi.object_operations import POD_LIST_PARAMETERS, Resource
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.kept_object import KeptKind
@@ -13,8 +13,8 @@ NODES = Resource(
     namespaced=False,
     indexed=True,
     changed_by="observe",
-    wire_type=body_types.Node,
-    list_type=body_types.NodeList,
+    wire_type=object_types.Node,
+    list_type=object_types.NodeList,
     example={
         "apiVersion": "v1",
         "kind": "Node",
@@ -34,8 +34,8 @@ NAMESPACES = Resource(
     plural="namespaces",
     namespaced=False,
     changed_by="observe",
-    wire_type=body_types.Namespace,
-    list_type=body_types.NamespaceList,
+    wire_type=object_types.Namespace,
+    list_type=object_types.NamespaceList,
     example={
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -84,8 +84,8 @@ PODS = Resource(
     indexed=True,
     changed_by="edit",
     stated_by="observe",
-    wire_type=body_types.Pod,
-    list_type=body_types.PodList,
+    wire_type=object_types.Pod,
+    list_type=object_types.PodList,
     example=POD_EXAMPLE,
     list_parameters=POD_LIST_PARAMETERS,
 )
@@ -95,8 +95,8 @@ QUOTAS = Resource(
     plural="resourcequotas",
     namespaced=True,
     changed_by="edit",
-    wire_type=body_types.ResourceQuota,
-    list_type=body_types.ResourceQuotaList,
+    wire_type=object_types.ResourceQuota,
+    list_type=object_types.ResourceQuotaList,
     computed=True,
     example={
         "apiVersion": "v1",
@@ -115,8 +115,8 @@ POD_GROUPS = Resource(
     plural="podgroups",
     namespaced=True,
     changed_by="edit",
-    wire_type=body_types.PodGroup,
-    list_type=body_types.PodGroupList,
+    wire_type=object_types.PodGroup,
+    list_type=object_types.PodGroupList,
     computed=True,
     example={
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
@@ -142,8 +142,8 @@ def _kept(declared: KeptKind) -> Resource:
         plural=declared.plural,
         namespaced=declared.namespaced,
         changed_by=declared.changed_by,
-        wire_type=body_types.KEPT_TYPES[declared.kind],
-        list_type=body_types.KEPT_LISTS[declared.kind],
+        wire_type=object_types.KEPT_TYPES[declared.kind],
+        list_type=object_types.KEPT_LISTS[declared.kind],
         computed=declared.computed,
         example=_typed(declared, declared.example),
         examples={name: _typed(declared, each) for name, each in declared.examples.items()},

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.api.openapi import body_types
+from service.api.openapi import object_types
 from service.model.config import ClusterConfig
 from service.model.objects import Value
 from service.scheduler.watching import BindingChange
@@ -65,16 +65,16 @@ def _event(kind: str, type_: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 _OBJECTS: dict[str, type[msgspec.Struct]] = {
-    "Node": body_types.Node,
-    "Namespace": body_types.Namespace,
-    "Pod": body_types.Pod,
-    "ResourceQuota": body_types.ResourceQuota,
-    "PodGroup": body_types.PodGroup,
-    **body_types.KEPT_TYPES,
+    "Node": object_types.Node,
+    "Namespace": object_types.Namespace,
+    "Pod": object_types.Pod,
+    "ResourceQuota": object_types.ResourceQuota,
+    "PodGroup": object_types.PodGroup,
+    **object_types.KEPT_TYPES,
     "Cluster": WatchCluster,
     "Bookmark": Bookmark,
 }
-assert {*body_types.STORED_KINDS} < {*_OBJECTS}
+assert {*object_types.STORED_KINDS} < {*_OBJECTS}
 
 _EVENTS = {kind: _event(kind, type_) for kind, type_ in _OBJECTS.items()}
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from service.api.openapi.body_types import ScopeName
+from service.api.openapi.principal_types import ScopeName
 from service.model.objects import Strict, Value
 from service.model.webhooks import WebhookEvents
 

@@ -12,7 +12,7 @@ from service.api.reading.filtered_reads import SLICE_SECONDS
 from service.api.reading.reads import ClusterReads, Wanted
 from service.model.errors import Compacted, FieldError, Overloaded
 from service.model.log import Head, ObjectPage, ObjectRead, ObjectRow
-from service.model.past import PastIndex, PastKey, PastScope, Readable
+from service.model.past_revisions import PastIndex, PastKey, PastScope, Readable
 
 KEYS_AT_ONCE = 10_000
 """For how many objects the log is looked at once."""

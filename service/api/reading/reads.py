@@ -35,7 +35,7 @@ from service.model.log import (
     ReplicaReport,
     Snapshot,
 )
-from service.model.past import PastIndex, PastKey, PastScope, Readable
+from service.model.past_revisions import PastIndex, PastKey, PastScope, Readable
 from service.scheduler.replica.loading import Rows, Source, load
 
 DEFAULT_CLUSTER = "default"

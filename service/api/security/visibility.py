@@ -18,10 +18,10 @@ from service.api.problems import GrantsChanged
 from service.api.reading.reads import Wanted
 from service.api.security.callers import caller_of
 from service.engine import PROVISION
+from service.engine.analysis.culprits import Culprit
+from service.engine.analysis.exemptions import Exemption
+from service.engine.analysis.explanation import Explanation, Summary
 from service.engine.plugins import inter_pod_affinity, node_ports
-from service.engine.questions.culprits import Culprit
-from service.engine.questions.exemptions import Exemption
-from service.engine.questions.explanation import Explanation, Summary
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import BindingRefused, Forbidden
 from service.model.kept_kinds import KEPT_KINDS

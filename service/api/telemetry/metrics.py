@@ -22,7 +22,7 @@ from service.engine.recount import PARTS
 from service.model.field_warnings import WARNINGS, FieldWarning
 from service.model.profiles import DEFAULT_SCHEDULER
 from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds
-from service.scheduler.decide.events import Rule
+from service.scheduler.decide.pod_events import Rule
 from service.settings import Limit
 
 PROFILES_MAX = 50

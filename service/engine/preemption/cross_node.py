@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from service.engine.cluster import Cluster
 from service.engine.plugin import Blame
-from service.engine.preemption.budgets import violating_pods
+from service.engine.preemption.disruption_budgets import violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of, victims_of
 from service.engine.state.classes import PodClass

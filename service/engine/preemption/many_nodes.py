@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.plugin import Headroom, Headrooms, Plugin
-from service.engine.preemption.budgets import violating_on
+from service.engine.preemption.disruption_budgets import violating_on
 from service.engine.preemption.victims import OFFSET, Cost, Removability, Victims
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask, Slots

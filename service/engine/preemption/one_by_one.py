@@ -6,7 +6,7 @@ This is slow, but asks nothing special of the filters (`service.engine.preemptio
 from collections.abc import Sequence
 
 from service.engine.cluster import Cluster
-from service.engine.preemption.budgets import violating_pods
+from service.engine.preemption.disruption_budgets import violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Removability, Victims, victims_of
 from service.engine.state.importance import importance

@@ -1,7 +1,7 @@
 """The part of a pod that is judged by one node alone: requests, ports, tolerations, selectors.
 
 Many pods, and many templates, share one `NodeRules`. Masks and scores over nodes that depend on
-nothing else are cached for each `NodeRules` (`service.engine.ranking.rank_cache`).
+nothing else are cached for each `NodeRules` (`service.engine.node_ranking.rank_cache`).
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from service.model.objects import (
     Toleration,
     TopologySpreadConstraint,
 )
-from service.model.requests import PodRequests, host_ports, placed_requests, pod_requests
+from service.model.pod_requests import PodRequests, host_ports, placed_requests, pod_requests
 
 NODE_NAME_FIELD = "metadata.name"
 

@@ -15,7 +15,7 @@ import msgspec
 
 from service.model.audit import ITSELF
 from service.model.errors import MoorageError
-from service.scheduler.commit.loop import ClusterGone
+from service.scheduler.commit.cluster_loop import ClusterGone
 from service.scheduler.commit.tickets import Ticket
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer

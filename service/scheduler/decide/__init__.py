@@ -11,24 +11,24 @@ from msgspec.structs import replace
 
 from service.scheduler.decide.computed_status import read_computed
 from service.scheduler.decide.context import Decision, DecisionContext, at_once
-from service.scheduler.decide.evicting.evicting import evict_violating
+from service.scheduler.decide.evicting.required_during_execution import evict_violating
 from service.scheduler.decide.evicting.violations import read_violations
 from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.object_writes import delete_object, put_object
-from service.scheduler.decide.placing.pending import place_pending
+from service.scheduler.decide.placing.pending_pods import place_pending
 from service.scheduler.decide.placing.placements import place_pods
-from service.scheduler.decide.placing.victims import find_victims
+from service.scheduler.decide.placing.victims_by_node import find_victims
 from service.scheduler.decide.planning.advancing import advance_plans
-from service.scheduler.decide.planning.commits import commit_plan
+from service.scheduler.decide.planning.immediate_plans import commit_plan
 from service.scheduler.decide.planning.kept_plans import cordon_node, drain_node, set_plan_state
-from service.scheduler.decide.planning.planning import plan_among_placements
+from service.scheduler.decide.planning.plan_making import plan_among_placements
 from service.scheduler.decide.reading.binding_confirmation import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology
 from service.scheduler.decide.writing.applying import apply_lines, apply_objects
-from service.scheduler.decide.writing.binding import bind_pod, evict_pod
 from service.scheduler.decide.writing.config import patch_config, put_config
 from service.scheduler.decide.writing.deletions import delete_objects
 from service.scheduler.decide.writing.patching import apply_object, patch_object
+from service.scheduler.decide.writing.pod_binding import bind_pod, evict_pod
 from service.scheduler.decide.writing.status_reports import report_statuses
 from service.scheduler.protocol.answers import (
     Answer,

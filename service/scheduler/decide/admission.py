@@ -12,7 +12,7 @@ from service.model.errors import Denied
 from service.model.kept_object import KeptObject
 from service.model.limit_ranges import LIMIT_RANGE, LimitRangeBody, claim_violations, violations
 from service.model.objects import Pod, PodAffinityTerm, PodSpec, Quantities
-from service.model.requests import requirements
+from service.model.pod_requests import requirements
 from service.model.runtime_classes import (
     RUNTIME_CLASS,
     WITHOUT_CLASS,

@@ -18,7 +18,7 @@ from service.model.manifest import (
     QuotaManifest,
     parse_namespace,
 )
-from service.model.requests import requirements
+from service.model.pod_requests import requirements
 from service.model.volume_kinds import PersistentVolumeClaimBody
 from service.scheduler.decide.admission import (
     admit,

@@ -18,8 +18,8 @@ from service.model.objects import (
     Toleration,
 )
 from service.model.pod_connections import stated_affinity
+from service.model.pod_requests import host_ports
 from service.model.quantity import parse_quantity
-from service.model.requests import host_ports
 
 FIXED = "may not change in a placed pod"
 NO_NODE_AFFINITY, NO_POD_AFFINITY = NodeAffinity(), PodAffinity()

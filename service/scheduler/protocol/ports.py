@@ -31,7 +31,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaState,
 )
-from service.model.past import PastChanges, PastIndex, PastKey, PastScope
+from service.model.past_revisions import PastChanges, PastIndex, PastKey, PastScope
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.

@@ -8,9 +8,9 @@ Watchers pull. Nothing is queued for any of them, so a slow one costs no memory:
 ring, then behind what the log keeps, and gets an error.
 """
 
-from service.scheduler.watching.bindings import BindingChange, BindingSelection
-from service.scheduler.watching.events import EventType, Selection
+from service.scheduler.watching.binding_changes import BindingChange, BindingSelection
 from service.scheduler.watching.log_commits import LoggedCommit
+from service.scheduler.watching.watch_events import EventType, Selection
 from service.scheduler.watching.watches import Watch, Watching
 
 __all__ = [

@@ -15,8 +15,8 @@ from uuid import UUID
 import msgspec
 
 from service.model.log import Change
-from service.scheduler.watching.events import nodes_of
 from service.scheduler.watching.log_commits import LoggedCommit
+from service.scheduler.watching.watch_events import nodes_of
 
 
 class Position(NamedTuple):

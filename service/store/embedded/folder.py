@@ -22,8 +22,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.store.embedded.account import Account
 from service.store.embedded.errors import FolderUnusableError
+from service.store.embedded.os_account import Account
 
 SYSTEM_DIR = Path("/var/lib/moorage")
 SOCKET_NAME = ".s.PGSQL.5432"

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from service.store.embedded import binaries as installed
-from service.store.embedded.account import Account
 from service.store.embedded.binaries import ENVIRONMENT, Binaries
 from service.store.embedded.configuration import DATABASE, ROLE
 from service.store.embedded.errors import (
@@ -18,6 +17,7 @@ from service.store.embedded.errors import (
     VersionMismatchError,
 )
 from service.store.embedded.folder import DataFolder
+from service.store.embedded.os_account import Account
 
 _DRAFT_PREFIX = "postgres.new-"
 _ASIDE_PREFIX = "postgres.incomplete-"

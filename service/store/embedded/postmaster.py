@@ -9,12 +9,12 @@ import subprocess
 import sys
 import time
 
-from service.store.embedded import configuration, processes, serverlog, warden
-from service.store.embedded.account import Account
+from service.store.embedded import configuration, idle_shutdown, processes, serverlog
 from service.store.embedded.binaries import ENVIRONMENT, Binaries
 from service.store.embedded.errors import StartFailedError
 from service.store.embedded.folder import DataFolder
 from service.store.embedded.locks import FileLock
+from service.store.embedded.os_account import Account
 
 POLL_SECONDS = 0.02
 _ORPHANS_SECONDS = 0.3
@@ -163,7 +163,7 @@ def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
     users = os.open(folder.users_lock, os.O_RDWR | os.O_CLOEXEC)
     try:
         return subprocess.Popen(  # noqa: S603 - ours
-            [sys.executable, "-I", "-S", warden.__file__, str(server), str(users)],
+            [sys.executable, "-I", "-S", idle_shutdown.__file__, str(server), str(users)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

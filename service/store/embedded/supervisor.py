@@ -24,10 +24,10 @@ from typing import Self
 from urllib.parse import quote
 
 from service.store.embedded import (
-    account,
     binaries,
     configuration,
     folder,
+    os_account,
     pgdata,
     postmaster,
     probe,
@@ -74,7 +74,7 @@ class EmbeddedPostgres:
         system_dir: Path = folder.SYSTEM_DIR,
     ) -> None:
         self._settings = dict(settings or {})
-        self._account = account.choose(folder.owner(data_dir))
+        self._account = os_account.choose(folder.owner(data_dir))
         self._folder = folder.prepare(data_dir, self._account, system_dir)
         self._binaries = binaries.find(self._account, system_dir)
         self._users = FileLock(self._folder.users_lock)

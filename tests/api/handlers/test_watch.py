@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from service.api.asgi.change_stream import ChangeStream
-from service.api.asgi.event_stream import EventWriter
 from service.api.bodies import streamed_responses
+from service.api.event_streams.server_sent_events import EventWriter
+from service.api.event_streams.watch_stream import ChangeStream
 from service.api.handlers import watch as watching
 from service.model.errors import HistoryReplaced
 from service.scheduler.protocol.limits import Limits

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.openapi import body_types
+from service.api.openapi import document
 from service.api.openapi.operations import Operation
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.schemas import schemas_of, structs_in
@@ -59,9 +59,7 @@ def test_manifests_keep_what_is_not_declared(resource) -> None:
 def test_requests_say_whether_they_may_have_other_fields() -> None:
     bodies = [each.request for each in declared() if each.request is not None]
     for type_ in structs_in([type_ for body in bodies for type_ in body.types.values()]):
-        assert closedness_of(type_) is not None, (
-            f"{type_}: Strict, or part of body_types.MANIFESTS?"
-        )
+        assert closedness_of(type_) is not None, f"{type_}: Strict, or part of document.MANIFESTS?"
 
 
 def test_a_schema_is_closed_only_if_unknown_fields_are_refused() -> None:
@@ -244,4 +242,4 @@ def test_only_manifests_are_opened() -> None:
 
 
 def test_manifests_are_all_there() -> None:
-    assert {*structs_in(body_types.MANIFESTS)} >= {*(each.wire_type for each in RESOURCES)}
+    assert {*structs_in(document.MANIFESTS)} >= {*(each.wire_type for each in RESOURCES)}

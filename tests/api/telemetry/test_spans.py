@@ -14,9 +14,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, format_span_id, format_trace_id
 
-from service.api.forwarding.middleware import decide_forwarded
-from service.api.forwarding.sockets import ForwardedRequest
 from service.api.telemetry.spans import Spans, exported_spans
+from service.api.worker_forwarding.middleware import decide_forwarded
+from service.api.worker_forwarding.sockets import ForwardedRequest
 from service.app import SystemClock
 from service.model.principals import EVERYBODY
 from service.settings import InvalidSettings

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from service.store.embedded.account import Account
+from service.store.embedded.os_account import Account
 
 BRIDGE = "moorage-ha"
 HOME_ADDRESS = "10.231.7.1"

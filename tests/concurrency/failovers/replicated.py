@@ -16,8 +16,8 @@ import asyncpg
 import httpx
 import psutil
 
-from service.cli.local import temporary_folder
-from service.store.embedded import account, binaries, folder
+from service.cli.server.local_server import temporary_folder
+from service.store.embedded import binaries, folder, os_account
 from tests.concurrency.failovers.machines import (
     Machine,
     Machines,
@@ -238,7 +238,7 @@ def _etcd(program: str, url: str, place: Path) -> tuple[str, ...]:
 def _member(machine: Machine, made: Machines, place: Path, found: Mapping[str, str]) -> Member:
     own = place / machine.name
     own.mkdir(mode=0o700)
-    owner = account.choose(None)
+    owner = os_account.choose(None)
     if not owner.is_self:
         os.chown(own, owner.uid, owner.gid)
     bin_dir = Path(binaries.find(owner, folder.SYSTEM_DIR).path("postgres")).parent

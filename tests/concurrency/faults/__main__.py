@@ -15,7 +15,7 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from service.cli.local import temporary_folder
+from service.cli.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.injecting import Injections
 from tests.concurrency.faults.proxy import CommitProxy

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import psutil
 
-from service.store.embedded import EmbeddedPostgres, account, binaries, folder, postmaster
+from service.store.embedded import EmbeddedPostgres, binaries, folder, os_account, postmaster
 from service.store.embedded.binaries import ENVIRONMENT
 from service.store.embedded.configuration import DATABASE, ROLE
 from service.store.embedded.folder import DataFolder
@@ -32,7 +32,7 @@ class Pair:
     def copy(self) -> None:
         """Make the standby from the primary that runs, and let it follow."""
         data = DataFolder(self.standby.data_folder).pgdata
-        owner = account.choose(folder.owner(self.standby.data_folder))
+        owner = os_account.choose(folder.owner(self.standby.data_folder))
         programs = binaries.find(owner, folder.SYSTEM_DIR)
         data.mkdir(mode=0o700)
         if not owner.is_self:

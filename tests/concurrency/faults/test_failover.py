@@ -8,7 +8,7 @@ from contextlib import ExitStack, asynccontextmanager
 import httpx
 import pytest
 
-from service.cli.local import LocalServer, temporary_folder
+from service.cli.server.local_server import LocalServer, temporary_folder
 from service.model.log import RESTORE_LIFT_REVISIONS
 from service.scheduler.replica import loading
 from service.store.postgres import PostgresStore

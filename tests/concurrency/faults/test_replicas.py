@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import httpx
 
-from service.cli.local import LocalServer, temporary_folder
+from service.cli.server.local_server import LocalServer, temporary_folder
 from service.model.manifest import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loading

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from service.engine.questions import violations
+from service.engine.analysis import violations
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import evictions
-from service.scheduler.decide.evicting import evicting, rule_conflicts
-from service.scheduler.decide.evicting.evicting import Sweep
+from service.scheduler.decide.evicting import required_during_execution, rule_conflicts
+from service.scheduler.decide.evicting.required_during_execution import Sweep
 from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import EvictionState
@@ -50,7 +50,7 @@ def victims_not_chosen_again(patch):
 @bug("A14", "evicting.evict_violating")
 def the_marked_are_evicted_again(patch):
     """Who is being stopped already is told so once more."""
-    endures = evicting.evict_violating
+    endures = required_during_execution.evict_violating
 
     def with_the_marked(context, intent):
         marked = [
@@ -78,7 +78,11 @@ def no_grace(patch):
 @bug("A14", "evicting.budget_left")
 def budget_ignored(patch):
     """As many pods are evicted as there are."""
-    patch.setattr(evicting, "budget_left", lambda config, recent: evicting.EVICTIONS_MAX)
+    patch.setattr(
+        required_during_execution,
+        "budget_left",
+        lambda config, recent: required_during_execution.EVICTIONS_MAX,
+    )
 
 
 @bug("P17, A14", "Sweep.remember")
@@ -91,7 +95,7 @@ def budget_of_each_look(patch):
         self.recent.clear()
 
     patch.setattr(Sweep, "remember", forget)
-    patch.setattr(evicting, "recent_evictions", lambda state, now: [])
+    patch.setattr(required_during_execution, "recent_evictions", lambda state, now: [])
 
 
 @bug("A14", "conflicts.let_leave")

@@ -24,7 +24,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from service.cli.local import LocalServer, temporary_folder
+from service.cli.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import bearer
 from tests.concurrency.race import metrics, workload

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from service.cli.local import LocalServer
+from service.cli.server.local_server import LocalServer
 
 
 class Meter:

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from service.engine import cluster as cluster_module
-from service.engine.ranking import affinity_ranks
+from service.engine.node_ranking import affinity_ranks
 from service.engine.state import nodes as nodes_module, templates as templates_module, topology
 from service.engine.state.columns import DirtyLog
 from tests.builders import IGNORED_DURING_EXECUTION, matching, node, pod

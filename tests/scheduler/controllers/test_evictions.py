@@ -7,7 +7,7 @@ import pytest
 from service.model.manifest import TemplateCache
 from service.scheduler.commit.batch import Batch
 from service.scheduler.controllers.evictions import Evictions
-from service.scheduler.decide.evicting import evicting
+from service.scheduler.decide.evicting import required_during_execution
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.kinds import EvictionState
 from service.scheduler.replica.replica import Replica
@@ -376,7 +376,7 @@ async def test_a_larger_budget_counts_at_once():
 
 
 async def test_what_is_too_much_for_one_commit_follows_by_itself(monkeypatch):
-    monkeypatch.setattr(evicting, "EVICTIONS_MAX", 3)
+    monkeypatch.setattr(required_during_execution, "EVICTIONS_MAX", 3)
     async with world() as w:
         await apply(w, N1, *(ON_SSD.named(f"p{i}").on("n1") for i in range(8)))
         await apply(w, N1.label(disk="hdd"))

@@ -10,9 +10,9 @@ import pytest
 from service.store.embedded import (
     FolderUnusableError,
     VersionMismatchError,
-    account,
     binaries,
     folder as data_folder,
+    os_account,
 )
 from tests.store.embedded.conftest import query, quick, server_pid
 
@@ -77,7 +77,7 @@ def test_a_server_whose_pid_file_was_truncated_is_taken_over(folder, other_proce
 def test_a_server_started_by_hand_elsewhere_is_replaced(folder, monkeypatch):
     monkeypatch.setattr("service.store.embedded.readiness.FOREIGN_SECONDS_MAX", 0.2)
     postgres = quick(folder)
-    owner = account.choose(data_folder.owner(folder))
+    owner = os_account.choose(data_folder.owner(folder))
     programs = binaries.find(owner, data_folder.SYSTEM_DIR)
     by_hand = subprocess.Popen(
         [programs.path("postgres"), "-D", folder / "postgres", "-h", "", "-k", ""],

@@ -25,7 +25,7 @@ def wardens():
     """The wardens that this process has started and not yet reaped."""
     children = psutil.Process().children()
     running = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
-    return {child.pid for child in running if "warden.py" in " ".join(child.cmdline())}
+    return {child.pid for child in running if "idle_shutdown.py" in " ".join(child.cmdline())}
 
 
 def test_the_first_start_makes_a_durable_and_private_server(empty):

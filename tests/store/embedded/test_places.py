@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from service.store.embedded import EmbeddedPostgres, FolderUnusableError, binaries
-from service.store.embedded.account import Account
 from service.store.embedded.folder import DataFolder
 from service.store.embedded.locks import FileLock
+from service.store.embedded.os_account import Account
 from service.store.embedded.serverlog import limit
 from tests.store.embedded.conftest import QUICK, query, quick, server_pid
 

@@ -2,7 +2,12 @@
 
 import pytest
 
-from service.store.embedded import EmbeddedPostgres, FolderUnusableError, StartFailedError, account
+from service.store.embedded import (
+    EmbeddedPostgres,
+    FolderUnusableError,
+    StartFailedError,
+    os_account,
+)
 from service.store.embedded.folder import DataFolder
 from service.store.embedded.probe import Answer, ask, meaning_of
 from service.store.embedded.serverlog import progress
@@ -75,13 +80,13 @@ def test_a_server_that_lacks_our_role_is_hopeless_at_once(folder, monkeypatch):
 
 def test_without_an_account_to_run_as_the_way_out_is_said(monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(account, "DEDICATED_NAME", "moorage-absent")
+    monkeypatch.setattr(os_account, "DEDICATED_NAME", "moorage-absent")
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(FolderUnusableError, match="MOORAGE_DATABASE_URL"):
-        account.choose(None)
+        os_account.choose(None)
 
 
 def test_a_user_without_a_name_is_told_what_postgresql_wants(monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 54321)
     with pytest.raises(FolderUnusableError, match="54321 has no name"):
-        account.choose(None)
+        os_account.choose(None)

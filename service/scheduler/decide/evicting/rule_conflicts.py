@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from service.engine.questions.violations import Crowd, Inspection, Rivals, Violation, key_of
+from service.engine.analysis.violations import Crowd, Inspection, Rivals, Violation, key_of
 from service.engine.state.classes import PodClass
 from service.model.config import ClusterConfig
 from service.model.objects import ObjectName, Pod
-from service.scheduler.decide.events import Rule
 from service.scheduler.decide.evicting.victim_search import Quarrel, let_leave
+from service.scheduler.decide.pod_events import Rule
 from service.scheduler.decide.redactable_references import pod_named, reference
 
 

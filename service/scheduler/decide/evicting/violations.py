@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 
-from service.engine.questions.violations import Inspection, Violation, key_of
+from service.engine.analysis.violations import Inspection, Violation, key_of
 from service.scheduler.decide.context import Decision, DecisionContext
-from service.scheduler.decide.evicting.evicting import (
+from service.scheduler.decide.evicting.required_during_execution import (
     TimerKey,
     key_of_timer,
     timer_key,

@@ -13,7 +13,6 @@ from service.model.manifest import PodManifest
 from service.model.objects import Node, PodSpec, Taint
 from service.scheduler.decide.conditions import evicted, failed, placed_at
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.events import tell_evicted
 from service.scheduler.decide.node_lifecycle.readiness import Judged, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (
     AT_ONCE,
@@ -26,6 +25,7 @@ from service.scheduler.decide.node_lifecycle.taints import (
     parsed,
     with_defaults,
 )
+from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.answers import NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
 from service.scheduler.replica.kinds import NodeState

@@ -6,7 +6,6 @@ from service.engine import Colocation, GroupRefusal, Placement, placing_group
 from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.group_membership import members_of, shortage
 from service.scheduler.decide.placing.gangs import GROUP_SEARCH_ENDED, denials
 from service.scheduler.decide.placing.one_pod import (
@@ -18,6 +17,7 @@ from service.scheduler.decide.placing.one_pod import (
     keep_waiting,
     result_of,
 )
+from service.scheduler.decide.pod_events import tell_failed
 from service.scheduler.decide.redactable_references import reference
 from service.scheduler.decide.shared_domain import SharedDomain, shared_domain
 from service.scheduler.decide.waiting_groups import wait_together

@@ -18,8 +18,8 @@ from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.group_membership import Members, shortage
-from service.scheduler.decide.placing.asking import not_asked
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
+from service.scheduler.decide.placing.with_extenders import not_asked
 from service.scheduler.decide.redactable_references import reference
 from service.scheduler.decide.shared_domain import shared_domain
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS

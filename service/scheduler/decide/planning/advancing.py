@@ -18,13 +18,12 @@ from service.model.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingP
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.events import tell_evicted
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
 from service.scheduler.decide.plan_admission import plan_of, replace_of, with_status
+from service.scheduler.decide.planning.drained_pods import Unit, pods_on, stays, units_of
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.kept_plans import plans_in
-from service.scheduler.decide.planning.leaving import Unit, pods_on, stays, units_of
-from service.scheduler.decide.planning.rolling import (
+from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
     deadline_of,
     is_done,
@@ -33,6 +32,7 @@ from service.scheduler.decide.planning.rolling import (
     take_wave,
 )
 from service.scheduler.decide.planning.waves import Kept, Limited, Move, Waves, kept_by_budget
+from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.answers import PlansAnswer
 from service.scheduler.protocol.intents import AdvancePlans
 

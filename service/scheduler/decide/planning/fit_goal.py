@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Steps
-from service.scheduler.decide.planning.changing import Displaced
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.placing import Placing, wanted_by
-from service.scheduler.decide.planning.repairs import RepairBounds, repairs_of
+from service.scheduler.decide.planning.fork_changes import Displaced
+from service.scheduler.decide.planning.fork_placements import Placing, wanted_by
+from service.scheduler.decide.planning.repair_search import RepairBounds, repairs_of
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import Fit, PlanStep, Unplaced
 from service.scheduler.protocol.repairs import Repair

@@ -8,7 +8,7 @@ topology spread constraint behind in other domains.
 from collections.abc import Collection, Iterable
 
 from service.engine import Cluster
-from service.engine.questions.violations import Inspection, Violation, key_of
+from service.engine.analysis.violations import Inspection, Violation, key_of
 from service.engine.state.classes import MatcherEntry, PodClass, Template
 from service.model.objects import ObjectName
 from service.scheduler.decide.context import Steps

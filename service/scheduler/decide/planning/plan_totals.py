@@ -3,13 +3,13 @@
 from collections import Counter
 
 from service.engine import Cluster
-from service.engine.questions.totals import (
+from service.engine.analysis.totals import (
     ResourceTotals,
     pods_by_namespace,
     resource_totals,
     spread_totals,
 )
-from service.engine.questions.violations import Inspection
+from service.engine.analysis.violations import Inspection
 from service.model.quantity import format_quantity
 from service.scheduler.decide.context import Steps
 from service.scheduler.protocol.plans import ConstraintSkew, Counted, ResourceTotal

@@ -8,12 +8,12 @@ improved by moving one more of the pods to the node that the engine prefers; it 
 from msgspec import UNSET
 
 from service.engine import Cluster
-from service.engine.questions.totals import spread_totals
+from service.engine.analysis.totals import spread_totals
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.planning.drained_pods import Unit, units_of
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.leaving import Unit, units_of
 from service.scheduler.decide.planning.plan_totals import violations_by_namespace
-from service.scheduler.decide.planning.selecting import pods_of, refused
+from service.scheduler.decide.planning.selected_objects import pods_of, refused
 from service.scheduler.decide.planning.waves import EVICTIONS_OVER, Limited, Move, Waves
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Unplaced

@@ -11,17 +11,17 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.questions.nearest_fit import verdict_key
-from service.engine.questions.violations import Violation
+from service.engine.analysis.nearest_fit import verdict_key
+from service.engine.analysis.violations import Violation
 from service.engine.state.classes import PodClass
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
-from service.scheduler.decide.planning.changing import unbound
+from service.scheduler.decide.planning.drained_pods import Unit
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.leaving import Unit
+from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules, Needs
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.redactable_references import pod_named

@@ -1,0 +1,1 @@
+"""Writes a cluster's changes, and what becomes of bindings, as JSON lines or Server-Sent Events."""

@@ -1,0 +1,101 @@
+"""Streams what becomes of the bindings of pods, for those who act on placements alone."""
+
+from litestar import get
+from litestar.di import NamedDependency
+
+from service.api.bodies.requests import AnyRequest, header, query, wrong_parameter
+from service.api.bodies.streamed_responses import Streamed
+from service.api.event_streams.binding_stream import BindingEvents, BindingLines
+from service.api.event_streams.server_sent_events import EVENT_STREAM
+from service.api.handlers.watch import (
+    LAST_EVENT_ID,
+    SINCE,
+    TIMEOUT,
+    WATCH_PROBLEMS,
+    open_stream,
+)
+from service.api.openapi.access import Namespaced, require
+from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operations import (
+    NDJSON,
+    Body,
+    Operation,
+    Parameter,
+    as_ndjson,
+    described,
+)
+from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
+from service.api.security.callers import caller_of
+from service.api.services import Services
+from service.scheduler.watching import BindingSelection
+
+_RECORD = {
+    "revision": 1042,
+    "action": "Placed",
+    "namespace": "shop",
+    "name": "web-0",
+    "uid": "0b5f6f1e-3c4d-4a57-9a56-0a4b8f0c2d11",
+    "nodeName": "node-7",
+}
+_BOOKMARK = {"revision": 1042, "action": "Bookmark"}
+_EVENTS = """id: 1042
+event: PLACED
+data: {"revision":1042,"action":"Placed","namespace":"shop","name":"web-0","uid":"0b5f6f1e-3c4d-4a57-9a56-0a4b8f0c2d11","nodeName":"node-7"}
+
+"""
+
+_OPERATION = Operation(
+    id="watchBindings",
+    access=Namespaced("read"),
+    reads=True,
+    tag="placements",
+    summary="Follow which pods get and lose which nodes",
+    description="An endless stream of small records, for those who act on placements alone: one line of NDJSON "
+    "each, or one Server-Sent Event if `Accept` names `text/event-stream`. A pod is Placed on a node, or moves to "
+    "another one (`previousNodeName`); it is to be stopped (Terminating), has ended (Succeeded, Failed), or is "
+    "Deleted. Pods without a node have no records, and other changes of pods make none. A record says what the change "
+    "left: of a pod that arrives with a node and has ended, it is Succeeded. There is at most one record for each "
+    "revision, in their order, without gaps and without repetition. A Bookmark says that everything up to its "
+    "revision was sent; to go on after a break, send the last revision as `sinceRevision`. A problem document, which has no "
+    "`action`, ends the stream where the log no longer leads on, or the caller has other grants: list the pods again, "
+    "then go on from the list's `metadata.resourceVersion`. Limits are those of watches, among which it counts.",
+    parameters=(
+        SINCE,
+        LAST_EVENT_ID,
+        Parameter(name="namespace", description="Only pods in this namespace.", example="shop"),
+        Parameter(
+            name="nodeName",
+            description="Only pods on this node. One that moves to another node is Unplaced.",
+            example="node-7",
+        ),
+        TIMEOUT,
+    ),
+    answers={
+        200: Body(
+            types={NDJSON: BindingLinesText, EVENT_STREAM: BindingEventsText},
+            description="The records: each is a `BindingChange`, as a line or as the data of a `BindingMessage`.",
+            examples={NDJSON: as_ndjson(_RECORD, _BOOKMARK), EVENT_STREAM: _EVENTS},
+        )
+    },
+    problems=WATCH_PROBLEMS,
+)
+
+
+@get(CLUSTER_PATH + "/bindings", opt=described(_OPERATION))
+async def watch_bindings(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+    """Stream records; a request that is to be refused is refused before the stream begins."""
+    parameters = query(request)
+    namespace, node = parameters.get("namespace") or None, parameters.get("nodeName")
+    if node == "":
+        raise wrong_parameter("nodeName", "has to name a node", node)
+    if namespace is not None:
+        caller = caller_of(request.scope)
+        require(caller, "read", request.path_params["cluster"], namespace)
+    selection = BindingSelection(namespace=namespace, node=node)
+    if EVENT_STREAM in (header(request, "accept") or ""):
+        writer, media_type = BindingEvents(selection), EVENT_STREAM
+        return await open_stream(request, services, writer, media_type, node)
+    return await open_stream(request, services, BindingLines(selection), NDJSON, node)
+
+
+BINDING_HANDLERS = (watch_bindings,)

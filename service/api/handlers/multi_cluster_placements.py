@@ -1,0 +1,184 @@
+"""Places pods over several clusters, each in one of them."""
+
+import msgspec
+from litestar import Response, post
+from litestar.di import NamedDependency
+
+from service.api.bodies.byte_budget import holding_of
+from service.api.bodies.dry_runs import note_dry_run
+from service.api.bodies.multi_cluster_requests import OverClustersBody, parse_over_clusters
+from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.openapi import placement_types
+from service.api.openapi.access import Namespaced
+from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
+from service.api.openapi.resources import POD_EXAMPLE
+from service.api.problems import PROBLEM_JSON
+from service.api.security.callers import caller_of
+from service.api.security.rights import require_placing
+from service.api.services import Services
+from service.api.worker_forwarding.sockets import ForwardedAnswer
+from service.api.worker_forwarding.subrequests import ask_cluster
+from service.model.errors import Forbidden, OutcomeUnknown, Unavailable
+from service.model.principals import Principal
+from service.scheduler.multi_cluster_placement import Ask, PlaceOverClusters
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
+
+_OK, _SERVER_ERROR, _UNAVAILABLE = 200, 500, 503
+_answers = msgspec.json.Decoder(PlacementAnswer)
+
+_PLACE = Operation(
+    id="placePodsOverClusters",
+    access=Namespaced("place"),
+    tag="placements",
+    summary="Decide in which cluster, and where there, pods run, and record it",
+    description="Each pod goes to one cluster; so do the members of a PodGroup, and all pods of a request that is "
+    "AllOrNothing. Clusters are excluded by the pod's topology spread constraints and affinity with the key "
+    "`moorage.dev/cluster`, and ordered by `strategy`; the first that takes the pod gets it, by an ordinary placement. "
+    "A pod that one of the clusters has already is only answered, so that a request may be repeated. An error of one "
+    "cluster is the answer; what was placed before stays placed.",
+    parameters=(DRY_RUN,),
+    request=Body(
+        types={JSON: placement_types.OverClustersRequest},
+        description="The pods, the clusters, and how to choose.",
+        example={"clusters": ["east", "west"], "pods": [POD_EXAMPLE]},
+    ),
+    limit="placements",
+    answers={
+        200: Body(
+            types={JSON: OverClustersAnswer},
+            description="What became of each pod, in the order asked.",
+            example={
+                "committed": True,
+                "revisions": {"east": 1042, "west": 977},
+                "results": [
+                    {
+                        "namespace": "shop",
+                        "name": "web-0",
+                        "outcome": "Placed",
+                        "cluster": "west",
+                        "uid": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
+                        "nodeName": "node-7",
+                        "score": 601,
+                        "refusals": [
+                            {
+                                "cluster": "east",
+                                "reason": None,
+                                "message": "0/2 nodes are available: 2 Insufficient cpu.",
+                            }
+                        ],
+                    }
+                ],
+            },
+        )
+    },
+    problems=("Conflict", "InvalidManifest", "OutcomeUnknown", "Overloaded", "PodDiffers"),
+)
+
+
+@post("/v1/placements", status_code=200, opt=described(_PLACE))
+async def place_pods_over_clusters(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Place pods, each in one of several clusters."""
+    media_type(request)
+    parameters = query(request)
+    dry = bool(parameters) and note_dry_run(request, parameters)
+    scheduler = services.scheduler
+    body = await parse_over_clusters(
+        await services.bodies.read(request),
+        scheduler.templates,
+        services.settings.request_items_max,
+        services.settings.clusters_max,
+    )
+    names = await _clusters(request, services, body)
+    dry = dry or body.intent.dry_run
+    if dry:
+        holding_of(request.scope).changes_nothing = True
+    asked = PlaceOverClusters(
+        clusters=names,
+        units=body.units,
+        strategy=body.strategy,
+        queue=body.intent.queue,
+        dry_run=dry,
+    )
+    clusters = _Clusters(request, body)
+    try:
+        answer = await scheduler.place_over_clusters(asked, clusters)
+    except Unavailable:
+        if clusters.failed is None:
+            raise
+        return _passed_on(clusters.failed)
+    return Response(msgspec.json.encode(answer), media_type=JSON)
+
+
+async def _clusters(request: AnyRequest, services: Services, body: OverClustersBody) -> list[str]:
+    """The clusters that are asked: those named, or all where the caller may place these pods.
+
+    Raises:
+        Forbidden: the caller may not place the pods in a cluster that it names, or in none at all.
+    """
+    principal = caller_of(request.scope)
+    if body.clusters is not None:
+        for name in body.clusters:
+            require_placing(Caller(principal, name), body.intent)
+        return list(body.clusters)
+    rows = await services.reads.store.list_clusters()
+    found = [row.name for row in rows if _may_place(principal, row.name, body.intent)]
+    if not found:
+        raise Forbidden(f"{principal.name} may place these pods in no cluster.")
+    return sorted(found)
+
+
+def _may_place(principal: Principal, cluster: str, intent: PlacePods) -> bool:
+    where = principal.namespaces("place", cluster)
+    return where is None or all(pod.namespace in where for pod in intent.pods)
+
+
+class _Clusters:
+    """Asks clusters for the caller of one request."""
+
+    def __init__(self, request: AnyRequest, body: OverClustersBody) -> None:
+        self._request = request
+        self._body = body
+        self.failed: ForwardedAnswer | None = None
+        """The answer of a cluster that is an error, which then is that to the whole request."""
+
+    async def place(self, ask: Ask) -> PlacementAnswer:
+        """Place pods in one cluster, as `service.scheduler.multi_cluster_placement.AsksClusters` demands.
+
+        Raises:
+            OutcomeUnknown: the cluster may have placed them.
+            Unavailable: the cluster answered with an error, which is kept.
+        """
+        answer = await ask_cluster(
+            self._request, ask.cluster, "placements", self._body.to_cluster(ask)
+        )
+        if answer.status == _OK:
+            return _answers.decode(answer.body)
+        self.failed = answer
+        if not ask.dry_run and _may_have_begun(answer):
+            raise OutcomeUnknown(f"It is not known whether the cluster {ask.cluster} placed pods.")
+        raise Unavailable(f"The cluster {ask.cluster} answered with an error.")
+
+
+def _may_have_begun(answer: ForwardedAnswer) -> bool:
+    if answer.status != _UNAVAILABLE:
+        return answer.status >= _SERVER_ERROR
+    return bool(msgspec.json.decode(answer.body)["code"] == OutcomeUnknown.__name__)
+
+
+def _passed_on(answer: ForwardedAnswer) -> Response[bytes]:
+    """The error of a cluster as the answer to the whole request."""
+    headers = {
+        name.decode(): value.decode()
+        for name, value in answer.headers
+        if name.lower() == b"retry-after"
+    }
+    return Response(
+        answer.body, status_code=answer.status, headers=headers, media_type=PROBLEM_JSON
+    )
+
+
+OVER_CLUSTERS_HANDLERS = (place_pods_over_clusters,)

@@ -1,0 +1,259 @@
+"""The outermost layer checks a request before it is routed, and completes the headers of each answer.
+
+It is pure ASGI, because it also has to see what Litestar answers by itself (404, 405).
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from itertools import chain
+from typing import Any, cast
+
+from litestar.enums import HttpMethod, ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+from service.api.bodies.streamed_responses import HEAD_ONLY
+from service.api.middleware.compressed_answers import CompressAnswers
+from service.api.problems import (
+    PROBLEM_JSON,
+    HeadersTooLarge,
+    MalformedRequest,
+    URLTooLong,
+    encode_problem,
+)
+from service.api.security.callers import (
+    REQUEST_ID_HEADER,
+    caller_in,
+    ids_in,
+    name_request,
+    operation_id_of,
+    principal_of,
+)
+from service.api.security.entrance import ARRIVAL, Arrival, Entrance
+from service.api.security.proxies import Proxies
+from service.api.security.refusal_audit import Refusals
+from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans
+from service.model.errors import MoorageError
+from service.settings import Settings, proxy_networks
+
+_NORMAL_PATH = re.compile(
+    rb"/|(?:/"
+    rb"(?!\.{1,2}(?:/|\Z))"  # `.` and `..` lead elsewhere
+    rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]++"
+    rb"|%(?!2D|2E|2F|3[0-9]|4[1-9A-F]|5[0-9A]|5F|6[1-9A-F]|7[0-9A]|7E)[0-9A-F]{2})++)++"
+)
+"""A path as RFC 3986 normalises it (6.2.2): only what must be percent-encoded is, in capitals.
+
+Besides, no segment is empty, and none has an encoded slash. Matching takes time that is linear in
+the path's length.
+"""
+
+REVISION_HEADER = b"moorage-revision"
+LOGGED_PATH_MAX = 500
+"""How many bytes of a path a line of the access log has."""
+
+_access_log = logging.getLogger("service.access")
+
+HeadOf = Callable[[str], Awaitable[int | None]]
+"""Returns the revision of a cluster's head, or None if it cannot be read."""
+
+_SECURITY_HEADERS: list[tuple[bytes, bytes]] = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; base-uri 'none'; frame-ancestors 'none'"),
+]
+
+
+class Edge:
+    """ASGI middleware around the whole application."""
+
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        *,
+        entrance: Entrance,
+        head_of: HeadOf,
+        metrics: Metrics,
+        refusals: Refusals | None,
+        spans: Spans | None = None,
+        monotonic: Callable[[], float],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.app = app
+        """The application that gets each request once it is checked."""
+        self._compressing = CompressAnswers(app, settings.compressed_bytes_min)
+        self._url_bytes_max = settings.url_bytes_max
+        self._header_bytes_max = settings.header_bytes_max
+        self.authentication = entrance.authentication
+        """It finds out who makes a request."""
+        self._entrance = entrance
+        networks = proxy_networks(settings)
+        self._proxies = Proxies(networks) if networks else None
+        self._head_of = head_of
+        self._metrics = metrics
+        self._refusals = refusals
+        self._spans = spans
+        self._logs_access = settings.access_log
+        self._monotonic = monotonic
+        self._new_id = new_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the request, then pass it on; a request without credentials waits for its turn first."""
+        if scope["type"] != ScopeType.HTTP:
+            await self.app(scope, receive, send)
+            return
+        started, seems_open = self._monotonic(), self.authentication.seems_open()
+        if seems_open or _has_credentials(scope):
+            arrival = Arrival(self._entrance, has_turn=False, seemed_open=seems_open)
+            await self._answer(started, arrival, scope, receive, send)
+        else:
+            answer = partial(
+                self._answer, started, Arrival(self._entrance, has_turn=True, seemed_open=False)
+            )
+            await self._entrance.turns.give(answer, scope, receive, send)
+
+    async def _answer(
+        self, started: float, arrival: Arrival, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        assert scope["type"] == ScopeType.HTTP
+        if self._proxies is not None:
+            self._proxies.find_caller(scope)
+        request_id, trace_id = ids_in(scope["headers"], self._new_id)
+        span = None
+        if self._spans is not None:
+            span = self._spans.begin(scope)
+            trace_id = span.trace_id
+        name_request(scope, request_id, trace_id)
+        if self._refusals is not None:
+            self._refusals.attend(scope)
+        answering = _Answer(scope, send, self._head_of, request_id)
+        try:
+            self._check(scope, arrival)
+        except MoorageError as error:
+            await _refuse(answering, scope, error, request_id)
+        else:
+            await self._compressing(scope, receive, answering)
+        seconds = self._monotonic() - started
+        self._metrics.request(operation_id_of(scope), answering.status, seconds)
+        if span is not None:
+            span.end(operation_id_of(scope), answering.status, request_id)
+        if self._logs_access:
+            _log_access(scope, answering.status, seconds)
+        if self._refusals is not None:
+            self._refusals.note(scope, answering.status)
+
+    def _check(self, scope: HTTPScope, arrival: Arrival) -> None:
+        headers = list(scope["headers"])
+        path = scope.get("raw_path") or scope["path"].encode()
+        if len(path) + len(scope["query_string"]) > self._url_bytes_max:
+            raise URLTooLong(f"The URL is longer than {self._url_bytes_max} bytes.")
+        if sum(map(len, chain.from_iterable(headers))) > self._header_bytes_max:
+            raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
+        _check_framing(headers)
+        _check_path(scope["path"], path)
+        if arrival.seemed_open:
+            self._entrance.browsers.check(scope)
+        cast("dict[str, Any]", scope)[ARRIVAL] = arrival
+
+
+def _has_credentials(scope: HTTPScope) -> bool:
+    return any(name == b"authorization" for name, _ in scope["headers"])
+
+
+def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:
+    """Refuse a body that is framed in two ways, for so requests are smuggled past proxies.
+
+    Granian reads the chunks and drops the length, which is safe; other servers may pass on both.
+    """
+    names = [name for name, _ in headers]
+    if b"transfer-encoding" in names and b"content-length" in names:
+        raise MalformedRequest("Send Content-Length or Transfer-Encoding, not both.")
+    if names.count(b"content-length") > 1:
+        raise MalformedRequest("Content-Length is given more than once.")
+
+
+def _check_path(path: str, raw_path: bytes) -> None:
+    """Refuse a path that is not normalised: it may mean one thing here and another to a proxy."""
+    if not path.isprintable() or "\ufffd" in path:
+        raise MalformedRequest("The path has to be printable, percent-encoded UTF-8.")
+    if _NORMAL_PATH.fullmatch(raw_path) is None:
+        raise MalformedRequest(
+            "The path is not in its normal form: it begins with one slash and ends without one, has no empty"
+            " segments and none that is . or .., and only what has to be is percent-encoded, in capitals."
+        )
+
+
+def _log_access(scope: HTTPScope, status: int, seconds: float) -> None:
+    caller = caller_in(scope)
+    path = scope.get("raw_path") or scope["path"].encode()
+    told = {
+        "method": scope["method"],
+        "path": path[:LOGGED_PATH_MAX].decode("ascii", "backslashreplace"),
+        "status": status,
+        "seconds": round(seconds, 6),
+        "operation": caller.operation,
+        "principal": caller.principal,
+        "address": caller.address,
+    }
+    _access_log.info("Answered.", extra=told)
+
+
+async def _refuse(send: Send, scope: HTTPScope, error: MoorageError, request_id: str) -> None:
+    status, body, headers = encode_problem(error, _printable(scope["path"]), request_id)
+    fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
+    encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _printable(path: str) -> str:
+    return "".join(c if c.isprintable() else "\ufffd" for c in path)[:200]
+
+
+class _Answer:
+    """Wraps `send`: completes the headers of an answer, and remembers its status.
+
+    An answer about a cluster carries the revision that it was made from. If the
+    handler failed before it knew one, it is the head at the time of answering.
+    """
+
+    def __init__(self, scope: HTTPScope, send: Send, head_of: HeadOf, request_id: str) -> None:
+        self._scope = scope
+        self._request_id = request_id
+        self._send = send
+        self._head_of = head_of
+        self._bodiless = scope["method"] == "HEAD"
+        if self._bodiless:
+            scope["method"] = HttpMethod.GET
+            scope.setdefault("state", {})[HEAD_ONLY] = True
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": await self._completed(message["headers"])}
+        elif self._bodiless and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    async def _completed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        given = list(headers)
+        names = [name.lower() for name, _ in given]
+        given.append((REQUEST_ID_HEADER, self._request_id.encode()))
+        given += [header for header in _SECURITY_HEADERS if header[0] not in names]
+        if REVISION_HEADER not in names and (cluster := _cluster_of(self._scope)):
+            revision = await self._head_of(cluster)
+            given += [] if revision is None else [(REVISION_HEADER, b"%d" % revision)]
+        return given
+
+
+def _cluster_of(scope: HTTPScope) -> str:
+    """The cluster that a routed request is about; empty if there is none or the caller may not read it."""
+    cluster, principal = scope.get("path_params", {}).get("cluster"), principal_of(scope)
+    if cluster is None or principal is None or not principal.may_somewhere("read", cluster):
+        return ""
+    return str(cluster)

@@ -1,0 +1,66 @@
+"""Clusters as they are on the wire: their settings, and how much they hold."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from service.model.config import ClusterConfig
+from service.model.objects import Strict, Value
+
+
+class ClusterCounts(Value, frozen=True, kw_only=True):
+    """How many objects a cluster holds."""
+
+    nodes: int
+    """Nodes in the cluster."""
+    pods: int
+    """Pods in the cluster, pending ones included."""
+    pending: int
+    """Pods without a node."""
+
+
+class Cluster(Value, frozen=True, kw_only=True):
+    """A cluster: its configuration, where its log ends, and how much it holds."""
+
+    name: str
+    """Name of the cluster."""
+    config: ClusterConfig
+    """Its settings."""
+    revision: int
+    """Revision of its last change."""
+    counts: ClusterCounts
+    """How many objects it holds."""
+
+
+class ClusterList(Value, frozen=True, kw_only=True):
+    """All clusters, by name."""
+
+    items: list[Cluster]
+    """The clusters."""
+    kind: Literal["ClusterList"] = "ClusterList"
+    """What this is."""
+
+
+class _ClusterShown(Strict, frozen=True, kw_only=True):
+    """What GET of a cluster shows beside its settings, so that its answer can be sent back."""
+
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    """Ignored: the name is in the path."""
+    revision: int | msgspec.UnsetType = msgspec.UNSET
+    """Ignored, as in what GET shows."""
+    counts: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    """Ignored, as in what GET shows."""
+
+
+class ClusterSettings(_ClusterShown, frozen=True, kw_only=True):
+    """What PUT of a cluster takes."""
+
+    config: ClusterConfig
+    """All its settings; one that is left out has its default."""
+
+
+class ClusterPatch(_ClusterShown, frozen=True, kw_only=True):
+    """What PATCH of a cluster takes."""
+
+    config: dict[str, Any]
+    """The settings to change; null gives one its default."""

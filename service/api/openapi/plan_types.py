@@ -1,0 +1,219 @@
+"""What requests for plans, drains and repairs hold."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from service.api.openapi.object_types import Node, Pod, PodTemplate
+from service.model import objects
+from service.model.objects import Strict
+from service.model.plans import WhenUnschedulable
+from service.model.rollouts import PodOwner
+from service.scheduler.protocol.placements import Explain, PodRef
+
+
+class Domains(Strict, frozen=True, kw_only=True):
+    """Topology domains: the nodes that have one of the values for a label."""
+
+    key: str
+    """Label key of nodes."""
+    values: list[str]
+    """Values of the label."""
+
+
+class PlanChange(Strict, frozen=True, kw_only=True):
+    """A change to the fork of the cluster on which a plan is made; it is not made to the cluster.
+
+    Objects are named by `names`, `selector` and `topology`; if there are several of them, all have to
+    hold.
+    """
+
+    op: Literal[
+        "RemoveNodes",
+        "CordonNodes",
+        "UncordonNodes",
+        "AddNodes",
+        "SetLabels",
+        "SetTaints",
+        "RemovePods",
+        "PutPods",
+        "SetConfig",
+        "SetNamespaceLabels",
+    ]
+    """What is changed."""
+    names: list[str] | None = None
+    """Names of nodes, pods or namespaces."""
+    selector: objects.LabelSelector | None = None
+    """A selector of the labels of nodes, pods or namespaces."""
+    topology: Domains | None = None
+    """Nodes in these domains, or pods on such nodes. Of AddNodes: the domains that nodes get in turn."""
+    namespace: str | None = None
+    """RemovePods: the namespace of the pods. With `names`, `default` if it is absent; else all in
+    which the caller may place pods."""
+    template: Node | None = None
+    """AddNodes: a node; the new ones are named `<name>-0`, `<name>-1`, …"""
+    count: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
+    """AddNodes: how many."""
+    labels: dict[str, str | None] | None = None
+    """SetLabels, SetNamespaceLabels: the labels to set; null removes a label."""
+    taints: list[objects.Taint] | None = None
+    """SetTaints: all taints that the nodes have then."""
+    pods: list[Pod] | None = None
+    """PutPods: pods that are there then; with a `nodeName` they are on that node."""
+    config: dict[str, Any] | None = None
+    """SetConfig: settings of the cluster to change, as in a merge patch."""
+
+
+class PlanNodes(Strict, frozen=True, kw_only=True):
+    """Nodes; if several of the fields are given, all have to hold."""
+
+    names: list[str] | None = None
+    """Names of nodes."""
+    selector: objects.LabelSelector | None = None
+    """A selector of the nodes' labels."""
+    topology: Domains | None = None
+    """Domains that the nodes are in."""
+
+
+REPAIR_CHANGES, REPAIR_CHANGES_MAX = 3, 4
+
+REPAIRS, REPAIRS_MAX = 10, 100
+
+OBJECTIVES: tuple[Literal["Violations", "Skew"], ...] = ("Violations", "Skew")
+
+
+class PlanGoal(Strict, frozen=True, kw_only=True):
+    """What a plan is to reach.
+
+    Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`;
+    Remove takes `namespace`, `selector` and `count`; Replace takes `namespace`, `selector` or `owner` or
+    both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`; Rebalance takes, if wanted,
+    `namespace`, `selector`, `objectives` and `movesMax`; Fit takes `pod` or `podRef`, and if wanted `changesMax` and `limit`.
+    """
+
+    type: Literal["Place", "Drain", "Remove", "Replace", "Rebalance", "Fit"]
+    """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves. Remove: find
+    the pods without which the others are left best. Replace: have pods of a template in place of selected
+    ones, in waves. Rebalance: move pods, one in each wave, while that makes the objectives better. Fit: find
+    a node for one pod, or else the least changes after which it fits."""
+    pods: list[Pod] | None = None
+    """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
+    pod_refs: list[PodRef] | None = None
+    """Pods that are stored."""
+    template: PodTemplate | None = None
+    """What replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
+    """How many pods of the template."""
+    displaced: bool | None = None
+    """All pods that lose their nodes by the changes, whoever owns them: by priority, the oldest first."""
+    nodes: PlanNodes | None = None
+    """Drain: the nodes to be emptied."""
+    namespace: str | None = None
+    """Remove, Replace, Rebalance: the namespace of the pods."""
+    selector: objects.LabelSelector | None = None
+    """Remove, Replace, Rebalance: a selector of the pods' labels. Pods that are leaving or have ended do
+    not count. New pods of a Replace may have the labels, too."""
+    owner: PodOwner | None = None
+    """Replace: who manages the pods that are replaced."""
+    max_surge: int | str | None = None
+    """Replace: how many pods beyond `replicas` there may be between two waves, or how much of them; absent:
+    25%. Percentages are rounded up."""
+    max_unavailable: int | str | None = None
+    """Replace: how many of the `replicas`, or how much of them, may be missing or not ready between two
+    waves; absent: 25%. Percentages are rounded down. If both come to nothing, it is one pod."""
+    objectives: list[Literal["Violations", "Skew"]] | None = None
+    """Rebalance: what is to become less, the most important first; absent: Violations, then Skew.
+    Violations are rules of placed pods that do not hold. Skew is by how much constraints with
+    `ScheduleAnyway` exceed their `maxSkew`, all together, in the whole cluster."""
+    moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Rebalance: how many pods may move."""
+    count: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Remove: how many of the pods are to go."""
+    pod: Pod | None = None
+    """Fit: the pod, new or stored."""
+    pod_ref: PodRef | None = None
+    """Fit: a pod that is stored."""
+    changes_max: Annotated[int, msgspec.Meta(ge=1, le=REPAIR_CHANGES_MAX)] | None = None
+    """Fit: how many changes of the pod and of nodes a repair may have; 3 if it is absent."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=REPAIRS_MAX)] | None = None
+    """Fit: how many repairs are told; 10 if it is absent."""
+
+
+class ProtectedPods(Strict, frozen=True, kw_only=True):
+    """Placed pods that stay where they are; if both fields are given, one of them has to hold."""
+
+    priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] | None = None
+    """Pods of at least this priority."""
+    selector: objects.LabelSelector | None = None
+    """Pods with such labels."""
+
+
+class PlanBounds(Strict, frozen=True, kw_only=True):
+    """What a plan may cost; what it does not reach within them is told as not tried."""
+
+    evictions_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many pods may leave their nodes for the goal. Those that the changes displace or remove do not
+    count."""
+
+    moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many displaced or evicted pods may get another node."""
+    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """How long planning may take; the server has a limit of its own."""
+    respect_budgets: bool = False
+    """Remove, Fit: whether disruption budgets keep pods from going, as they do not in Kubernetes for
+    Remove."""
+    protect: ProtectedPods | None = None
+    """Pods that do not leave their nodes for the goal, whoever asks."""
+
+
+class PlanRequest(Strict, frozen=True, kw_only=True):
+    """What to plan: changes in their order, then a goal."""
+
+    changes: list[PlanChange] | None = None
+    """Changes to a fork of the cluster; the cluster itself is not changed."""
+    goal: PlanGoal | None = None
+    """What is to be reached after the changes; without it, only figures are told."""
+    bounds: PlanBounds = PlanBounds()
+    """What the plan may cost."""
+    explain: Explain = "None"
+    """Summary and Full count broken rules and skew, and explain why pods get no node."""
+    steps_max: Annotated[int, msgspec.Meta(ge=0)] = 1000
+    """How many steps, and how many pods without a node, the answer has at most."""
+
+
+class PlannedStep(Strict, frozen=True, kw_only=True):
+    """A step as a plan has told it."""
+
+    action: Literal["Place", "Cordon", "Evict", "Delete"]
+    """What is to be done."""
+    namespace: str | None = None
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    from_node: str | None = msgspec.field(name="from", default=None)
+    """The node that the pod was on."""
+    to: str | None = None
+    """The node that the pod gets."""
+    wave: int | None = None
+    """Is not compared."""
+    reason: str | None = None
+    """Is not compared."""
+
+
+class PlanCommit(PlanRequest, frozen=True, kw_only=True):
+    """A plan to make and to carry out in one commit."""
+
+    steps: list[PlannedStep] | None = None
+    """The steps that the plan has to have, as it told them before; without them, whatever it has."""
+
+
+class NoOptions(Strict, frozen=True, kw_only=True):
+    """An object without fields."""
+
+
+class DrainOptions(Strict, frozen=True, kw_only=True):
+    """How a node is drained."""
+
+    when_unschedulable: WhenUnschedulable = "Wait"
+    """What becomes of a pod for which there is no other node now: it waits where it is, or is evicted
+    all the same, as far as disruption budgets and rules of other pods allow it."""

@@ -1,0 +1,204 @@
+"""Passes requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from litestar import Request
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from msgspec.structs import replace
+
+from service.api.bodies.byte_budget import holding_of, may_be_refused
+from service.api.bodies.requests import BodyReader
+from service.api.bodies.streamed_responses import is_head
+from service.api.idempotency import IDEMPOTENCY_KEY
+from service.api.openapi.operations import NDJSON, Operation
+from service.api.problems import request_id_of
+from service.api.security.callers import (
+    address_of,
+    identify,
+    ids_in,
+    name_request,
+    principal_of,
+)
+from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans
+from service.api.worker_forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
+from service.api.worker_forwarding.unanswered_requests import (
+    AnswerLost,
+    Repeat,
+    Unreachable,
+    forward,
+)
+from service.scheduler.controllers.cluster_owners import ClusterOwners
+
+HANDED_BYTES_MAX = 16 * 1024 * 1024
+"""A request with a larger body is decided by the worker where it arrives."""
+_SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+"""These headers are not forwarded; the principal that they proved is sent in their place."""
+_OF_PACKED = frozenset({b"content-encoding", b"content-length"})
+"""These headers are about a body as it arrived, which is unpacked from here on."""
+_FORWARDED = "moorage_forwarded"
+"""This is set in the state of a request that came from another worker, so it is not forwarded again."""
+
+
+class ForwardingMiddleware:
+    """Litestar middleware that forwards requests, but for streams (NDJSON, watches) and reads of tables."""
+
+    def __init__(
+        self,
+        cluster_owners: ClusterOwners,
+        peers: SocketPeers,
+        bodies: BodyReader,
+        metrics: Metrics,
+    ) -> None:
+        self._cluster_owners = cluster_owners
+        self._peers = peers
+        self._bodies = bodies
+        self._metrics = metrics
+
+    def __call__(self, app: ASGIApp) -> ASGIApp:
+        """Wrap the application, so that each request is decided here or by another worker."""
+
+        async def forwarding(scope: Scope, receive: Receive, send: Send) -> None:
+            holder = None
+            if scope["type"] == ScopeType.HTTP and _may_be_forwarded(scope):
+                holder = await self._cluster_owners.elsewhere(scope["path_params"]["cluster"])
+            if holder is None:
+                await app(scope, receive, send)
+                return
+            assert scope["type"] == ScopeType.HTTP
+            answer = await self._ask(app, scope, receive, holder)
+            holding_of(scope).changes_nothing |= answer.changes_nothing
+            await _send(send, answer)
+
+        return forwarding
+
+    async def _ask(
+        self, app: ASGIApp, scope: HTTPScope, receive: Receive, holder: str
+    ) -> ForwardedAnswer:
+        body = await self._bodies.read(Request[Any, Any, Any](scope, receive=receive))
+        if any(name == b"content-encoding" for name, _ in scope["headers"]):
+            scope["headers"] = [each for each in scope["headers"] if each[0] not in _OF_PACKED]
+            if len(body) > HANDED_BYTES_MAX:
+                return await _here(app, scope, body)
+        request = ForwardedRequest(
+            method=scope["method"],
+            path=scope["path"],
+            raw_path=scope.get("raw_path") or b"",
+            query=scope["query_string"],
+            headers=[each for each in scope["headers"] if each[0] not in _SECRETS],
+            body=body,
+            principal=principal_of(scope),
+            address=address_of(scope),
+            request_id=request_id_of(scope),
+        )
+        return await forward(self, holder, request, _repeat(scope), lambda: _here(app, scope, body))
+
+    async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
+        """Ask another worker as `SocketPeers.ask` does, and count the outcome."""
+        try:
+            answer = await self._peers.ask(holder, request, repeat)
+        except Unreachable:
+            self._metrics.forwarded("unreachable")
+            self._cluster_owners.not_reached(holder)
+            raise
+        except AnswerLost:
+            self._metrics.forwarded("lost")
+            self._cluster_owners.not_reached(holder)
+            raise
+        self._metrics.forwarded("answered")
+        return answer
+
+
+async def decide_forwarded(
+    app: ASGIApp, request: ForwardedRequest, *, spans: Spans | None = None
+) -> ForwardedAnswer:
+    """The answer of this worker's application to a request that another worker forwarded.
+
+    With `spans`, its parts are below the span that the other worker's request has.
+    """
+    scope: Any = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": request.path,
+        "raw_path": request.raw_path,
+        "query_string": request.query,
+        "root_path": "",
+        "headers": request.headers,
+        "client": (request.address, 0) if request.address else None,
+        "server": None,
+        "extensions": {},
+        "state": {_FORWARDED: True},
+    }
+    identify(scope, request.principal)
+    _, trace_id = ids_in(request.headers, str)
+    name_request(scope, request.request_id, trace_id)
+    if spans is not None:
+        spans.go_on(scope)
+    answer = await answer_of(app, scope, request.body)
+    return replace(answer, changes_nothing=may_be_refused(scope))
+
+
+async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> ForwardedAnswer:
+    """The answer of this worker when no other answered; its handler reads the body once more."""
+    holding_of(scope).give_back(len(body))
+    return await answer_of(app, scope, body)
+
+
+async def answer_of(app: ASGIApp, scope: HTTPScope, body: bytes) -> ForwardedAnswer:
+    """An application's whole answer to a request whose body is known."""
+    incoming: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+    start: dict[str, Any] = {}
+    pieces: list[bytes] = []
+
+    async def receive() -> Any:
+        return incoming.pop() if incoming else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            start.update(message)
+        elif message["type"] == "http.response.body":
+            pieces.append(message["body"])
+
+    await app(scope, receive, send)
+    return ForwardedAnswer(start["status"], list(start["headers"]), b"".join(pieces))
+
+
+async def _send(send: Send, answer: ForwardedAnswer) -> None:
+    headers: Iterable[tuple[bytes, bytes]] = answer.headers
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
+def _may_be_forwarded(scope: HTTPScope) -> bool:
+    operation = scope["route_handler"].opt.get("operation")
+    if not isinstance(operation, Operation) or not _needs_replica(operation, scope):
+        return False
+    if is_head(scope) or scope.get("state", {}).get(_FORWARDED):
+        return False
+    headers = dict(scope["headers"])
+    if headers.get(b"content-type", b"").startswith(NDJSON.encode()):
+        return False
+    length = headers.get(b"content-length", b"" if b"transfer-encoding" in headers else b"0")
+    return length.isdigit() and int(length[:18]) <= HANDED_BYTES_MAX
+
+
+def _needs_replica(operation: Operation, scope: HTTPScope) -> bool:
+    if operation.decided or not operation.decided_with:
+        return operation.decided
+    given = {
+        each.partition(b"=")[0].decode("latin-1") for each in scope["query_string"].split(b"&")
+    }
+    return any(names <= given for names in operation.decided_with)
+
+
+def _repeat(scope: HTTPScope) -> Repeat:
+    if scope["method"] == "GET":
+        return "Safe"
+    operation: Operation = scope["route_handler"].opt["operation"]
+    keyed = IDEMPOTENCY_KEY in operation.parameters
+    return "Keyed" if keyed and b"idempotency-key" in dict(scope["headers"]) else "Never"

@@ -1,0 +1,261 @@
+"""Ranks that depend on the node alone, cached for each set of rules and repaired node by node.
+
+A rank in `ranks` has the sum of all scores that need no normalising above the tie-break; it is
+negative if a filter fails. After a placement only one entry changes.
+"""
+
+import numpy as np
+
+from service.engine.node_ranking.affinity_ranks import AffinityRanks
+from service.engine.node_ranking.best_node_tree import BestNodeTree
+from service.engine.node_ranking.static_rows import StaticRows
+from service.engine.pipeline import Pipeline
+from service.engine.plugin import Scale
+from service.engine.state.columns import ALL, Ints, Mask, Rows, Slots, at
+from service.engine.state.materialized_views import Weighed
+from service.engine.state.node_rules import NodeRules
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rank_bits import TIE_BITS, VETO
+from service.engine.state.topology import TopologyKey
+
+PASSES_BEFORE = 8
+"""Building a `BestNodeTree` costs as much as so many passes over all nodes."""
+SCALARS_MAX = 32
+"""For at most so many nodes, plain integers are quicker than short arrays."""
+AFFINITIES_KEPT = 8
+"""How many sets of affinity terms are kept; the least recently used is dropped first."""
+REBUILD_SHARE = 8
+"""If more than an eighth of the nodes have changed, rebuilding is cheaper than repairing."""
+
+
+class RowCache:
+    """The ranks of all nodes for one `NodeRules` under one `Pipeline`."""
+
+    __slots__ = (
+        "_affinities",
+        "_cells",
+        "_feasible",
+        "_filters",
+        "_nodes",
+        "_nodes_seen",
+        "_passes",
+        "_rules",
+        "_scores",
+        "_site",
+        "_static",
+        "_trees",
+        "_usage_seen",
+        "bytes_counted",
+        "constant",
+        "ranks",
+        "raw",
+        "size_in_bytes",
+    )
+
+    def __init__(
+        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, site: StaticRows
+    ) -> None:
+        self._nodes = nodes
+        self._rules = rules
+        self._site = site
+        self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
+        self._scores = [each for each in pipeline.usage_scores if each[0].scores_for(rules)]
+        self._static = site.mask.data
+        self.ranks: Ints = np.zeros(0, dtype=np.int64)
+        """The ranks, shape (nodes,), int64: `score << TIE_BITS | tie hash`, or `VETO`."""
+        self._cells = self.ranks.data
+        self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
+        """For each key, its version and the number of feasible nodes in each domain; the last
+        number is of the nodes without the key."""
+        self._passes = 0
+        """How many passes over all nodes were made since the ranks were built."""
+        self._trees: dict[TopologyKey | None, BestNodeTree] = {}
+        self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
+        self.raw = site.raw
+        """Scores that have to be normalised for each placement, without those that are 0
+        everywhere."""
+        self.constant = 0
+        """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
+        self.size_in_bytes = 0
+        """The size of all arrays, including those that are shared with other rules of the same
+        `site`."""
+        self.bytes_counted = 0
+        """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
+        self._nodes_seen = -1
+        self._usage_seen = -1
+
+    def refresh(self) -> None:
+        """Bring everything to the present state of the nodes."""
+        nodes = self._nodes
+        usage = nodes.usage_log.position
+        if nodes.version != self._nodes_seen:
+            self._rebuild()
+        elif usage != self._usage_seen:
+            self._repair_since(self._usage_seen)
+        self._nodes_seen, self._usage_seen = nodes.version, usage
+
+    def _repair_since(self, position: int) -> None:
+        """Update the nodes whose pods have changed since this position of the usage log."""
+        nodes = self._nodes
+        last = nodes.usage_log.since(position)
+        if last is not None and len(last) <= SCALARS_MAX:
+            for slot in set(last):
+                self._repair(slot)
+            return
+        rows = nodes.used_since(position)
+        if len(rows) * REBUILD_SHARE > nodes.size + REBUILD_SHARE:
+            self._rebuild()
+        elif len(rows) <= SCALARS_MAX:
+            for slot in rows.tolist():
+                self._repair(slot)
+        else:
+            self._forget()
+            self.ranks[rows] = self._ranks_of(rows)
+            self._measure()
+
+    def vacant_in(self, key: TopologyKey) -> list[bool]:
+        """Return for each domain of a key with few domains whether no node in it is feasible.
+
+        The last entry is for the nodes without the key.
+        """
+        found = self._feasible.get(key)
+        if found is None or found[0] != key.version:
+            found = self._feasible[key] = (key.version, self._feasible_in(key))
+        return [not nodes for nodes in found[1]]
+
+    def _feasible_in(self, key: TopologyKey) -> list[int]:
+        """Count the feasible nodes in each domain of a key, and last those without the key."""
+        domains = key.domain_of[self.ranks >= 0] + 1
+        counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
+        return [*counts[1:], counts[0]]
+
+    def best_node_tree(self, key: TopologyKey | None) -> BestNodeTree | None:
+        """Return a tree over all nodes, or for a key with few domains one tree for each domain.
+
+        Returns None while a pass over all nodes is cheaper.
+        """
+        found = self._trees.get(key)
+        if found is None or (key is not None and found.layout.version != key.version):
+            self._passes += 1
+            if self._passes <= PASSES_BEFORE:
+                return None
+            found = self._trees[key] = BestNodeTree(self._nodes.layout(key), self.ranks)
+            self._measure()
+        return found
+
+    def best_by_affinity(
+        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+    ) -> tuple[int, int] | None:
+        """Do what `Candidates.best` does if only affinity terms of one key are to be added.
+
+        Returns None if a pass over all nodes is cheaper, or if no node is feasible.
+        """
+        found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms)
+        self._affinities[terms] = found
+        if len(self._affinities) > AFFINITIES_KEPT:
+            del self._affinities[next(iter(self._affinities))]
+        size = found.size_in_bytes
+        best = found.best(self.ranks, tie, scale)
+        if found.size_in_bytes != size:
+            self._measure()
+        return best
+
+    def _forget(self) -> None:
+        """Drop what was derived from the ranks of all nodes, as many of them change."""
+        self._affinities.clear()
+        self._feasible.clear()
+        self._trees.clear()
+        self._passes = 0
+
+    def _rebuild(self) -> None:
+        self._forget()
+        site = self._site
+        site.refresh()
+        self._static, self.raw, self.constant = site.mask.data, site.raw, site.constant
+        self.ranks = self._ranks_of(ALL)
+        self._cells = self.ranks.data
+        self._measure()
+
+    @property
+    def trees(self) -> tuple[BestNodeTree, ...]:
+        """The trees that are kept."""
+        return tuple(self._trees.values())
+
+    @property
+    def affinities(self) -> tuple[AffinityRanks, ...]:
+        """The ranks by affinity terms that are kept, the least recently used first."""
+        return tuple(self._affinities.values())
+
+    # What recounts ask
+
+    @property
+    def follows(self) -> bool:
+        """Whether no node itself has changed since the last refresh; else everything is rebuilt."""
+        return self._nodes.version == self._nodes_seen
+
+    def ranks_hold(self, rows: Slots) -> bool:
+        """Whether the ranks of some nodes, and what they share, are what they would be if computed now.
+
+        Like the other questions of recounts it is asked right after a refresh.
+        """
+        if not self._site.holds(rows):
+            return False
+        return bool(np.array_equal(self.ranks.take(rows), self._ranks_of(rows)))
+
+    def feasible_holds(self) -> bool:
+        """Whether the numbers of feasible nodes are right in all domains for which they are kept."""
+        return all(
+            counts == self._feasible_in(key)
+            for key, (version, counts) in self._feasible.items()
+            if version == key.version
+        )
+
+    def _measure(self) -> None:
+        ordered = sum(each.size_in_bytes for each in self._trees.values())
+        ordered += sum(each.size_in_bytes for each in self._affinities.values())
+        self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + ordered
+
+    def _ranks_of(self, rows: Rows) -> Ints:
+        """Compute the ranks of some nodes, shape (rows,), int64."""
+        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
+        mask: Mask = at(self._site.mask, rows)
+        for plugin in self._filters:
+            mask = mask & plugin.admits(nodes, rules, rows)
+        ranks: Ints = np.zeros(len(mask), dtype=np.int64)
+        if fixed is not None:
+            ranks += at(fixed, rows)
+        for score, weight in self._scores:
+            scores = score.scores(nodes, rules, rows)
+            if scores is not None:
+                ranks += scores if weight == 1 else weight * scores
+        ranks <<= TIE_BITS
+        ranks |= at(nodes.tie, rows)
+        np.putmask(ranks, ~mask, VETO)
+        return ranks
+
+    def _repair(self, slot: int) -> None:
+        """Update the rank of one node whose pods have changed, in plain integers."""
+        before = self._cells[slot]
+        after = self._rank_at(slot)
+        self._cells[slot] = after
+        for each in self._trees.values():
+            each.repair(slot)
+        if (before < 0) != (after < 0):
+            for key, (_, counts) in self._feasible.items():
+                counts[key.cells[slot]] += 1 if before < 0 else -1
+
+    def _rank_at(self, slot: int) -> int:
+        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
+        if not self._static[slot] or not self._fits(slot):
+            return VETO
+        total = 0 if fixed is None else int(fixed[slot])
+        for score, weight in self._scores:
+            total += weight * score.score(nodes, rules, slot)
+        return (total << TIE_BITS) | nodes.tie_at(slot)
+
+    def _fits(self, slot: int) -> bool:
+        nodes, rules = self._nodes, self._rules
+        for plugin in self._filters:  # noqa: SIM110 - a generator costs more than what it asks
+            if not plugin.admits_one(nodes, rules, slot):
+                return False
+        return True

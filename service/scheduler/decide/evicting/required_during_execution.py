@@ -1,0 +1,239 @@
+"""Evicting placed pods whose rules that are required during execution do not hold.
+
+Evictions are decided like every request, on the state with all earlier ones applied, and again
+after every lost race. Since when a rule of pod affinity does not hold, how many pods were evicted in
+the last minute, and who waits for a disruption budget, is stored in an object of its own, which
+changes in the same commit.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from service.engine.analysis.violations import Inspection, Violation, key_of
+from service.model.manifest import PodManifest
+from service.model.objects import ObjectName, PodSpec
+from service.scheduler.decide.conditions import evicted
+from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
+from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
+from service.scheduler.decide.eviction_rate import (
+    MINUTE,
+    budget_left,
+    eviction_state,
+    recent_evictions,
+)
+from service.scheduler.decide.pod_events import Rule, tell_evicted, tell_eviction_blocked
+from service.scheduler.protocol.answers import EvictionsAnswer
+from service.scheduler.protocol.intents import EvictViolating
+from service.scheduler.replica.kinds import (
+    BlockedEviction,
+    EvictionsAt,
+    EvictionState,
+    ViolationTimer,
+)
+
+_STEP_CLASSES = 100
+"""How many classes are looked at in one step, before other tasks may run."""
+EVICTIONS_MAX = 500
+"""How many pods one commit may evict; the rest follow in the next."""
+
+
+def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decision[EvictionsAnswer]:
+    """Evict as many pods as may be evicted now, start and stop timers, and say when to look again.
+
+    Raises:
+        Overloaded: too many races were lost.
+    """
+    context.give_up_in_time("Pods could not be evicted in time.")
+    now, inspection = intent.clock(), Inspection(context.replica.cluster)
+    broken: list[Violation] = []
+    enduring = (each for each in context.replica.cluster.enduring_classes() if not each.terminating)
+    for index, pod_class in enumerate(inspection.suspects(enduring)):
+        broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
+        if index % _STEP_CLASSES == _STEP_CLASSES - 1:
+            yield
+    sweep = Sweep(context, now, inspection, broken)
+    sweep.run()
+    return EvictionsAnswer(revision=context.replica.revision, due=sweep.due())
+
+
+class Sweep:
+    """One look for pods to evict, at all rules on one state and at one time."""
+
+    def __init__(
+        self,
+        context: DecisionContext,
+        now: datetime,
+        inspection: Inspection,
+        broken: list[Violation],
+    ) -> None:
+        self._context = context
+        self._config = context.replica.config
+        self._now = now
+        self._broken = broken
+        self._state = eviction_state(context.replica)
+        self.recent = recent_evictions(self._state, now)
+        """The evictions that count for the budget; those of this sweep are added at its end."""
+        self._allowed = min(budget_left(self._config, self.recent), EVICTIONS_MAX)
+        self._gone: set[ObjectName] = set()
+        self._over: list[datetime] = []
+        """When the grace periods ended that are over."""
+        self._held_back = False
+        """Whether there are victims beyond what is allowed now."""
+        self._budgets = BudgetsByNamespace(context.replica.cluster)
+        self._blocked: list[BlockedEviction] = []
+        self._told = frozenset(self._state.blocked)
+        """The blocked evictions that pods have been told of before."""
+        self._conflicts = Conflicts(self._config, inspection)
+        self._timers = {key_of_timer(each): each for each in self._running_timers()}
+
+    def run(self) -> None:
+        """Evict, and remember what changed."""
+        seen: set[ObjectName] = set()
+        for key, cause in self.victims():
+            if key in seen:
+                continue
+            if len(self._gone) >= self._allowed:
+                self._held_back = True
+                break
+            seen.add(key)
+            self._evict_unless_blocked(key, cause)
+        if self._held_back:
+            self._blocked += [
+                each for each in self._state.blocked if (each.namespace, each.name) not in seen
+            ]
+        self.remember()
+
+    def due(self) -> datetime | None:
+        """When the next timer ends or the next eviction is allowed; None if neither is to come."""
+        ends = map(self._end, self._timers.values())
+        times = [end for end in ends if end > self._now]
+        if self._held_back and len(self._gone) == EVICTIONS_MAX:
+            return self._now
+        if self._held_back and self.recent:
+            times.append(self.recent[0].at + MINUTE)
+        return min(times, default=None)
+
+    def grace(self, timer: ViolationTimer) -> timedelta:
+        """How long the rule of a timer may be broken: as its term says, or its pod, or the cluster."""
+        manifest = self._context.replica.pod(timer.namespace, timer.name)
+        assert manifest is not None
+        told = tolerance_seconds(manifest.pod.spec, timer.rule)
+        return timedelta(
+            seconds=self._config.affinity_violation_grace_seconds if told is None else told
+        )
+
+    def _end(self, timer: ViolationTimer) -> datetime:
+        return timer.since + self.grace(timer)
+
+    def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
+        """Find whom to evict, each pod once or more often.
+
+        First come those whom nothing else can help: for node affinity, and for affinity whose grace
+        period is over. Of all others, the fewest leave with which every rule holds.
+        """
+        lost = {
+            key_of(each.pod): _cause("NodeAffinity", each)
+            for each in self._broken
+            if each.breach.rule.plugin == "NodeAffinity"
+        }
+        for violation in self._overdue():
+            if violation.breach.rivals is None:
+                lost.setdefault(key_of(violation.pod), _cause("PodAffinity", violation))
+            else:
+                self._conflicts.add(violation)
+        for violation in self._broken:
+            if violation.breach.crowd is not None:
+                self._conflicts.add(violation)
+        for key in lost:
+            self._conflicts.leave(key)
+        yield from lost.items()
+        yield from self._conflicts.victims()
+
+    def _overdue(self) -> Iterator[Violation]:
+        """Yield the broken rules of affinity whose grace period is over."""
+        late = [each for each in self._timers.values() if self._end(each) <= self._now]
+        reasons = {timer_key(v): v for v in self._broken if _is_affinity(v)}
+        for timer in sorted(late, key=self._end):
+            self._over.append(self._end(timer))
+            yield reasons[key_of_timer(timer)]
+
+    def _evict_unless_blocked(self, key: ObjectName, cause: Cause) -> None:
+        manifest = self._context.replica.pod(*key)
+        assert manifest is not None
+        budget = self._budgets.blocking(manifest.pod)
+        if budget is None:
+            self._evict(manifest, cause)
+            return
+        namespace, name = key
+        blocked = BlockedEviction(namespace=namespace, name=name, uid=manifest.uid, budget=budget)
+        self._blocked.append(blocked)
+        if blocked not in self._told:
+            tell_eviction_blocked(self._context, manifest, cause.rule, budget, cause.message)
+
+    def _evict(self, manifest: PodManifest, cause: Cause) -> None:
+        for time in self._over:
+            self._context.rest_on(time)
+        self._context.replica.put(evicted(self._context, manifest, cause.reason, cause.message))
+        tell_evicted(self._context, manifest, cause.rule, cause.message)
+        self._gone.add((manifest.namespace, manifest.name))
+
+    def _running_timers(self) -> Iterator[ViolationTimer]:
+        """Keep the timers of rules that still don't hold, and start one for each newly broken rule."""
+        before = {key_of_timer(each): each for each in self._state.timers}
+        for violation in sorted(self._broken, key=timer_key):
+            if _is_affinity(violation):
+                key = timer_key(violation)
+                namespace, name, uid, rule = key
+                yield before.get(key) or ViolationTimer(
+                    namespace=namespace, name=name, uid=uid, rule=rule, since=self._now
+                )
+
+    def remember(self) -> None:
+        """Store timers and evictions if they changed; a pod that is evicted needs no timer any more."""
+        self._timers = {k: t for k, t in self._timers.items() if k[:2] not in self._gone}
+        if self._gone:
+            self.recent.append(EvictionsAt(at=self._now, pods=len(self._gone)))
+        timers = tuple(self._timers.values())
+        blocked = tuple(sorted(self._blocked, key=lambda each: (each.namespace, each.name)))
+        if self._gone or timers != self._state.timers or blocked != self._state.blocked:
+            recent = tuple(self.recent)
+            self._context.replica.put(EvictionState(timers=timers, recent=recent, blocked=blocked))
+
+
+TimerKey = tuple[str, str, str, str]
+"""A pod's namespace, name and uid, and the path of the rule that it breaks."""
+
+
+def key_of_timer(timer: ViolationTimer) -> TimerKey:
+    """Return the pod and the rule that a timer is for."""
+    return timer.namespace, timer.name, timer.uid, timer.rule
+
+
+def timer_key(violation: Violation) -> TimerKey:
+    """Return the key of the timer that belongs to a violation."""
+    pod = violation.pod
+    return pod.namespace, pod.name, pod.uid, violation.breach.rule.path
+
+
+def tolerance_seconds(spec: PodSpec, rule: str) -> int | None:
+    """Return how long a pod wants a rule of its affinity to be tolerated; None: it does not say.
+
+    `rule` is the path of a term of pod affinity that is required during execution.
+    """
+    affinity = spec.affinity.pod_affinity if spec.affinity else None
+    assert affinity is not None
+    terms = affinity.required_during_scheduling_required_during_execution or ()
+    term = terms[int(rule.rpartition("[")[2].rstrip("]"))]
+    own = term.tolerance_seconds
+    return affinity.tolerance_seconds if own is None else own
+
+
+def _is_affinity(violation: Violation) -> bool:
+    breach = violation.breach
+    return breach.rule.plugin == "InterPodAffinity" and breach.crowd is None
+
+
+def _cause(rule: Rule, violation: Violation) -> Cause:
+    path = violation.breach.rule.path
+    return Cause(rule, f"{path} does not hold on node {violation.pod.node_name}.")

@@ -1,0 +1,274 @@
+"""Placing pending pods, when something has changed that may help them."""
+
+from collections.abc import Hashable
+
+from msgspec.structs import replace
+
+from service.engine import GroupDomain, Placement, Refusal, place
+from service.engine.analysis.nearest_fit import nearest_node, verdict_key
+from service.engine.plugins.node_resources_fit import NAME as FIT
+from service.model.errors import Denied
+from service.model.manifest import PodManifest
+from service.model.objects import ObjectName, Pod, PodSpec
+from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
+from service.scheduler.decide.group_membership import members_of, waits_with
+from service.scheduler.decide.placing.gangs import Gang
+from service.scheduler.decide.placing.one_pod import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
+from service.scheduler.decide.placing.preempting import (
+    find_room_for_queue,
+    make_room,
+    to_be_evicted,
+)
+from service.scheduler.decide.placing.with_extenders import extenders_for
+from service.scheduler.decide.pod_events import tell_failed
+from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
+from service.scheduler.protocol.answers import PendingAnswer
+from service.scheduler.protocol.intents import PlacePending
+from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused, WaitReason
+from service.scheduler.replica.pod_groups import GroupRef
+
+_STEP_PODS = 8
+"""How many pods are tried, or their conditions written, in one step, before other tasks may run."""
+_ASKING_MAX = 16
+"""Of how many pods the extenders are asked after one request; others are tried again after that."""
+_STEPS_CHEAP_MAX = 1_000
+"""A search for a group's nodes with more steps (about 50 ms) is costly, and is repeated rarely."""
+
+
+def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[PendingAnswer]:
+    """Try pods in their order, and update the conditions of other pods that say why they wait.
+
+    If this takes long, it ends early: a pod that was not tried is not refused either.
+    """
+    attempts = _Attempts(context, intent)
+    preempts = context.replica.config.queue_preemption != "Never"
+    for index, key in enumerate(intent.attempts.tries):
+        if index and context.is_late():
+            break
+        yield from attempts.try_pod(key, behind=index >= intent.attempts.behind)
+        # A search for victims may take as long as several attempts to place a pod.
+        if preempts or index % _STEP_PODS == _STEP_PODS - 1:
+            yield
+    for index, update in enumerate(intent.attempts.condition_updates):
+        attempts.tell(update)
+        if index % _STEP_PODS == _STEP_PODS - 1:
+            yield
+    return PendingAnswer(
+        revision=context.replica.revision,
+        refused=attempts.refused,
+        placed=tuple(attempts.placed),
+        asking=tuple(attempts.asking),
+    )
+
+
+class _Attempts:
+    """The attempts of one request on one state; if it is decided again, there is a new object."""
+
+    def __init__(self, context: DecisionContext, intent: PlacePending) -> None:
+        self._context = context
+        self._clock = intent.clock
+        self._starving = intent.attempts.starving
+        self._stand_in: Pod | None = None
+        self._verdicts: dict[Hashable, Refused] = {}
+        """The refusals since the last placement, which hold for all pods that are equal."""
+        self.refused: dict[ObjectName, Refused] = {}
+        self.placed: list[ObjectName] = []
+        self.asking: list[ObjectName] = []
+
+    def try_pod(self, key: ObjectName, *, behind: bool) -> Steps[None]:
+        """Place one pod, or note why it cannot be placed."""
+        manifest = self._waiting_pod(key)
+        if manifest is None:
+            return
+        group = waits_with(self._context.replica, manifest)
+        if group is not None:
+            yield from self._try_members(key, group, behind=behind)
+        else:
+            self._try_alone(manifest, behind=behind)
+
+    def _try_alone(
+        self, manifest: PodManifest, *, behind: bool, within: GroupDomain | None = None
+    ) -> None:
+        key = (manifest.namespace, manifest.name)
+        found = self._find(manifest, behind=behind, within=within)
+        if isinstance(found, Refused) and within is not None:
+            self._refuse(key, found)  # As in Kubernetes, nobody is evicted for such a member.
+            return
+        if isinstance(found, Refused):
+            self._refuse(key, *self._preempt(manifest, found, behind=behind))
+            return
+        if self._context.replica.config.profiles and extenders_for(self._context, manifest.pod):
+            if len(self.asking) < _ASKING_MAX:
+                self.asking.append(key)
+            return
+        bind(self._context, Candidate(manifest, manifest), found)
+        self.placed.append(key)
+        self._verdicts.clear()
+
+    def _try_members(self, key: ObjectName, group: GroupRef, *, behind: bool) -> Steps[None]:
+        """Place the waiting members of a group, or note why they have to wait on.
+
+        If they are refused together, only the condition of the first says so at once (P18).
+        """
+        members = members_of(self._context.replica, group)
+        gang = Gang(self._context, members, [Candidate(each, each) for each in members.waiting])
+        yield from gang.assemble(self._standing_in() if behind else None)
+        self.placed.extend(gang.placed)
+        if gang.placed:
+            self._verdicts.clear()
+        within = gang.within() if gang.alone else None
+        for candidate in gang.alone:
+            self._try_alone(candidate.manifest, behind=behind, within=within)
+        for denied_key, denied in gang.denied.items():
+            if denied.reason not in (GATED_REASON, UNKNOWN_SCHEDULER):
+                self._refuse(denied_key, _refused_for(self._context, denied))
+        if gang.refusal is not None and key not in self.refused:
+            self._refuse(key, self._refused_together(gang, gang.refusal))
+
+    def _preempt(
+        self, manifest: PodManifest, refused: Refused, *, behind: bool
+    ) -> tuple[Refused, PodManifest]:
+        """Make room for a refused pod, if the settings and the budget of evictions allow it.
+
+        Returns why the pod has to wait on, and the pod with the node that is nominated for it.
+        """
+        context, pod = self._context, manifest.pod
+        if self._clock is None or context.replica.config.queue_preemption == "Never":
+            return refused, manifest
+        if ADMISSION in refused.reasons or (behind and isinstance(self._place(pod), Placement)):
+            return refused, manifest
+        found, now = find_room_for_queue(context, pod), self._clock()
+        evictions = to_be_evicted(found)
+        seconds = seconds_until_allowed(context.replica, evictions, now) if evictions else None
+        if seconds is not None:
+            return replace(refused, again_after=seconds), manifest
+        if evictions:
+            spend(context.replica, evictions, now)
+            self._verdicts.clear()
+        return refused, make_room(context, manifest, found)
+
+    def _refuse(
+        self, key: ObjectName, refused: Refused, nominated: PodManifest | None = None
+    ) -> None:
+        """Have a pod wait on, with the condition that says why; `nominated` is as it may be now."""
+        stored = self._waiting_pod(key)
+        if stored is None:
+            return
+        self.refused[key] = refused
+        told = waiting(self._context, nominated or stored, "Unschedulable", refused.message)
+        if told is not stored:
+            self._context.replica.put(told)
+        if nominated is not None and nominated is not stored:
+            self._verdicts.clear()
+        tell_failed(self._context, stored, refused.message)
+
+    def _refused_together(self, gang: Gang, refusal: Refusal) -> Refused:
+        reasons = {plugin: tuple(each) for plugin, each in refusal.reasons.items()}
+        return Refused(
+            self._context.replica.revision,
+            reasons or {NO_NODES: ()},
+            gang.told(refusal.message),
+            is_costly=gang.steps > _STEPS_CHEAP_MAX,
+            again_after=gang.seconds_left(),
+        )
+
+    def tell(self, tell: ConditionUpdate) -> None:
+        """Have a pod's condition say why it waits."""
+        manifest = self._waiting_pod(tell.key)
+        if manifest is not None:
+            message = tell.message or GATED
+            if self._write(manifest, tell.reason, message):
+                tell_failed(self._context, manifest, message)
+
+    def _waiting_pod(self, key: ObjectName) -> PodManifest | None:
+        manifest = self._context.replica.pod(*key)
+        return manifest if manifest is not None and manifest.pod.wants_node else None
+
+    def _find(
+        self, manifest: PodManifest, *, behind: bool, within: GroupDomain | None
+    ) -> Placement | Refused:
+        context, pod = self._context, manifest.pod
+        denied = refusal_of(context, Candidate(manifest, manifest))
+        if denied is None and pod.spec.scheduling_gates:
+            denied = Denied(GATED_REASON, GATED)
+        if denied is not None:
+            return _refused_for(context, denied)
+        known = (verdict_key(context.replica.cluster, pod), behind, within and within.domain)
+        if known in self._verdicts:
+            return self._verdicts[known]
+        found = self._place_behind(pod, within) if behind else self._place(pod, within=within)
+        if isinstance(found, Placement):
+            return found
+        reasons = {plugin: tuple(each) for plugin, each in found.reasons.items()}
+        refused = Refused(context.replica.revision, reasons or {NO_NODES: ()}, found.message)
+        self._verdicts[known] = refused
+        return refused
+
+    def _place(
+        self, pod: Pod, node_name: str | None = None, within: GroupDomain | None = None
+    ) -> Placement | Refusal:
+        hint = node_name or self._context.hint(pod.namespace, pod.name)
+        return place(self._context.replica.cluster, pod, hint, within)
+
+    def _place_behind(self, pod: Pod, within: GroupDomain | None) -> Placement | Refusal:
+        """Place a pod as if the starving pod had the room that it waits for already.
+
+        A stand-in for the starving pod takes resources and ports, but has no labels or rules. It is
+        not really there, so the node that is found must be feasible without it, too.
+        """
+        stand_in = self._standing_in()
+        if stand_in is None:
+            return self._place(pod, within=within)
+        cluster = self._context.replica.cluster
+        mark = cluster.mark()
+        cluster.put_pod(stand_in)
+        found = self._place(pod, within=within)
+        cluster.undo(mark)
+        if isinstance(found, Refusal):
+            return found
+        confirmed = self._place(pod, found.node_name, within)
+        if isinstance(confirmed, Refusal) or confirmed.node_name == found.node_name:
+            return confirmed
+        # The pod fits on the first node only beside the stand-in. It may go to any other node.
+        taken = confirmed.node_name == stand_in.node_name
+        return _kept_free(confirmed.node_name) if taken else confirmed
+
+    def _standing_in(self) -> Pod | None:
+        """Return the stand-in that keeps a node free for the starving pod, if that still waits."""
+        starving = self._waiting_pod(self._starving) if self._starving else None
+        if starving is None:
+            return None
+        if self._stand_in is None:
+            node_name = nearest_node(self._context.replica.cluster, starving.pod)
+            spec = starving.pod.spec
+            self._stand_in = Pod(
+                namespace="",
+                name="",
+                labels={},
+                node_name=node_name,
+                spec=PodSpec(
+                    containers=spec.containers,
+                    init_containers=spec.init_containers,
+                    overhead=spec.overhead,
+                    resources=spec.resources,
+                ),
+            )
+        return self._stand_in if self._stand_in.node_name is not None else None
+
+    def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> bool:
+        """Write a pod's condition, and return whether it said something else before."""
+        told = waiting(self._context, manifest, reason, message)
+        if told is not manifest:
+            self._context.replica.put(told)
+        return told is not manifest
+
+
+def _refused_for(context: DecisionContext, denied: Denied) -> Refused:
+    return Refused(context.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
+
+
+def _kept_free(node_name: str) -> Refusal:
+    message = f"Node {node_name} is kept free for a pod that has waited longer."
+    return Refusal(message, {FIT: {"Too many pods": 1}})

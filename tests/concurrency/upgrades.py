@@ -1,0 +1,76 @@
+"""Upgrades under load: `python -m tests.concurrency.upgrades COMMIT…` begins with each commit's code and tables.
+
+Two servers of the old code place pods. While callers go on asking both, one server after the other
+is stopped in good order and started again with the present code; the first of them migrates the
+tables, and for a while old and new serve side by side. The end is that of every campaign of faults:
+everything acknowledged is stored once, no rule is broken, and nothing is left open.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from service.cli.local import temporary_folder
+from service.store.embedded import EmbeddedPostgres
+from tests.concurrency.faults.site import Site, site
+from tests.concurrency.ledger import Campaign, add_ledger
+from tools.dump_release import extract
+
+
+async def upgrade_under_load(old: Path) -> Counter[str]:
+    """Place pods throughout the upgrade of two servers from this code; count what was answered.
+
+    Raises AssertionError if anything is not as it has to be.
+    """
+    with temporary_folder() as folder:
+        postgres = EmbeddedPostgres(folder / "data")
+        url = await asyncio.to_thread(postgres.start)
+        try:
+            with contextlib.chdir(old):
+                running = site(database_url=url, url=url)
+                made = await running.__aenter__()
+            async with contextlib.AsyncExitStack() as stack:
+                stack.push_async_exit(running)
+                await made.place_while(_upgrade)
+            return Counter(call.outcome for call in made.calls)
+        finally:
+            await asyncio.to_thread(postgres.stop)
+
+
+async def _upgrade(made: Site) -> None:
+    for server in made.servers:
+        await asyncio.to_thread(server.stop)
+        await asyncio.to_thread(server.start)
+        await made.acknowledged(time.monotonic())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.concurrency.upgrades",
+        description="Upgrade servers under load; check what that leaves.",
+    )
+    parser.add_argument("commits", nargs="+", metavar="COMMIT", help="whose code is upgraded")
+    add_ledger(parser)
+    options = parser.parse_args()
+    campaign, answered = Campaign("upgrades", options.ledger), Counter[str]()
+    for commit in options.commits:
+        with TemporaryDirectory(prefix="moorage-") as folder:
+            extract(commit, Path(folder))
+            found = asyncio.run(upgrade_under_load(Path(folder)))
+        answered += found
+        print(f"{commit}: {dict(found)}, nothing lost, doubled or broken", flush=True)
+    campaign.add(
+        seeds=f"from {', '.join(options.commits)}",
+        faults=2 * len(options.commits),
+        placements=answered["ok"],
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
