@@ -80,6 +80,8 @@ async def _round(
             episodes.append(await _episode(database, made, cause))
             print(episodes[-1], flush=True)
 
+    # Looking through all calls for garbage takes many seconds, which would seem an outage.
+    gc.disable()
     async with site(
         servers=2,
         workers=1,
@@ -91,12 +93,10 @@ async def _round(
     ) as made:
         made.counts = True
         pressure = Pressure(options.pods)
-        # Looking through all calls for garbage takes many seconds, which would seem an outage.
-        gc.disable()
         calls = await made.ask_while(
             befall_all, lambda caller, _, over: pressure.keep_asking(caller, over), options.callers
         )
-        gc.enable()
+    gc.enable()
     await database.until_whole()
     await database.execute(f"DROP DATABASE {name} WITH (FORCE)", "postgres")
     return episodes, calls
