@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from service.cli.local import temporary_folder
+from service.cli.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import Site, site
 from tests.concurrency.ledger import Campaign, add_ledger
