@@ -51,7 +51,7 @@ async def campaign(options: argparse.Namespace) -> None:
                 sep="\n",
                 flush=True,
             )
-    ledger.add(seeds=str(options.seed), faults=len(episodes), placements=placed)
+        ledger.add(seeds=str(options.seed), faults=len(episodes), placements=placed)
 
 
 def _chosen(causes: Sequence[Cause], words: str) -> list[Cause]:
