@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol race inject-faults mutants recovery dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol race inject-faults mutants recovery ha failovers dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,6 +160,20 @@ mutants: setup ## plant small bugs in a copy of the sources and see the tests fi
 recovery: setup ## measure how soon placements go on after kill -9 (ARGS="--kills 30 --seconds 60")
 	.venv/bin/python -m tests.concurrency.faults.recovery $(ARGS)
 
+# Patroni, which is no part of what is shipped, in an environment of its own, which another user has to reach as well:
+# as root PostgreSQL runs as one.
+HA_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
+.ha/patroni/bin/patroni: | $(UV)
+	@echo "Fetching Patroni into .ha"
+	@$(UV) venv --quiet --clear --python "$$($(HA_PYTHON) -c 'import sys; print(sys.executable)')" .ha/patroni
+	@$(UV) pip install --quiet --python .ha/patroni/bin/python "patroni[etcd3]==4.1.5" "psycopg[binary]>=3.2"
+
+ha: setup .ha/patroni/bin/patroni ## run three PostgreSQLs under Patroni and two servers on this machine (needs etcd) (ARGS="--haproxy")
+	@.venv/bin/python -m tests.concurrency.failovers.running $(ARGS)
+
+failovers: setup .ha/patroni/bin/patroni ## have PostgreSQL fail over for many reasons under load, and check what is left (ARGS="--failovers 100")
+	@.venv/bin/python -m tests.concurrency.failovers $(ARGS)
+
 $(SHIPPED): uv.lock $(UV)
 	@mkdir -p dist
 	@$(UV) export --locked --quiet --no-dev --extra embedded --no-emit-project --output-file $@ >/dev/null
@@ -184,4 +198,4 @@ audit: $(SHIPPED) ## fail if an advisory is known for anything that is shipped, 
 	@$(SUPPLY) pip-audit --requirement $(SHIPPED) --require-hashes --disable-pip --strict
 
 clean: ## remove what `make` built (never the data folder)
-	rm -rf service/_compiled service/api/site .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .clients dist ui/node_modules
+	rm -rf service/_compiled service/api/site .venv .uv .ha .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .clients dist ui/node_modules

@@ -1,23 +1,33 @@
 """Opens connections to PostgreSQL, with settings and pools, and checks whose history they show."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from service.model.errors import StorageUnavailable
 from service.store.failures import unavailable_on_failure, unknown_on_failure
+from service.store.hosts import Host, first_to_open, hosts_of
 from service.store.outages import Outages
 
 CONNECT_SECONDS = 5
-"""How long opening a connection to one server may take."""
+"""How long opening a connection may take where the URL names one host."""
+CONNECT_SECONDS_OF_SEVERAL = 3
+"""How long it may take with each host where the URL names several."""
+LOOK_SECONDS = 2.0
+"""The time between two looks at the hosts that are not in use."""
 CLOSE_SECONDS = 2
 POOL_WAIT_SECONDS = 20
 SERVER_VERSION_MIN = 15
+
+_log = logging.getLogger(__name__)
 
 STARTERS_LOCK = 0x4D4F4F52414745
 """The advisory lock of a starting process that changes tables or roles; "MOORAGE" in ASCII."""
@@ -82,11 +92,31 @@ class HistoryGuard:
 
     `epoch` rises whenever another history is seen: whoever holds state of an earlier epoch drops
     it. A server with an older timeline than was seen before has been replaced, and is refused.
+    Connections that were opened before are ended, since nobody may ever answer on them, or a server
+    that does not know that it was replaced.
     """
 
     def __init__(self) -> None:
         self.epoch = 0
         self.current: History | None = None
+        self.host: Host | None = None
+        """The host, of several, that showed the present history."""
+        self._opened: WeakSet[StoreConnection] = WeakSet()
+
+    def let_in(self, connection: "StoreConnection", host: Host | None = None) -> None:
+        """Admit what a new connection shows; end those that show another history.
+
+        Raises:
+            StorageUnavailable: the connection leads to a server that was replaced by another one.
+        """
+        assert connection.history is not None
+        self.admit(connection.history)
+        self.host = host
+        self._opened.add(connection)
+        for each in list(self._opened):
+            if each.history != self.current:
+                self._opened.discard(each)
+                each.terminate()
 
     def admit(self, seen: History) -> None:
         """Take note of what a new connection shows.
@@ -135,30 +165,76 @@ def connector(
 ) -> Connector:
     """Make a function that opens one connection, to a server that accepts writes.
 
-    `outages` is told whether that worked.
+    If the URL names several hosts, the one that accepted writes last is asked first. `outages` is
+    told whether that worked.
     """
+    let_in_by = guard or HistoryGuard()
+    hosts, opened = hosts_of(url), _opener(url, settings, let_in_by)
 
     async def connect() -> StoreConnection:
         with outages.watched("connection") if outages else nullcontext():
-            return await opened()
+            if not hosts:
+                return await opened(None)
+            in_order = sorted(hosts, key=lambda host: host != let_in_by.host)
+            return await first_to_open([partial(opened, host) for host in in_order])
 
-    async def opened() -> StoreConnection:
+    return connect
+
+
+def _opener(
+    url: str, settings: Mapping[str, str], guard: HistoryGuard
+) -> Callable[[Host | None], Awaitable[StoreConnection]]:
+    """Make a function that opens one connection, to one of several hosts or to the only one."""
+
+    async def opened(host: Host | None) -> StoreConnection:
         connection: StoreConnection = await asyncpg.connect(
             data_source_name(url),
-            timeout=CONNECT_SECONDS,
+            host=host and host.name,
+            port=host and host.port,
+            timeout=CONNECT_SECONDS_OF_SEVERAL if host else CONNECT_SECONDS,
             connection_class=StoreConnection,
             server_settings={**_SETTINGS, **settings},
             target_session_attrs=SessionAttribute.read_write,
         )
         try:
             _notice_a_vanished_server(connection)
-            await _check(connection, guard or HistoryGuard())
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await _check(connection)
+            guard.let_in(connection, host)
         except BaseException:
             connection.terminate()
             raise
         return connection
 
-    return connect
+    return opened
+
+
+class Takeovers:
+    """Notices that another of several hosts has taken over, also if nobody was told.
+
+    The one before it may have been cut off, or stand still, with all its connections; or it answers
+    on, and does not know. Only a connection to the new one shows it.
+    """
+
+    def __init__(self, url: str, guard: HistoryGuard) -> None:
+        self._hosts = hosts_of(url)
+        self._guard = guard
+        self._open = _opener(url, {}, guard)
+
+    async def look_on(self) -> None:
+        """Look every now and then; ends only if there is nothing to look at."""
+        while self._hosts:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Ask all hosts but the one in use whether they accept writes; the guard sees those that do."""
+        others = [host for host in self._hosts if host != self._guard.host]
+        for found in await asyncio.gather(*map(self._open, others), return_exceptions=True):
+            if isinstance(found, StoreConnection):
+                found.terminate()
+            else:
+                _log.debug("A host is not the one that accepts writes.", exc_info=found)
 
 
 def _notice_a_vanished_server(connection: StoreConnection) -> None:
@@ -179,7 +255,7 @@ def keep_alive(connected: socket.socket) -> None:
             connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
-async def _check(connection: StoreConnection, guard: HistoryGuard) -> None:
+async def _check(connection: StoreConnection) -> None:
     major = connection.get_server_version().major
     if major < SERVER_VERSION_MIN:
         raise StorageUnavailable(
@@ -194,7 +270,6 @@ async def _check(connection: StoreConnection, guard: HistoryGuard) -> None:
     )
     assert row is not None
     connection.history = History(row["system"], int(row["timeline"], base=16))
-    guard.admit(connection.history)
 
 
 class Connections:

@@ -1,7 +1,9 @@
 """The store on PostgreSQL, put together from its parts."""
 
+import asyncio
 import importlib
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import NamedTuple
 
 from service.store.audit import Audit
@@ -15,6 +17,7 @@ from service.store.connections import (
     Connections,
     HistoryGuard,
     PoolUse,
+    Takeovers,
     bounded,
     connector,
 )
@@ -68,6 +71,7 @@ class PostgresStore(
         reads = Connections(url, to_read, self.guard, size=connections, outages=outages)
         self.pools = Pools(commits, reads)
         self.hints = LogNotifications(connector(url, {}, self.guard, outages), outages)
+        self._takeovers = Takeovers(url, self.guard)
         keeping = Keeping(on=audit, may_begin=may_audit)
         Audit.__init__(self, commits, reads, keeping)
         Clusters.__init__(self, commits, reads, keeping)
@@ -98,9 +102,19 @@ class PostgresStore(
         """Hint to other processes that a cluster's log has grown (P14)."""
         self.hints.notify(cluster_id)
 
-    def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield clusters whose logs have grown, by the hints of other processes (see `LogNotifications.listen`)."""
-        return self.hints.listen()
+    async def listen(self) -> AsyncGenerator[frozenset[int], None]:
+        """Yield clusters whose logs have grown, by the hints of other processes (see `LogNotifications.listen`).
+
+        Meanwhile it notices whether another host of the database has taken over.
+        """
+        looking = asyncio.create_task(self._takeovers.look_on())
+        try:
+            async with aclosing(self.hints.listen()) as heard:
+                async for grown in heard:
+                    yield grown
+        finally:
+            looking.cancel()
+            await asyncio.wait([looking])
 
     async def close(self) -> None:
         """Wait for commits that still run, and close all connections."""

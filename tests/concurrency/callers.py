@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.concurrency.checker.history import Action, Call, History
 from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS
 
+PAGE_CHANGES = 10_000
 PATH = "/v1/clusters/default"
 ASK_AGAIN_SECONDS = 0.1
 
@@ -196,17 +197,28 @@ async def read_history(
     store = PostgresStore(url)
     try:
         cluster_id = await store.find_cluster(cluster)
-        page = await store.read_log(cluster_id, 0, None, 1_000_000)
-        assert isinstance(page, LogPage)
+        pages = [page async for page in _pages(store, cluster_id)]
         snapshot = await load(store, cluster_id)
     finally:
         await store.close()
     return History(
         calls=sorted(calls, key=lambda call: call.number),
-        commits=list(page.commits),
-        changes=list(page.changes),
-        head=(page.head.revision, page.head.tip),
+        commits=[commit for page in pages for commit in page.commits],
+        changes=[change for page in pages for change in page.changes],
+        head=(pages[-1].head.revision, pages[-1].head.tip),
         rows={tuple(row.key): (row.revision, row.body) for row in snapshot.rows},
         granted=granted,
         storage_fails=True,
     )
+
+
+async def _pages(store: PostgresStore, cluster_id: int) -> AsyncIterator[LogPage]:
+    """The whole log, which is quiet."""
+    revision, tip = 0, None
+    while True:
+        page = await store.read_log(cluster_id, revision, tip, PAGE_CHANGES)
+        assert isinstance(page, LogPage)
+        yield page
+        if page.revision == page.head.revision:
+            return
+        revision, tip = page.revision, page.tip

@@ -12,6 +12,9 @@ import psutil
 import pytest
 from sqlalchemy.engine import make_url
 
+from service.model.errors import StorageUnavailable
+from service.store.connections import Takeovers, connector
+from service.store.hosts import Host
 from service.store.log_notifications import ANSWER_SECONDS_MAX, SILENCE_SECONDS
 from service.store.migrate import is_current, upgrade_async
 from service.store.postgres import PostgresStore
@@ -79,7 +82,11 @@ class TcpRelay:
         task.add_done_callback(self._relaying.discard)
         session = Session()
         self.sessions.append(session)
-        await self.flows.wait()
+        try:
+            await self.flows.wait()
+        except asyncio.CancelledError:  # the relay ends
+            writer.close()
+            return
         path = f"{self._real.query['host']}/.s.PGSQL.{self._real.port or 5432}"
         real_reader, real_writer = await asyncio.open_unix_connection(path)
         port = writer.get_extra_info("peername")[1]
@@ -197,6 +204,47 @@ async def drained(heard: AsyncIterator[frozenset[int]]) -> None:
 
 async def has_outage(store: PostgresStore) -> bool:
     return store.outage is not None
+
+
+async def test_p3_a_host_that_answers_nobody_is_passed_over_and_left_for_one_that_took_over(
+    relay: TcpRelay, database_url: str
+) -> None:
+    """Whoever waits for an answer of the host before is told at once that the database was lost."""
+    async with TcpRelay(database_url) as other:
+        store = PostgresStore(several(relay, other))
+        relay.flows.clear()
+        await store.now()
+        assert [session.begin for session in relay.sessions] == [b""]
+        assert store.outage is None
+
+        other.flows.clear()
+        waiting = asyncio.ensure_future(store.now())
+        await once(partial(is_lent, store))
+        relay.flows.set()
+        await Takeovers(several(relay, other), store.guard).look()
+        assert store.guard.host == Host(
+            "127.0.0.1", int(relay.url.rpartition(":")[2].split("/")[0])
+        )
+        later = await connector(relay.url, {})()
+        assert later.history is not None
+        later.history = later.history._replace(timeline=later.history.timeline + 1)
+        store.guard.let_in(later)
+        with pytest.raises(StorageUnavailable):
+            await asyncio.wait_for(waiting, PATIENCE_SECONDS)
+        assert store.epoch == 1
+        later.terminate()
+        await store.close()
+
+
+async def is_lent(store: PostgresStore) -> bool:
+    return store.pools.reads.use.borrowed == 1
+
+
+def several(*relays: TcpRelay) -> str:
+    """The URL of all of them, in this order."""
+    real = make_url(relays[0].url)
+    hosts = ",".join(f"{real.host}:{make_url(each.url).port}" for each in relays)
+    return f"postgresql://{real.username}@{hosts}/{real.database}"
 
 
 @pytest.mark.parametrize("kind", KINDS)

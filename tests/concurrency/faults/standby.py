@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
+
 from service.store.embedded import EmbeddedPostgres, binaries, folder, os_account, postmaster
 from service.store.embedded.binaries import ENVIRONMENT
 from service.store.embedded.configuration import DATABASE, ROLE
@@ -53,6 +55,14 @@ class Pair:
         os.kill(server.pid, signal.SIGKILL)
         os.waitpid(server.pid, 0)
         user.release()
+
+    def signal_primary(self, number: signal.Signals) -> None:
+        """Signal all its processes."""
+        server = postmaster.find(DataFolder(self.primary.data_folder))
+        assert server is not None
+        first = psutil.Process(server.pid)
+        for process in (first, *first.children(recursive=True)):
+            process.send_signal(number)
 
     def stop(self) -> None:
         for server in (self.primary, self.standby):

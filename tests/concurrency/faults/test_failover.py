@@ -1,6 +1,7 @@
 """A standby takes the place of a PostgreSQL that was killed: with all that it had, or with less."""
 
 import asyncio
+import signal
 import time
 from contextlib import ExitStack, asynccontextmanager
 
@@ -71,16 +72,20 @@ async def assert_all_holds(url, calls):
     assert check(history, placements_every=max(1, len(history.changes) // 300)) == []
 
 
+async def make_synchronous(postgres):
+    """Make the standby, and have all commits wait for it."""
+    await asyncio.to_thread(postgres.copy)
+    await execute(
+        postgres.primary,
+        "ALTER SYSTEM SET synchronous_standby_names = '*'",
+        "SELECT pg_reload_conf()",
+    )
+    await once_synchronous(postgres.primary)
+
+
 async def test_nothing_acknowledged_is_lost_when_a_synchronous_standby_takes_over(ready_made):
     async with site_on_a_pair(ready_made) as (postgres, site):
-        await asyncio.to_thread(postgres.copy)
-        await execute(
-            postgres.primary,
-            "ALTER SYSTEM SET synchronous_standby_names = '*'",
-            "SELECT pg_reload_conf()",
-        )
-
-        await once_synchronous(postgres.primary)
+        await make_synchronous(postgres)
         killed = []
 
         async def fail_over(_):
@@ -90,6 +95,24 @@ async def test_nothing_acknowledged_is_lost_when_a_synchronous_standby_takes_ove
 
         calls = await site.place_while(fail_over)
         assert any(call.called < killed[0] < call.returned for call in calls)
+        await site.place_again()
+        await assert_all_holds(postgres.standby.url, site.calls)
+
+
+@pytest.mark.slow
+async def test_a_primary_that_stands_still_is_left_when_its_standby_takes_over(ready_made):
+    """What waits for its answers would wait for ever; it is settled on the new one."""
+    async with site_on_a_pair(ready_made) as (postgres, site):
+        await make_synchronous(postgres)
+
+        async def take_over(_):
+            postgres.signal_primary(signal.SIGSTOP)
+            await execute(postgres.standby, "SELECT pg_promote()")
+
+        try:
+            await site.place_while(take_over)
+        finally:
+            postgres.signal_primary(signal.SIGCONT)
         await site.place_again()
         await assert_all_holds(postgres.standby.url, site.calls)
 
