@@ -76,6 +76,8 @@ class Rearranging:
 
     def search(self) -> Steps[None]:
         """Seek better nodes, and leave the pods on them."""
+        if self._moving.is_least():
+            return
         yield from self._move_singly()
         better = True
         while better and not self._is_over():
