@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.analysis.concerned_rules import BrokenRule, Concern, ConcernedRules
-from service.engine.analysis.placement_costs import PlacementCost
+from service.engine.analysis.placement_costs import PlacementCost, SkewCost
 from service.engine.cluster import Cluster
 from service.engine.placement import (
     candidates_of,
@@ -65,6 +65,16 @@ class Moving:
     def moved(self) -> None:
         """Note that pods are on other nodes now than when something was asked before."""
         self._before.clear()
+
+    def is_least(self) -> bool:
+        """Whether no measure can be less: no rule is broken, and no soft constraint."""
+        for each in self.measures:
+            if each is None:
+                if self.rules.known:
+                    return False
+            elif not isinstance(each, SkewCost) or each.total().total():
+                return False
+        return True
 
     def watch(self, pods: Iterable[Pod]) -> Watch | None:
         """Return what to look after while some placed pods move; None if no rule is concerned.

@@ -26,6 +26,8 @@ FEW = 48
 """For at most so many kinds of pods, all pairs are tried, and pods are moved at random."""
 EXACT_MAX = 2_000
 """Up to so many kinds of pods, all are tried first; else the order rests on estimates."""
+_ESTIMATED = -1
+"""Stands for the number of moves after which a pod was tried: it was not."""
 WIDTH = 8
 """How many nodes are tried for a pod that moves together with others."""
 WISHES = 4
@@ -76,6 +78,8 @@ class Rearranging:
 
     def search(self) -> Steps[None]:
         """Seek better nodes, and leave the pods on them."""
+        if self._moving.is_least():
+            return
         yield from self._move_singly()
         better = True
         while better and not self._is_over():
@@ -107,7 +111,9 @@ class Rearranging:
             if found is None:
                 continue
             change, slot = found
-            if queue and at != version and (change, version, kind) > queue[0]:
+            # Estimates say too much; to wait for them would mean to try every pod before each move.
+            is_tried = bool(queue) and queue[0][1] != _ESTIMATED
+            if is_tried and at != version and (change, version, kind) > queue[0]:
                 heappush(queue, (change, version, kind))
                 continue
             key = members.pop(0)
@@ -135,7 +141,7 @@ class Rearranging:
             for kind in alike:
                 estimate = tuple(int(each[kind.slot]) for each in estimates)
                 if estimate < self._moving.none:
-                    queue.append((estimate, -1, kind))
+                    queue.append((estimate, _ESTIMATED, kind))
             yield
         heapify(queue)
         return queue
