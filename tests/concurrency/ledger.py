@@ -142,11 +142,12 @@ def _figures(entry: Entry) -> str:
 
 def _commit() -> str:
     """The commit of the sources that run, and whether they differ from it."""
-    commit = _git("rev-parse", "--short=12", "HEAD").strip()
-    return commit + ("+" if _git("status", "--porcelain", "--", *_SOURCES) else "")
+    commit = asked_of_git("rev-parse", "--short=12", "HEAD").strip()
+    return commit + ("+" if asked_of_git("status", "--porcelain", "--", *_SOURCES) else "")
 
 
-def _git(*arguments: str) -> str:
+def asked_of_git(*arguments: str) -> str:
+    """What git says of this checkout."""
     command = ["git", *arguments]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 

@@ -37,7 +37,7 @@ def test_a_page_has_the_newest_first_and_the_sums_last():
 
 def test_a_campaign_adds_a_line_and_keeps_those_before(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        ledger, "_git", lambda *given: {"rev-parse": "ab\n"}.get(given[0], " M a\n")
+        ledger, "asked_of_git", lambda *given: {"rev-parse": "ab\n"}.get(given[0], " M a\n")
     )
     path = tmp_path / "campaigns.json"
     write([ONE], path)
@@ -50,7 +50,7 @@ def test_a_campaign_adds_a_line_and_keeps_those_before(tmp_path, monkeypatch):
 
 
 def test_without_a_ledger_nothing_is_asked_and_written(monkeypatch):
-    monkeypatch.setattr(ledger, "_git", pytest.fail)
+    monkeypatch.setattr(ledger, "asked_of_git", pytest.fail)
     Campaign("race", None).add(seeds="1")
 
 

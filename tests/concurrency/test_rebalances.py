@@ -15,8 +15,10 @@ from service.model.errors import MoorageError
 from service.model.log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.decide.planning.rebalancing import Rebalancing
 from service.scheduler.protocol.intents import CordonNode, DeleteObject, PutObject, SetPlanState
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.plans import PlanStep
 from service.scheduler.replica.kinds import MoveReservation
 from service.scheduler.replica.replica import Replica
 from tests.builders import HOST, matching, node, pod
@@ -195,16 +197,32 @@ async def test_whatever_races_with_a_rebalance_no_move_is_wrong(seed: int) -> No
 
 async def test_who_ignores_budgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Allowances, "blocking", lambda _self, _pods: None)
-    changes, _ = await history(0)
+    changes, _ = await history(1)
     assert any("exceeds the budget" in each for each in Rebalances(NEVER).wrongs(changes))
 
 
 async def test_who_ignores_rules_of_others_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that would have a pod move that another one needs, and nobody who judges that."""
+
     def none(_self: BrokenRules, _moved: object) -> Iterator[None]:
         yield from ()
         return []
 
+    targets = ["n3", "n4", "n5"]
+
+    def search(rebalancing: Rebalancing) -> Iterator[None]:
+        yield
+        rebalancing.complete = True
+        if targets:
+            move = {"namespace": "default", "name": "cache1", "from_node": "n1", "reason": ""}
+            rebalancing.steps = [PlanStep(action="Evict", to=targets.pop(), wave=1, **move)]
+
+    monkeypatch.setattr(Rebalancing, "rebalance", search)
+    changes, _ = await history(0, "Skew")
+    assert not any("has to stay" in each for each in Rebalances(NEVER).wrongs(changes))
+
     monkeypatch.setattr(BrokenRules, "newly_broken", none)
+    targets = ["n3", "n4", "n5"]
     changes, _ = await history(0, "Skew")
     assert any("has to stay" in each for each in Rebalances(NEVER).wrongs(changes))
 

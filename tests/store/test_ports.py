@@ -8,7 +8,9 @@ from service.scheduler.protocol.ports import Store
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 
-ASKED = sorted(name for name in vars(Store) if not name.startswith("_"))
+PUBLIC = {name: each for name, each in vars(Store).items() if not name.startswith("_")}
+ASKED = sorted(name for name, each in PUBLIC.items() if not isinstance(each, property))
+READ = sorted(PUBLIC.keys() - set(ASKED))
 
 
 def parameters(method: object) -> list[str]:
@@ -21,6 +23,12 @@ def parameters(method: object) -> list[str]:
 def test_a_store_answers_what_the_scheduler_asks(store: type, name: str):
     asked, given = parameters(getattr(Store, name)), parameters(getattr(store, name))
     assert given[: len(asked)] == asked
+
+
+@pytest.mark.parametrize("store", [MemoryStore, PostgresStore], ids=["memory", "postgres"])
+def test_a_store_has_what_the_scheduler_reads(store: type):
+    assert READ
+    assert all(hasattr(store, name) for name in READ)
 
 
 def test_both_stores_offer_the_same():
