@@ -5,17 +5,30 @@ is not among the dependencies: `pip install ortools`. It knows nothing of the or
 may find what no sequence of allowed waves reaches. Times are those of the process on one core.
 """
 
+import asyncio
+import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
 from time import perf_counter, process_time
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from bench.client import Connection
 from bench.figures import quantile
+from bench.over_http import CLUSTER
+from bench.stack import Server, serving
+from bench.trace import place, prepared, put_nodes
+from bench.verify import broken, put
 from bench.worlds import HOST, ZONE
+from service.cli.sources import read_objects
+from service.engine import Cluster
 from service.engine.analysis.violations import Inspection
+from service.model.config import ClusterConfig
 from service.model.manifest import TemplateCache, parse_any
 from service.model.objectives import Objective
 from service.model.strict_json import encode
@@ -29,6 +42,7 @@ from service.scheduler.replica.replica import Replica
 Manifest = dict[str, Any]
 Values = tuple[int, ...]
 GPU = "nvidia.com/gpu"
+GPU_THOUSANDTHS = "alibabacloud.com/gpu-milli"
 IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 OBJECTIVES: Sequence[tuple[Objective, ...]] = (
@@ -505,6 +519,104 @@ def small_clusters(
 ) -> None:
     """Compare with the optimum."""
     compare(range(first, first + count))
+
+
+@app.command()
+def trace(
+    folder: Annotated[Path, typer.Argument(help="Has nodes.json and pods.jsonl.gz.")],
+    resource: Annotated[str, typer.Option(help="Whose free blocks count.")] = GPU_THOUSANDTHS,
+    block: Annotated[str, typer.Option(help="What is needed of it at once.")] = "1000",
+    moves_max: Annotated[int, typer.Option(help="How many pods may move.")] = 1000,
+) -> None:
+    """Replay a production trace over HTTP, and rebalance what is left after all departures."""
+    nodes = read_objects([str(folder / "nodes.json")])
+    pods = read_objects([str(folder / "pods.jsonl.gz")])
+    with serving() as server:
+        items, plan, seconds = asyncio.run(
+            _rebalanced(server, nodes, pods, Fragments(resource, block, moves_max))
+        )
+    placed = [each for each in items if each["kind"] == "Pod" and not _has_ended(each)]
+    print(f"{len(placed)} pods on {len(nodes)} nodes; {len(plan['steps'])} moves", end="")
+    print(f" in {len({each['wave'] for each in plan['steps']})} waves, after {seconds:.1f} s")
+    for name in ("before", "after"):
+        told = {each["objective"]: each["value"] for each in plan[name]["objectives"]}
+        print(
+            f"{name}: {told}, {_whole_blocks(items, plan, resource, int(block), name)} whole blocks"
+        )
+    print(f"rules broken after any wave: {len(_broken_on_the_way(items, plan['steps']))}")
+
+
+class Fragments(NamedTuple):
+    """What is asked about the rests of a resource."""
+
+    resource: str
+    block: str
+    moves_max: int
+
+
+async def _rebalanced(
+    server: Server, nodes: list[Manifest], pods: list[Manifest], asked: Fragments
+) -> tuple[list[Manifest], Manifest, float]:
+    """Return what is stored, the plan, and how many seconds it took."""
+    await put_nodes(server, nodes)
+    await place(server, prepared(pods, 100))
+    goal = {
+        "type": "Rebalance",
+        "objectives": ["Violations", "Fragmentation"],
+        "resource": asked.resource,
+        "block": asked.block,
+        "movesMax": asked.moves_max,
+    }
+    body = {"goal": goal, "bounds": {"seconds": 30}, "explain": "Summary"}
+    async with Connection(server.host, server.port) as connection:
+        began = perf_counter()
+        plan = await connection.post_json(f"{CLUSTER}/plans", body)
+        seconds = perf_counter() - began
+    return json.loads(server.get(f"{CLUSTER}/export"))["items"], plan, seconds
+
+
+def _has_ended(pod: Manifest) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def _whole_blocks(
+    items: list[Manifest], plan: Manifest, resource: str, block: int, when: str
+) -> int:
+    """Return how many whole blocks are free, counted from the manifests."""
+    moved = {(each["namespace"], each["name"]): each["to"] for each in plan["steps"]}
+    free = Counter(
+        {
+            each["metadata"]["name"]: int(each["status"]["allocatable"].get(resource, "0"))
+            for each in items
+            if each["kind"] == "Node"
+        }
+    )
+    for each in items:
+        if each["kind"] != "Pod" or _has_ended(each) or "nodeName" not in each["spec"]:
+            continue
+        key = (each["metadata"]["namespace"], each["metadata"]["name"])
+        node = moved.get(key) if when == "after" else None
+        free[node or each["spec"]["nodeName"]] -= int(_requests(each).get(resource, "0"))
+    return sum(each // block for each in free.values())
+
+
+def _broken_on_the_way(items: list[Manifest], steps: list[Manifest]) -> list[str]:
+    """Make the moves on a model of its own, and return a line for each rule broken after a wave."""
+    templates, cluster = TemplateCache(), Cluster(ClusterConfig())
+    pods = {}
+    for each in items:
+        put(cluster, each, templates)
+        if each["kind"] == "Pod":
+            pods[each["metadata"]["namespace"], each["metadata"]["name"]] = each
+    found = broken(cluster)
+    for _, wave in groupby(steps, key=lambda step: step["wave"]):
+        moved = [(pods[each["namespace"], each["name"]], each["to"]) for each in wave]
+        for pod, _ in moved:
+            cluster.delete_pod(pod["metadata"]["namespace"], pod["metadata"]["name"])
+        for pod, node in moved:
+            put(cluster, {**pod, "spec": {**pod["spec"], "nodeName": node}}, templates)
+        found += broken(cluster)
+    return found
 
 
 if __name__ == "__main__":

@@ -105,17 +105,11 @@ def batches(pods: Sequence[Manifest], size: int) -> Iterator[tuple[list[Manifest
 async def _measure(
     server: Server, nodes: Sequence[Manifest], pods: Sequence[Manifest], batch: int, clients: int
 ) -> TraceFigures:
-    steps = [
-        ([_key(pod) for pod in leaving], _encode({"pods": arriving}))
-        for leaving, arriving in batches(pods, batch)
-    ]
-    ended = {_key(pod): _encode(pod | {"status": {"phase": "Succeeded"}}) for pod in pods}
-    replay = Replay(steps=iter(steps), ended=ended)
-    async with Connection(server.host, server.port) as connection:
-        await connection.post_json(f"{CLUSTER}/apply", {"kind": "List", "items": [*nodes]})
+    replay = prepared(pods, batch)
+    await put_nodes(server, nodes)
     cpu = server.cpu_seconds()
     began = perf_counter()
-    await asyncio.gather(*(_client(server, replay) for _ in range(clients)))
+    await asyncio.gather(*(place(server, replay) for _ in range(clients)))
     seconds = perf_counter() - began
     after = server.cpu_seconds()
     items = json.loads(server.get(f"{CLUSTER}/export"))["items"]
@@ -137,7 +131,23 @@ async def _measure(
     )
 
 
-async def _client(server: Server, replay: Replay) -> None:
+def prepared(pods: Sequence[Manifest], batch: int) -> Replay:
+    """Encode the requests for all pods."""
+    steps = [
+        ([_key(pod) for pod in leaving], _encode({"pods": arriving}))
+        for leaving, arriving in batches(pods, batch)
+    ]
+    ended = {_key(pod): _encode(pod | {"status": {"phase": "Succeeded"}}) for pod in pods}
+    return Replay(steps=iter(steps), ended=ended)
+
+
+async def put_nodes(server: Server, nodes: Sequence[Manifest]) -> None:
+    """Put the trace's nodes into the cluster."""
+    async with Connection(server.host, server.port) as connection:
+        await connection.post_json(f"{CLUSTER}/apply", {"kind": "List", "items": [*nodes]})
+
+
+async def place(server: Server, replay: Replay) -> None:
     """Take one batch after the other: report the pods that have left, then place the batch."""
     async with Connection(server.host, server.port) as connection:
         for leaving, arriving in replay.steps:

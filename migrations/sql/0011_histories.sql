@@ -33,29 +33,36 @@ BEGIN
         ('x' || substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8))::bit(32)::bigint, d.oid
     INTO v_now
     FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database();
-    SELECT * INTO v_head FROM head AS h WHERE h.cluster_id = p_cluster_id FOR UPDATE;
-    IF NOT FOUND THEN
-        RETURN null;
-    END IF;
-    -- Null if it cannot be known: the caller knows no commit, or the log no longer reaches back to it.
-    v_is_there := CASE
-        WHEN p_revision > v_head.revision THEN false
-        WHEN p_tip = v_head.tip THEN true
-        WHEN p_revision > (SELECT f.revision FROM floor AS f WHERE f.cluster_id = p_cluster_id)
-            THEN EXISTS (
-                SELECT FROM commit AS c
-                WHERE c.cluster_id = p_cluster_id AND c.last_revision = p_revision
-                    AND c.commit_id = p_tip
-            )
-    END;
-    SELECT * INTO v_noted FROM history AS n WHERE n.cluster_id = p_cluster_id;
-    v_lift := coalesce(NOT v_is_there, v_noted.cluster_id IS NOT NULL AND v_noted <> v_now);
+    -- Looked at without a lock first, for commits hold it; nearly always there is nothing to do.
+    FOR v_locks IN 0..1 LOOP
+        IF v_locks = 1 THEN
+            PERFORM FROM head AS h WHERE h.cluster_id = p_cluster_id FOR UPDATE;
+        END IF;
+        SELECT * INTO v_head FROM head AS h WHERE h.cluster_id = p_cluster_id;
+        IF NOT FOUND THEN
+            RETURN null;
+        END IF;
+        -- Null if it cannot be known: the caller knows no commit, or the log no longer reaches back to it.
+        v_is_there := CASE
+            WHEN p_revision > v_head.revision THEN false
+            WHEN p_tip = v_head.tip THEN true
+            WHEN p_revision > (SELECT f.revision FROM floor AS f WHERE f.cluster_id = p_cluster_id)
+                THEN EXISTS (
+                    SELECT FROM commit AS c
+                    WHERE c.cluster_id = p_cluster_id AND c.last_revision = p_revision
+                        AND c.commit_id = p_tip
+                )
+        END;
+        SELECT * INTO v_noted FROM history AS n WHERE n.cluster_id = p_cluster_id;
+        v_lift := coalesce(NOT v_is_there, v_noted.cluster_id IS NOT NULL AND v_noted <> v_now);
+        EXIT WHEN NOT v_lift;
+    END LOOP;
     IF v_lift THEN
         PERFORM lift_cluster_v1(p_cluster_id, p_by);
     END IF;
     IF v_noted IS DISTINCT FROM v_now THEN
-        DELETE FROM history WHERE cluster_id = p_cluster_id;
-        INSERT INTO history SELECT v_now.*;
+        INSERT INTO history SELECT v_now.* ON CONFLICT (cluster_id) DO UPDATE SET
+            system = excluded.system, timeline = excluded.timeline, database = excluded.database;
     END IF;
     RETURN v_lift;
 END;

@@ -36,6 +36,9 @@ LEFT_OUT = {
     "docs/point-in-time-recovery.md": {
         "": "commands for the machine of a database and its archive"
     },
+    "docs/how-to/replicated-postgresql.md": {
+        "": "commands for machines with etcd and Patroni; `make failovers` does the same"
+    },
     "docs/reliability.md": {"": "take minutes to hours; the gate has the short runs of the same"},
     "docs/decisions/migrations.md": {"": "write into the checkout, for a release"},
     "docs/orchestrator.md": {"": "pieces of examples/orchestrator.py, which runs as a test"},

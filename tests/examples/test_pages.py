@@ -36,6 +36,7 @@ SHOWN = {
         r"moved: 6",
         r"rebalance-shop +Cancelled",
     ],
+    "replicated-postgresql.md": [],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
     "rolling-release.md": [
         r"wave 1: shop/web-\S+-\d comes on node-",
