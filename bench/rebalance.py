@@ -22,7 +22,7 @@ from bench.client import Connection
 from bench.figures import quantile
 from bench.over_http import CLUSTER
 from bench.stack import Server, serving
-from bench.trace import place, prepared, put_nodes
+from bench.trace import CAME, WENT, place, prepared, put_nodes
 from bench.verify import broken, put
 from bench.worlds import HOST, ZONE
 from service.cli.sources import read_objects
@@ -41,6 +41,7 @@ from service.scheduler.replica.replica import Replica
 
 Manifest = dict[str, Any]
 Values = tuple[int, ...]
+BATCH = 100
 GPU = "nvidia.com/gpu"
 GPU_THOUSANDTHS = "alibabacloud.com/gpu-milli"
 IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -527,10 +528,18 @@ def trace(
     resource: Annotated[str, typer.Option(help="Whose free blocks count.")] = GPU_THOUSANDTHS,
     block: Annotated[str, typer.Option(help="What is needed of it at once.")] = "1000",
     moves_max: Annotated[int, typer.Option(help="How many pods may move.")] = 1000,
+    leaving: Annotated[
+        float | None,
+        typer.Option(
+            help="The share of the pods that leave after all have come; as in the trace, if absent."
+        ),
+    ] = None,
 ) -> None:
     """Replay a production trace over HTTP, and rebalance what is left after all departures."""
     nodes = read_objects([str(folder / "nodes.json")])
     pods = read_objects([str(folder / "pods.jsonl.gz")])
+    if leaving is not None:
+        pods = _leaving_last(pods, leaving)
     with serving() as server:
         items, plan, seconds = asyncio.run(
             _rebalanced(server, nodes, pods, Fragments(resource, block, moves_max))
@@ -546,6 +555,21 @@ def trace(
     print(f"rules broken after any wave: {len(_broken_on_the_way(items, plan['steps']))}")
 
 
+def _leaving_last(pods: list[Manifest], share: float) -> list[Manifest]:
+    """Have so many of the pods leave before the last batch comes, whoever they are, and nobody else."""
+    chance = random.Random(0)
+    last = (len(pods) - 1) // BATCH * BATCH
+
+    def times(pod: Manifest, came: int, went: int) -> Manifest:
+        annotations = {CAME: str(came), WENT: str(went)}
+        return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
+
+    return [
+        times(pod, 2, 3) if index >= last else times(pod, 0, 1 if chance.random() < share else 3)
+        for index, pod in enumerate(pods)
+    ]
+
+
 class Fragments(NamedTuple):
     """What is asked about the rests of a resource."""
 
@@ -559,7 +583,7 @@ async def _rebalanced(
 ) -> tuple[list[Manifest], Manifest, float]:
     """Return what is stored, the plan, and how many seconds it took."""
     await put_nodes(server, nodes)
-    await place(server, prepared(pods, 100))
+    await place(server, prepared(pods, BATCH))
     goal = {
         "type": "Rebalance",
         "objectives": ["Violations", "Fragmentation"],
