@@ -23,7 +23,7 @@ from bench.figures import quantile
 from bench.over_http import CLUSTER
 from bench.stack import Server, serving
 from bench.trace import CAME, WENT, place, prepared, put_nodes
-from bench.verify import broken, put
+from bench.verify import broken, broken_by, put
 from bench.worlds import HOST, ZONE
 from service.cli.sources import read_objects
 from service.engine import Cluster
@@ -625,22 +625,29 @@ def _whole_blocks(
 
 
 def _broken_on_the_way(items: list[Manifest], steps: list[Manifest]) -> list[str]:
-    """Make the moves on a model of its own, and return a line for each rule broken after a wave."""
+    """Make the moves on a model of its own, and return a line for each rule that is broken.
+
+    After each wave those are looked at who have moved, at the end all: no pod of the trace has a
+    rule about others.
+    """
     templates, cluster = TemplateCache(), Cluster(ClusterConfig())
     pods = {}
     for each in items:
         put(cluster, each, templates)
         if each["kind"] == "Pod":
             pods[each["metadata"]["namespace"], each["metadata"]["name"]] = each
-    found = broken(cluster)
+    found: list[str] = []
     for _, wave in groupby(steps, key=lambda step: step["wave"]):
         moved = [(pods[each["namespace"], each["name"]], each["to"]) for each in wave]
         for pod, _ in moved:
             cluster.delete_pod(pod["metadata"]["namespace"], pod["metadata"]["name"])
         for pod, node in moved:
             put(cluster, {**pod, "spec": {**pod["spec"], "nodeName": node}}, templates)
-        found += broken(cluster)
-    return found
+        for pod, _ in moved:
+            now = cluster.pod(pod["metadata"]["namespace"], pod["metadata"]["name"])
+            line = None if now is None else broken_by(cluster, now)
+            found += [] if line is None else [line]
+    return [*found, *broken(cluster)]
 
 
 if __name__ == "__main__":

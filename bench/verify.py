@@ -46,7 +46,7 @@ def put(cluster: Cluster, item: Manifest, templates: TemplateCache) -> None:
 
 def broken(cluster: Cluster) -> list[str]:
     """Return a line for each placed pod that breaks a required rule; changes nothing."""
-    return [line for pod in list(cluster.pods()) if (line := _broken(cluster, pod))]
+    return [line for pod in list(cluster.pods()) if (line := broken_by(cluster, pod))]
 
 
 def _lost(cluster: Cluster, acknowledged: Placements) -> list[str]:
@@ -59,7 +59,8 @@ def _lost(cluster: Cluster, acknowledged: Placements) -> list[str]:
     return lines
 
 
-def _broken(cluster: Cluster, pod: Pod) -> str | None:
+def broken_by(cluster: Cluster, pod: Pod) -> str | None:
+    """Return a line if this placed pod breaks a required rule; changes nothing."""
     if pod.finished or pod.node_name not in cluster.nodes.slots:
         return None
     mark = cluster.mark()
