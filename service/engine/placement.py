@@ -71,7 +71,7 @@ def place(
     if within is not None:
         vetoes.append(within.vetoes)
     candidates = candidates_of(cluster, pod_class, pipeline, vetoes)
-    if cluster.keeps_room:
+    if cluster.nominated or cluster.reserved:
         candidates = unreserved(
             cluster, pod, candidates, more=() if within is None else (within.vetoes,)
         )

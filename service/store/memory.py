@@ -229,7 +229,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         at = max(self._clock(), own.head.at)
         if request.not_before is not None and at < request.not_before:
             return NotYet(own.head)
-        if ended := self._ended(request.leases):
+        if request.leases and (ended := self._ended(request.leases)):
             return LeasesEnded(ended)
         if request.idempotency:
             known = own.find([record.id for record in request.idempotency])

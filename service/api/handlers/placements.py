@@ -39,7 +39,7 @@ from service.api.security.visibility import (
     visibility_of,
 )
 from service.api.services import Services
-from service.api.worker_forwarding.held_leases import leases_of
+from service.api.worker_forwarding.held_leases import LEASES, leases_of
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
@@ -110,7 +110,7 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     require_placing(caller, parsed)
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
-    leases = leases_of(request.scope)
+    leases = leases_of(request.scope) if LEASES in request.scope else None
     intent = msgspec.structs.replace(
         parsed, caller=caller, dry_run=parsed.dry_run or dry, leases=leases
     )

@@ -7,15 +7,16 @@ from litestar.types import Scope
 
 from service.model.log import HeldLeases
 
-_LEASES = "moorage.leases"
+LEASES = "moorage.leases"
+"""Where they are in the scope of a request that rests on any."""
 
 
 def rest_on(scope: Scope, leases: HeldLeases | None) -> None:
     """Store in the scope what has to be held still when the request's changes are committed."""
-    cast("dict[str, Any]", scope)[_LEASES] = leases
+    cast("dict[str, Any]", scope)[LEASES] = leases
 
 
 def leases_of(scope: Scope) -> HeldLeases | None:
     """What has to be held still when the request's changes are committed; None for all of clients."""
-    leases = cast("Mapping[str, Any]", scope).get(_LEASES)
+    leases = cast("Mapping[str, Any]", scope).get(LEASES)
     return leases if isinstance(leases, HeldLeases) else None

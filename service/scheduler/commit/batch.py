@@ -61,12 +61,12 @@ class Batch:
     def add(self, ticket: Ticket, outcome: Outcome, entries: list[Entry]) -> None:
         """Take in a decided request, with what it changed."""
         self.decided.append((ticket, outcome))
+        if entries and (held := leases_of(ticket)) is not None:
+            self.leases.append(held)
         changes = [change_of(entry) for entry in entries]
         self.changes += changes
         if changes:
             self.audit.append(AuditEntry(caller=ticket.caller, revision=changes[-1].revision))
-            if (held := leases_of(ticket)) is not None:
-                self.leases.append(held)
         for change in changes:
             self._bytes += len(change.body)
         record = ticket.record(outcome) if ticket.idempotency is not None else None

@@ -99,9 +99,9 @@ class KeptPlans(SweepController):
     @override
     def _advance(self) -> None:
         """Take a step, if it may be time for one and this process holds the lease."""
-        if self._closed or self._sweeping or self._searching or not self._is_to_be_done:
+        if self._closed or self._sweeping or self._searching or not (self._changed or self._due):
             return
-        if not (self._changed or self._due) or self._clock.monotonic() < self._not_before:
+        if not self._is_to_be_done or self._clock.monotonic() < self._not_before:
             return
         if self._may() and (self._changed or self._is_due):
             self.sweep()

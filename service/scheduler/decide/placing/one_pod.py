@@ -314,7 +314,8 @@ def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -
         manifest = allocate_devices(context, manifest, node_name, uid, placement.devices)
     placed = bound(context, manifest, node_name, uid)
     context.replica.put(placed)
-    note_arrival(context.replica, placed.pod)
+    if context.replica.cluster.reserved:
+        note_arrival(context.replica, placed.pod)
     context.remember(pod.namespace, pod.name, node_name)
     if context.replica.groups.waiting_with((pod.namespace, pod.name)) is not None:
         end_waiting(context.replica, (pod.namespace, pod.name))
