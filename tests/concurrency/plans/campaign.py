@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from service.cli.local import LocalServer, temporary_folder
+from service.cli.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import bearer, read_history
 from tests.concurrency.checker.plans import PlanCall, check_plans
