@@ -7,13 +7,11 @@ and nobody whom a pod that stays needs beside it.
 
 import random
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pytest
 
-from service.model.errors import MoorageError
 from service.model.log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
@@ -26,6 +24,7 @@ from service.scheduler.protocol.intents import (
 from service.scheduler.protocol.limits import Limits
 from tests.builders import HOST, matching, node, pod
 from tests.concurrency.checker.state import State, unbound
+from tests.concurrency.plan_run import PlanRun
 from tests.reference.evictions import blocking_budget
 from tests.reference.pipeline import evaluate_view
 from tests.reference.view import Manifest, is_terminating, name_of, spec_of
@@ -79,14 +78,12 @@ def budget(app: str, least: int) -> Manifest:
     }
 
 
-class Run:
+class Run(PlanRun):
     """One history: what orchestrators, planners and operators do, as chance has it."""
 
     def __init__(self, w: World, choices: random.Random) -> None:
-        self._w = w
-        self._choices = choices
+        super().__init__(w, choices)
         self._pods = wanted()
-        self._living = list(range(len(w.schedulers)))
 
     async def begin(self) -> None:
         names = {"n1": "a", "n2": "b", "n3": "a", "n4": "b", "n5": "b"}
@@ -95,77 +92,61 @@ class Run:
             for name, zone in names.items()
         ]
         cache = pod("cache").label(app="cache").on("n1")
-        await self._w.apply(*nodes, budget("web", 9), budget("db", 2), cache, needing())
-        await self._w.place(*self._pods.values())
+        await self.w.apply(*nodes, budget("web", 9), budget("db", 2), cache, needing())
+        await self.w.place(*self._pods.values())
 
     async def go(self, kill_at: int) -> None:
         for number in range(ROUNDS):
             if number == kill_at:
-                self._kill()
+                self.kill()
             if number in (2, 6):
-                await self._try(DrainNode(name=DRAINED[number // 6]))
-            if self._choices.random() < 0.2:
-                self._w.store.trouble.append(self._choices.choice(("lose the answer", "refuse")))
-            await self._orchestrate(eager=self._choices.random())
+                await self.attempt(DrainNode(name=DRAINED[number // 6]))
+            if self.choices.random() < 0.2:
+                self.w.store.trouble.append(self.choices.choice(("lose the answer", "refuse")))
+            await self._orchestrate(eager=self.choices.random())
             await self._choose()()
-            await self._w.pass_time(self._choices.choice((0.1, 1, 2)))
+            await self.w.pass_time(self.choices.choice((0.1, 1, 2)))
 
     async def end(self) -> dict[str, Manifest]:
         """Without trouble, until both drains have ended or nothing but the cache is left; their plans."""
-        self._w.store.trouble.clear()
+        self.w.store.trouble.clear()
         for name in NODES[len(DRAINED) :]:
-            await self._try(CordonNode(name=name, unschedulable=False))
+            await self.attempt(CordonNode(name=name, unschedulable=False))
         for name in DRAINED:
-            await self._try(DrainNode(name=name))
-            await self._try(SetPlanState(name=f"drain-{name}", state="Running"))
+            await self.attempt(DrainNode(name=name))
+            await self.attempt(SetPlanState(name=f"drain-{name}", state="Running"))
         plans: dict[str, Manifest] = {}
         for _ in range(PATIENCE_ROUNDS):
             await self._orchestrate(eager=1)
-            await self._w.pass_time(1)
+            await self.w.pass_time(1)
             plans = {name: await self._plan(name) for name in DRAINED}
             if all(_rests(each) for each in plans.values()):
                 return plans
         raise AssertionError(f"The drains did not come to rest: {plans}")
 
     async def _plan(self, name: str) -> Manifest:
-        found = await self._w.stored("Plan", "", f"drain-{name}")
+        found = await self.w.stored("Plan", "", f"drain-{name}")
         return found or {}
 
-    def _kill(self) -> None:
-        """End a worker at once: it gives nothing back, and its leases run out."""
-        victim = self._choices.choice(self._living)
-        self._living.remove(victim)
-        for task in self._w.schedulers[victim].tasks:
-            task.cancel()
-
     async def _orchestrate(self, eager: float) -> None:
-        """Stop pods that are to leave, and have those placed that are not there."""
-        page = await self._w.store.list_objects(1, "Pod", limit=1000)
-        pods = {row.name: msgspec.json.decode(row.body) for row in page.rows}
-        for name, found in sorted(pods.items()):
-            if is_terminating(found) and self._choices.random() < eager:
-                await self._try(DeleteObject(kind="Pod", namespace="default", name=name))
-                pods.pop(name)
-        for name, made in self._pods.items():
-            if name not in pods and self._choices.random() < eager:
-                await self._try(self._w.placing(made))
+        await self.stop_and_start(await self.pods(), self._pods, eager)
 
     def _choose(self) -> Any:
-        return self._choices.choice(
+        return self.choices.choice(
             (self._pause, self._resume, self._uncordon, self._more, self._nothing)
         )
 
     async def _pause(self) -> None:
-        name = self._choices.choice(DRAINED)
-        await self._try(SetPlanState(name=f"drain-{name}", state="Paused"))
+        name = self.choices.choice(DRAINED)
+        await self.attempt(SetPlanState(name=f"drain-{name}", state="Paused"))
 
     async def _resume(self) -> None:
         for name in DRAINED:
-            await self._try(SetPlanState(name=f"drain-{name}", state="Running"))
+            await self.attempt(SetPlanState(name=f"drain-{name}", state="Running"))
 
     async def _uncordon(self) -> None:
-        name = self._choices.choice(NODES)
-        await self._try(CordonNode(name=name, unschedulable=self._choices.random() < 0.3))
+        name = self.choices.choice(NODES)
+        await self.attempt(CordonNode(name=name, unschedulable=self.choices.random() < 0.3))
 
     async def _more(self) -> None:
         name = f"job-{len(self._pods)}"
@@ -173,10 +154,6 @@ class Run:
 
     async def _nothing(self) -> None:
         pass
-
-    async def _try(self, intent: Any) -> None:
-        with suppress(MoorageError):
-            await self._w.ask(intent, self._choices.choice(self._living))
 
 
 def _rests(plan: Manifest) -> bool:

@@ -5,24 +5,22 @@ The run is repeatable from its seed, and its whole history is judged by the slow
 
 import random
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
-import msgspec
 import pytest
 
-from service.model.errors import MoorageError
 from service.model.log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.rebalancing import Rebalancing
-from service.scheduler.protocol.intents import CordonNode, DeleteObject, PutObject, SetPlanState
+from service.scheduler.protocol.intents import CordonNode, PutObject, SetPlanState
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanStep
 from service.scheduler.replica.kinds import MoveReservation
 from service.scheduler.replica.replica import Replica
 from tests.builders import HOST, matching, node, pod
 from tests.concurrency.checker.rebalances import Rebalances
+from tests.concurrency.plan_run import PlanRun
 from tests.concurrency.test_drains import budget, needing
 from tests.reference.view import Manifest, is_terminating
 from tests.scheduler.world import World, world
@@ -59,18 +57,16 @@ def wanted() -> dict[str, Any]:
     return made
 
 
-class Run:
+class Run(PlanRun):
     """One history: what orchestrators, planners and operators do, as chance has it."""
 
     def __init__(self, w: World, choices: random.Random, objectives: list[str]) -> None:
+        super().__init__(w, choices)
         self._objectives = objectives
-        self._w = w
-        self._choices = choices
         self._pods = wanted()
         self._owned = 4
         self._made = 0
         self._pods["cache2"] = spread(pod("cache2"), "cache")
-        self._living = list(range(len(w.schedulers)))
 
     async def begin(self) -> None:
         """All is on the nodes of one zone; there is little room elsewhere."""
@@ -81,31 +77,31 @@ class Run:
         caches = [spread(pod(f"cache{n}"), "cache").on(f"n{n}") for n in (1, 2)]
         placed = [each.on(f"n{1 + n % 2}") for n, each in enumerate(wanted().values()) if n < 6]
         owned_ones = [self._new().on("n1") for _ in range(self._owned)]
-        await self._w.apply(*nodes, budget("web", 5), budget("db", 2), *caches, needing())
-        await self._w.apply(*placed, *owned_ones)
-        await self._w.place(*[self._pods[f"db-{n}"] for n in range(3)])
+        await self.w.apply(*nodes, budget("web", 5), budget("db", 2), *caches, needing())
+        await self.w.apply(*placed, *owned_ones)
+        await self.w.place(*[self._pods[f"db-{n}"] for n in range(3)])
         await self._plan()
 
     async def go(self, kill_at: int) -> None:
         for number in range(ROUNDS):
             if number == kill_at:
-                self._kill()
-            if self._choices.random() < 0.2:
-                self._w.store.trouble.append(self._choices.choice(("lose the answer", "refuse")))
-            await self._orchestrate(eager=self._choices.random())
+                self.kill()
+            if self.choices.random() < 0.2:
+                self.w.store.trouble.append(self.choices.choice(("lose the answer", "refuse")))
+            await self._orchestrate(eager=self.choices.random())
             await self._choose()()
-            await self._w.pass_time(self._choices.choice((0.1, 1, 2)))
+            await self.w.pass_time(self.choices.choice((0.1, 1, 2)))
 
     async def end(self) -> Manifest:
         """Without trouble, until the plan has ended; return it."""
-        self._w.store.trouble.clear()
+        self.w.store.trouble.clear()
         for name in NODES:
-            await self._try(CordonNode(name=name, unschedulable=False))
+            await self.attempt(CordonNode(name=name, unschedulable=False))
         await self._resume()
         for _ in range(PATIENCE_ROUNDS):
             await self._orchestrate(eager=1)
-            await self._w.pass_time(1)
-            plan = await self._w.stored("Plan", "", PLAN) or {}
+            await self.w.pass_time(1)
+            plan = await self.w.stored("Plan", "", PLAN) or {}
             if plan["status"]["phase"] == "Succeeded":
                 return plan
         raise AssertionError(f"The plan did not end: {plan}")
@@ -116,58 +112,40 @@ class Run:
             "bounds": {"protect": {"priority": 1000}},
         }
         made = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Plan", "metadata": {"name": PLAN}}
-        await self._w.ask(PutObject(manifest=self._w.parsed({**made, "spec": spec})[0]))
+        await self.w.ask(PutObject(manifest=self.w.parsed({**made, "spec": spec})[0]))
 
     def _new(self) -> Any:
         self._made += 1
         return owned(f"api-{self._made}")
-
-    def _kill(self) -> None:
-        """End a worker at once: it gives nothing back, and its leases run out."""
-        victim = self._choices.choice(self._living)
-        self._living.remove(victim)
-        for task in self._w.schedulers[victim].tasks:
-            task.cancel()
 
     async def _orchestrate(self, eager: float) -> None:
         """Stop pods that are to leave, and have those placed that are missing.
 
         Those of a controller come before the old ones are gone, all others afterwards.
         """
-        page = await self._w.store.list_objects(1, "Pod", limit=1000)
-        pods = {row.name: msgspec.json.decode(row.body) for row in page.rows}
+        pods = await self.pods()
         staying = [name for name, each in pods.items() if not is_terminating(each)]
         for _ in range(self._owned - sum(name.startswith("api-") for name in staying)):
-            if self._choices.random() < eager:
-                await self._try(self._w.placing(self._new()))
-        for name, found in sorted(pods.items()):
-            if is_terminating(found) and self._choices.random() < eager:
-                await self._try(DeleteObject(kind="Pod", namespace="default", name=name))
-                pods.pop(name)
-        for name, made in self._pods.items():
-            if name not in pods and self._choices.random() < eager:
-                await self._try(self._w.placing(made))
+            if self.choices.random() < eager:
+                await self.attempt(self.w.placing(self._new()))
+        await self.stop_and_start(pods, self._pods, eager)
 
     def _choose(self) -> Any:
-        return self._choices.choice((self._pause, self._resume, self._cordon, self._more))
+        return self.choices.choice((self._pause, self._resume, self._cordon, self._more))
 
     async def _pause(self) -> None:
-        await self._try(SetPlanState(name=PLAN, state="Paused"))
+        await self.attempt(SetPlanState(name=PLAN, state="Paused"))
 
     async def _resume(self) -> None:
-        await self._try(SetPlanState(name=PLAN, state="Running"))
+        await self.attempt(SetPlanState(name=PLAN, state="Running"))
 
     async def _cordon(self) -> None:
-        name = self._choices.choice(list(NODES))
-        await self._try(CordonNode(name=name, unschedulable=self._choices.random() < 0.5))
+        name = self.choices.choice(list(NODES))
+        await self.attempt(CordonNode(name=name, unschedulable=self.choices.random() < 0.5))
 
     async def _more(self) -> None:
         name = f"job-{len(self._pods)}"
         self._pods[name] = pod(name).label(app="job").request(cpu="1")
-
-    async def _try(self, intent: Any) -> None:
-        with suppress(MoorageError):
-            await self._w.ask(intent, self._choices.choice(self._living))
 
 
 async def history(seed: int, *objectives: str) -> tuple[list[Change], Manifest]:

@@ -3,14 +3,10 @@
 The run is repeatable from its seed, and its whole history is judged by the slow reference.
 """
 
-import random
-from contextlib import suppress
 from typing import Any
 
-import msgspec
 import pytest
 
-from service.model.errors import MoorageError
 from service.model.log import Change
 from service.scheduler.decide.planning.rollout_pods import Readiness
 from service.scheduler.protocol.intents import (
@@ -24,8 +20,9 @@ from service.scheduler.protocol.intents import (
 from service.scheduler.protocol.limits import Limits
 from tests.builders import HOST, matching, node, pod
 from tests.concurrency.checker.releases import Bounds, counted, is_ready, wrongs
+from tests.concurrency.plan_run import PlanRun
 from tests.reference.view import Manifest, is_terminating, spec_of
-from tests.scheduler.world import World, world
+from tests.scheduler.world import world
 from tests.seeds import chance
 
 ZONE = "zone"
@@ -43,13 +40,8 @@ def web(name: str, version: str) -> Any:
     return made.spread(1, ZONE, matching(app="web"), matchLabelKeys=["version"])
 
 
-class Run:
+class Run(PlanRun):
     """One history: orchestrators, an operator and a zone that is lost, as chance has it."""
-
-    def __init__(self, w: World, choices: random.Random) -> None:
-        self._w = w
-        self._choices = choices
-        self._living = list(range(len(w.schedulers)))
 
     async def begin(self) -> None:
         nodes = [
@@ -62,8 +54,8 @@ class Run:
             "metadata": {"name": "web", "namespace": "default"},
             "spec": {"minAvailable": 6, "selector": matching(app="web")},
         }
-        await self._w.apply(*nodes, budget)
-        await self._w.place(*(web(f"v1-{number}", "1") for number in range(8)))
+        await self.w.apply(*nodes, budget)
+        await self.w.place(*(web(f"v1-{number}", "1") for number in range(8)))
         await self._report(eager=1)
         goal = {
             "type": "Replace",
@@ -75,65 +67,50 @@ class Run:
             "maxUnavailable": 1,
         }
         made = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Plan", "spec": {"goal": goal}}
-        (plan,) = self._w.parsed({**made, "metadata": {"name": "to-v2"}})
-        await self._w.ask(PutObject(manifest=plan))
+        (plan,) = self.w.parsed({**made, "metadata": {"name": "to-v2"}})
+        await self.w.ask(PutObject(manifest=plan))
 
     async def go(self, rounds: int) -> Manifest:
         """Carry on; a worker is killed and a zone is lost on the way. Returns the plan."""
-        kill, loss = (self._choices.randrange(1, rounds) for _ in range(2))
+        kill, loss = (self.choices.randrange(1, rounds) for _ in range(2))
         for number in range(rounds):
             if number == kill:
-                self._kill()
+                self.kill()
             if number == loss:
                 for name in LOST:
-                    await self._try(DeleteObject(kind="Node", namespace="", name=name))
-            if self._choices.random() < 0.2:
-                self._w.store.trouble.append(self._choices.choice(("lose the answer", "refuse")))
-            state = self._choices.choice(("Paused", "Running", "Running"))
-            await self._try(SetPlanState(name="to-v2", state=state))
-            await self._orchestrate(eager=self._choices.random())
-            await self._w.pass_time(self._choices.choice((0.1, 1, 2)))
-        self._w.store.trouble.clear()
+                    await self.attempt(DeleteObject(kind="Node", namespace="", name=name))
+            if self.choices.random() < 0.2:
+                self.w.store.trouble.append(self.choices.choice(("lose the answer", "refuse")))
+            state = self.choices.choice(("Paused", "Running", "Running"))
+            await self.attempt(SetPlanState(name="to-v2", state=state))
+            await self._orchestrate(eager=self.choices.random())
+            await self.w.pass_time(self.choices.choice((0.1, 1, 2)))
+        self.w.store.trouble.clear()
         for _ in range(PATIENCE_ROUNDS):
-            await self._try(SetPlanState(name="to-v2", state="Running"))
+            await self.attempt(SetPlanState(name="to-v2", state="Running"))
             await self._orchestrate(eager=1)
-            await self._w.pass_time(1)
-            plan = await self._w.stored("Plan", "", "to-v2")
+            await self.w.pass_time(1)
+            plan = await self.w.stored("Plan", "", "to-v2")
             assert plan is not None
             if plan.get("status", {}).get("phase") == "Succeeded":
                 return plan
         raise AssertionError(f"The release did not end: {plan}")
 
-    def _kill(self) -> None:
-        """End a worker at once: it gives nothing back, and its leases run out."""
-        victim = self._choices.choice(self._living)
-        self._living.remove(victim)
-        for task in self._w.schedulers[victim].tasks:
-            task.cancel()
-
-    async def pods(self) -> dict[str, Manifest]:
-        page = await self._w.store.list_objects(1, "Pod", limit=1000)
-        return {row.name: msgspec.json.decode(row.body) for row in page.rows}
-
     async def _orchestrate(self, eager: float) -> None:
         """Stop pods that are to leave, forget those whose node is gone, and report what runs."""
-        page = await self._w.store.list_objects(1, "Node", limit=1000)
+        page = await self.w.store.list_objects(1, "Node", limit=1000)
         there = {row.name for row in page.rows}
         for name, found in sorted((await self.pods()).items()):
             gone = is_terminating(found) or spec_of(found).get("nodeName") not in there
-            if gone and self._choices.random() < eager:
-                await self._try(DeleteObject(kind="Pod", namespace="default", name=name))
+            if gone and self.choices.random() < eager:
+                await self.attempt(DeleteObject(kind="Pod", namespace="default", name=name))
         await self._report(eager)
 
     async def _report(self, eager: float) -> None:
         for name, found in sorted((await self.pods()).items()):
-            if not is_ready(found) and self._choices.random() < eager:
+            if not is_ready(found) and self.choices.random() < eager:
                 report = StatusReport(namespace="default", name=name, status=READY)
-                await self._try(ReportStatus(lines=(ReportLine(line=1, report=report),)))
-
-    async def _try(self, intent: Any) -> None:
-        with suppress(MoorageError):
-            await self._w.ask(intent, self._choices.choice(self._living))
+                await self.attempt(ReportStatus(lines=(ReportLine(line=1, report=report),)))
 
 
 async def history(seed: int, rounds: int = 20) -> tuple[list[Change], Manifest, list[str]]:

@@ -8,10 +8,10 @@ everything acknowledged is stored once, no rule is broken, and nothing is left o
 
 import argparse
 import asyncio
-import contextlib
 import sys
 import time
 from collections import Counter
+from contextlib import AsyncExitStack, chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,19 +27,14 @@ async def upgrade_under_load(old: Path) -> Counter[str]:
 
     Raises AssertionError if anything is not as it has to be.
     """
-    with temporary_folder() as folder:
-        postgres = EmbeddedPostgres(folder / "data")
+    async with AsyncExitStack() as stack:
+        postgres = EmbeddedPostgres(stack.enter_context(temporary_folder()) / "data")
+        stack.push_async_callback(asyncio.to_thread, postgres.stop)
         url = await asyncio.to_thread(postgres.start)
-        try:
-            with contextlib.chdir(old):
-                running = site(database_url=url, url=url)
-                made = await running.__aenter__()
-            async with contextlib.AsyncExitStack() as stack:
-                stack.push_async_exit(running)
-                await made.place_while(_upgrade)
-            return Counter(call.outcome for call in made.calls)
-        finally:
-            await asyncio.to_thread(postgres.stop)
+        with chdir(old):
+            made = await stack.enter_async_context(site(database_url=url, url=url))
+        await made.place_while(_upgrade)
+    return Counter(call.outcome for call in made.calls)
 
 
 async def _upgrade(made: Site) -> None:

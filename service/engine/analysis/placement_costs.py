@@ -7,14 +7,14 @@ looking at other pods. `total` counts all anew, and is what the differences add 
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from typing_extensions import override
 
 from service.engine.cluster import Cluster
-from service.engine.state.classes import OwnedTerm, PodClass, Role
+from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.counters import DomainCounter
 from service.engine.state.node_rules import NodeRules, Use
@@ -50,12 +50,33 @@ class PlacementCost(ABC):
 # Topology spread
 
 
+class Level(NamedTuple):
+    """How many pods a constraint counts now, and how many it allows."""
+
+    counts: Ints
+    """In each domain, shape (domains,)."""
+    existing: Mask
+    """Which domains there are, at least one, shape (domains,)."""
+    least: int
+    """In the emptiest of these."""
+    allowed: int
+    """In any of these."""
+
+
 class SoftSpread(NamedTuple):
     """A soft constraint with the domains over which it counts; shared by all that count alike."""
 
     namespace: str
     counter: DomainCounter
     rule: SpreadRule
+
+    def level(self) -> Level | None:
+        """Return how many pods are counted and allowed; None if there are no domains."""
+        counts, existing = self.counts()
+        if not existing.any():
+            return None
+        least = int(counts[existing].min())
+        return Level(counts, existing, least, least + self.rule.max_skew)
 
     def counts(self) -> tuple[Ints, Mask]:
         """Return the pods in each domain, and which domains there are, both of shape (domains,)."""
@@ -102,54 +123,44 @@ class SkewCost(PlacementCost):
     def total(self) -> Counter[str]:
         found: Counter[str] = Counter()
         for each in self.constraints:
-            counts, existing = each.counts()
-            eligible = counts[existing]
-            if len(eligible):
-                allowed = int(eligible.min()) + each.rule.max_skew
-                found[each.namespace] += int(np.maximum(eligible - allowed, 0).sum())
+            level = each.level()
+            if level is not None:
+                too_many = np.maximum(level.counts[level.existing] - level.allowed, 0)
+                found[each.namespace] += int(too_many.sum())
         return found
 
     @override
     def coming(self, pod_class: PodClass, use: Use) -> Ints:
         added = np.zeros(self._cluster.nodes.size, dtype=np.int64)
-        for each in self._counting(pod_class):
-            counts, existing = each.counts()
-            if not existing.any():
-                continue
-            per_domain = np.zeros(len(counts) + 1, dtype=np.int64)
-            least = int(counts[existing].min())
-            allowed = least + each.rule.max_skew
-            per_domain[:-1] = counts >= allowed
-            lowest = np.flatnonzero(existing & (counts == least))
+        for each, level in self._counting(pod_class):
+            per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
+            per_domain[:-1] = level.counts >= level.allowed
+            lowest = np.flatnonzero(level.existing & (level.counts == level.least))
             if len(lowest) == 1:  # The least rises with it, so all others may have one pod more.
-                per_domain[lowest[0]] = -int(np.count_nonzero(counts[existing] > allowed))
+                above = level.counts[level.existing] > level.allowed
+                per_domain[lowest[0]] = -int(np.count_nonzero(above))
             added += self._on_nodes(each, per_domain)
         return added
 
     @override
     def leaving(self, pod_class: PodClass, use: Use) -> Ints:
         removed = np.zeros(self._cluster.nodes.size, dtype=np.int64)
-        for each in self._counting(pod_class):
-            counts, existing = each.counts()
-            if not existing.any():
-                continue
-            per_domain = np.zeros(len(counts) + 1, dtype=np.int64)
-            least = int(counts[existing].min())
-            allowed = least + each.rule.max_skew
-            per_domain[:-1] = counts > allowed
+        for each, level in self._counting(pod_class):
+            per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
+            per_domain[:-1] = level.counts > level.allowed
             # The least falls with it, so each domain that has as many as it may has one too many.
-            others = int(np.count_nonzero(counts[existing] >= allowed))
-            per_domain[:-1][counts == least] = -others
+            others = int(np.count_nonzero(level.counts[level.existing] >= level.allowed))
+            per_domain[:-1][level.counts == level.least] = -others
             removed += self._on_nodes(each, per_domain)
         return removed
 
-    def _counting(self, pod_class: PodClass) -> list[SoftSpread]:
-        return [
-            each
-            for entry in pod_class.matched
-            for counter in entry.counters.values()
-            for each in self._by_counter.get(id(counter), ())
-        ]
+    def _counting(self, pod_class: PodClass) -> Iterator[tuple[SoftSpread, Level]]:
+        for entry in pod_class.matched:
+            for counter in entry.counters.values():
+                for each in self._by_counter.get(id(counter), ()):
+                    level = each.level()
+                    if level is not None:
+                        yield each, level
 
     def _on_nodes(self, each: SoftSpread, per_domain: Ints) -> Ints:
         mask = each.rule.eligibility.mask
@@ -193,7 +204,7 @@ class PreferenceCost(PlacementCost):
             for slot, pods in pod_class.nodes.items():
                 held = int(self._node_affinity(template.rules)[slot])
                 for term in template.preferred:
-                    others = _beside(term.counter, slot) - (pod_class in term.matcher.classes)
+                    others = term.counter.beside(slot) - (pod_class in term.matcher.classes)
                     held += term.weight * max(others, 0)
                 found[pod_class.namespace] -= pods * held
         return found
@@ -216,7 +227,7 @@ class PreferenceCost(PlacementCost):
             held += term.weight * (key.on_nodes(term.counter.counts) - own * key.keyed)
         for entry in pod_class.matched:
             for owned in entry.terms:
-                weight = _weight(owned)
+                weight = owned.preference
                 if weight and owned.counter.total:
                     own = itself * sum(each is owned for each in template.owned)
                     key = owned.counter.key
@@ -236,17 +247,6 @@ class PreferenceCost(PlacementCost):
                 known += term.weight * term_mask(nodes, term.preference, ALL, empty=False)
             self._chosen[rules] = known
         return known
-
-
-def _beside(counter: DomainCounter, slot: int) -> int:
-    domain = counter.key.cells[slot]
-    return 0 if domain == NO_DOMAIN else counter.in_domain(domain)
-
-
-def _weight(term: OwnedTerm) -> int:
-    if term.role is Role.ATTRACTS:
-        return term.weight
-    return -term.weight if term.role is Role.REPELS else 0
 
 
 # Nodes
@@ -369,7 +369,7 @@ class _ResourceCost(NodeCost):
         self.resources = (resource,)
         self._resource = resource
         takes_pods = self._nodes.alive & ~self._nodes.unschedulable
-        self.constraintsocatable: Ints = np.where(takes_pods, self._nodes.allocatable(resource), 0)
+        self._allocatable: Ints = np.where(takes_pods, self._nodes.allocatable(resource), 0)
 
     @override
     def _with(self, use: Use | None, pods: int) -> Ints:
@@ -377,12 +377,12 @@ class _ResourceCost(NodeCost):
         if use is not None and not amount:
             return self._present()
         requested = self._nodes.requested(self._resource) + pods * amount
-        return self._of(np.maximum(self.constraintsocatable - requested, 0), requested)
+        return self._of(np.maximum(self._allocatable - requested, 0), requested)
 
     @override
     def of_node(self, slot: int, requested: list[int], pods: int) -> int:
         amount = requested[0]
-        return self._at(max(int(self.constraintsocatable[slot]) - amount, 0), amount)
+        return self._at(max(int(self._allocatable[slot]) - amount, 0), amount)
 
     @abstractmethod
     def _at(self, free: int, requested: int) -> int:
@@ -427,7 +427,7 @@ class BlocksCost(_ResourceCost):
 
     def __init__(self, cluster: Cluster, resource: str) -> None:
         super().__init__(cluster, resource)
-        self._greatest = max(int(self.constraintsocatable.max(initial=0)), 1)
+        self._greatest = max(int(self._allocatable.max(initial=0)), 1)
 
     @override
     def _of(self, free: Ints, requested: Ints) -> Ints:

@@ -6,12 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.state.classes import OwnedTerm, PodClass, Role
-from service.engine.state.counters import DomainCounter
+from service.engine.state.classes import PodClass
 from service.engine.state.node_rules import NodeRules
 from service.engine.state.selectors import term_mask
 from service.engine.state.spread import SpreadRule
-from service.engine.state.topology import NO_DOMAIN
 
 
 class RemovalCost(NamedTuple):
@@ -53,7 +51,7 @@ class RemovalCosts:
         for counter in {id(c): c for e in pod_class.matched for c in e.counters.values()}.values():
             rule = self._rules.get(id(counter))
             if rule is not None and rule.eligibility.admits(slot):
-                cost += 1 - 2 * _beside(counter, slot)
+                cost += 1 - 2 * counter.beside(slot)
         return cost
 
     def _preferences(self, pod_class: PodClass, slot: int) -> int:
@@ -61,12 +59,12 @@ class RemovalCosts:
         held = self._node_affinity(template.rules, slot)
         for term in template.preferred:
             own = int(pod_class in term.matcher.classes)
-            held += term.weight * (_beside(term.counter, slot) - own)
+            held += term.weight * (term.counter.beside(slot) - own)
         for entry in pod_class.matched:
             for owned in entry.terms:
-                weight = _weight(owned)
+                weight = owned.preference
                 if weight:
-                    held += weight * (_beside(owned.counter, slot) - (owned in template.owned))
+                    held += weight * (owned.counter.beside(slot) - (owned in template.owned))
         return held
 
     def _node_affinity(self, rules: NodeRules, slot: int) -> int:
@@ -82,15 +80,3 @@ class RemovalCosts:
             )
             self._chosen[rules, slot] = known
         return known
-
-
-def _beside(counter: DomainCounter, slot: int) -> int:
-    """Return how many pods are counted in the domain of a node, the one on it included."""
-    domain = counter.key.cells[slot]
-    return 0 if domain == NO_DOMAIN else counter.in_domain(domain)
-
-
-def _weight(term: OwnedTerm) -> int:
-    if term.role is Role.ATTRACTS:
-        return term.weight
-    return -term.weight if term.role is Role.REPELS else 0

@@ -53,6 +53,13 @@ class OwnedTerm:
             self.limit = DomainLimit(pods, max_per_domain, self.counter)
 
     @property
+    def preference(self) -> int:
+        """The weight with which owners want pods that the term matches beside them, or not; 0 if it is required."""
+        if self.role is Role.ATTRACTS:
+            return self.weight
+        return -self.weight if self.role is Role.REPELS else 0
+
+    @property
     def max_per_domain(self) -> int | None:
         return None if self.limit is None else self.limit.full_at
 

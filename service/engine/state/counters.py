@@ -53,6 +53,11 @@ class DomainCounter:
     def in_domain(self, domain: int) -> int:
         return self._cells[domain] if domain < len(self._cells) else 0
 
+    def beside(self, slot: int) -> int:
+        """Return how many are counted in the domain of a node, those on it included; 0 if it has none."""
+        domain = self.key.cells[slot]
+        return 0 if domain == NO_DOMAIN else self.in_domain(domain)
+
     def held_domains(self) -> list[int]:
         """Return for each domain `VETO` if it holds any pod, else 0.
 

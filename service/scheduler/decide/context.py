@@ -95,6 +95,10 @@ class DecisionContext(msgspec.Struct, kw_only=True):
         """Return the warnings as the answer has them."""
         return msgspec.UNSET if self.warnings is None else self.warnings.told()
 
+    def aside(self) -> "DecisionContext":
+        """Return the context of decisions that are only tried out: their hints and events are nobody's business."""
+        return msgspec.structs.replace(self, hints={}, events=[], budget_cache=None)
+
     def give_up_in_time(self, told: str) -> None:
         """End a sweep that loses every race; it is made again later.
 

@@ -7,10 +7,11 @@ whole, which whoever asked for it waits for.
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from tests.concurrency.failovers.machines import signal_all
+from tests.concurrency.failovers.machines import Signalled, signal_all
 from tests.concurrency.failovers.replicated import (
     DATABASE_PORT,
     ETCD_PORT,
@@ -87,31 +88,41 @@ async def patroni_killed(scene: Scene) -> None:
     victim.patroni.start()
 
 
+@contextmanager
+def standing_still(processes: Sequence[Signalled]) -> Iterator[None]:
+    """Have processes neither run nor end meanwhile."""
+    signal_all(processes, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        signal_all(processes, signal.SIGCONT)
+
+
+@contextmanager
+def dropping(victim: Member, *rules: Sequence[str]) -> Iterator[None]:
+    """Have packets to and from a machine vanish that one of the rules matches."""
+    victim.machine.drop(*rules)
+    try:
+        yield
+    finally:
+        victim.machine.heal()
+
+
 async def postgres_stopped(scene: Scene) -> None:
     """All its processes stand still; their connections stay, and are confirmed by the kernel."""
     victim = await scene.primary()
-    processes = victim.postgres()
-    signal_all(processes, signal.SIGSTOP)
-    try:
+    with standing_still(victim.postgres()):
         await scene.until_taken_over(victim)
         await scene.again()
-    finally:
-        signal_all(processes, signal.SIGCONT)
 
 
 async def member_stopped(scene: Scene) -> None:
     """Its Patroni as well; afterwards both go on as if they still had the key in etcd."""
     victim = await scene.primary()
     assert victim.patroni.process is not None
-    processes = victim.postgres()
-    victim.patroni.process.send_signal(signal.SIGSTOP)
-    signal_all(processes, signal.SIGSTOP)
-    try:
+    with standing_still([victim.patroni.process]), standing_still(victim.postgres()):
         await scene.until_taken_over(victim)
         await scene.again()
-    finally:
-        signal_all(processes, signal.SIGCONT)
-        victim.patroni.process.send_signal(signal.SIGCONT)
 
 
 async def disk_full(scene: Scene) -> None:
@@ -129,40 +140,33 @@ async def cut_off_from_etcd(scene: Scene) -> None:
     """The other members are reached, and so are the servers."""
     victim = await scene.primary()
     home = scene.database.home
-    victim.machine.drop(
+    with dropping(
+        victim,
         ("OUTPUT", "-d", home, "-p", "tcp", "--dport", str(ETCD_PORT)),
         ("INPUT", "-s", home, "-p", "tcp", "--sport", str(ETCD_PORT)),
-    )
-    try:
+    ):
         await asyncio.sleep(3 * HOLD_SECONDS)
         await scene.again()
-    finally:
-        victim.machine.heal()
 
 
 async def cut_off_from_all(scene: Scene) -> None:
     """Nothing reaches the machine, and nothing is refused or ended by it."""
     victim = await scene.primary()
-    victim.machine.drop(("OUTPUT", "-o", "eth0"), ("INPUT", "-i", "eth0"))
-    try:
+    with dropping(victim, ("OUTPUT", "-o", "eth0"), ("INPUT", "-i", "eth0")):
         await scene.until_taken_over(victim)
         await scene.again()
-    finally:
-        victim.machine.heal()
 
 
 async def cut_off_from_servers(scene: Scene) -> None:
     """Members and etcd see each other, so nobody takes over; it ends by itself."""
     victim = await scene.primary()
     home, port = scene.database.home, str(DATABASE_PORT)
-    victim.machine.drop(
+    with dropping(
+        victim,
         ("OUTPUT", "-d", home, "-p", "tcp", "--sport", port),
         ("INPUT", "-s", home, "-p", "tcp", "--dport", port),
-    )
-    try:
+    ):
         await asyncio.sleep(HOLD_SECONDS)
-    finally:
-        victim.machine.heal()
     await scene.again()
 
 
@@ -189,38 +193,28 @@ async def a_standby_lags(scene: Scene) -> None:
     victim = await scene.primary()
     lagging = (await scene.followers())[0]
     receivers = [each for each in lagging.postgres() if "walreceiver" in " ".join(each.cmdline())]
-    signal_all(receivers, signal.SIGSTOP)
-    try:
+    with standing_still(receivers):
         await asyncio.sleep(3)
         signal_all(victim.postgres()[:1], signal.SIGKILL)
         found = await scene.until_taken_over(victim)
         assert found is not lagging, "one took over that lacked commits"
         await scene.again()
-    finally:
-        signal_all(receivers, signal.SIGCONT)
 
 
 async def a_standby_stopped(scene: Scene) -> None:
     """The other one confirms, and nobody takes over."""
-    processes = (await scene.followers())[0].postgres()
-    signal_all(processes, signal.SIGSTOP)
-    try:
+    with standing_still((await scene.followers())[0].postgres()):
         await asyncio.sleep(HOLD_SECONDS)
         await scene.again()
-    finally:
-        signal_all(processes, signal.SIGCONT)
 
 
 async def etcd_stopped(scene: Scene) -> None:
     """All members still see each other."""
     process = scene.database.etcd.process
     assert process is not None
-    process.send_signal(signal.SIGSTOP)
-    try:
+    with standing_still([process]):
         await asyncio.sleep(3 * HOLD_SECONDS)
         await scene.again()
-    finally:
-        process.send_signal(signal.SIGCONT)
 
 
 @dataclass(frozen=True)

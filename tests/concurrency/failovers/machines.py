@@ -148,7 +148,10 @@ def family(pid: int) -> list[psutil.Process]:
     return []
 
 
-def signal_all(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
+Signalled = psutil.Process | subprocess.Popen[bytes]
+
+
+def signal_all(processes: Sequence[Signalled], number: signal.Signals) -> None:
     """Signal all that are still there."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):

@@ -8,22 +8,19 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack, suppress
-from multiprocessing import get_context
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import msgspec
 
-from service.cli.server.local_server import LocalServer, temporary_folder
-from service.store.embedded import EmbeddedPostgres
+from service.cli.server.local_server import LocalServer
 from tests.concurrency.callers import bearer, read_history
 from tests.concurrency.checker.plans import PlanCall, check_plans
 from tests.concurrency.plans import workload
 from tests.concurrency.plans.driving import PlanRound
+from tests.concurrency.race.stage import TOKEN, stage
 from tests.concurrency.racing import kill_worker
-
-TOKEN = "a-race-that-nobody-else-may-disturb"
 
 
 class PlanFigures(msgspec.Struct, kw_only=True):
@@ -132,23 +129,9 @@ def judged(
 
 async def race_plans(options: argparse.Namespace, report: PlanReport) -> None:
     """Rounds of plans at servers that are killed, until so many steps are committed and judged."""
-    with temporary_folder() as folder, ExitStack() as stack:
-        postgres = stack.enter_context(EmbeddedPostgres(folder / "data"))
-        environment = {
-            "MOORAGE_TOKEN": TOKEN,
-            "MOORAGE_DATABASE_URL": postgres.url,
-            "MOORAGE_FORWARDING": "false",
-        }
-        servers = [
-            LocalServer(folder / f"planner-{i}", environment=environment, quiet=True)
-            for i in range(options.planners)
-        ]
-        for server in servers:
-            await asyncio.to_thread(stack.enter_context, server)
-        checkers = stack.enter_context(
-            ProcessPoolExecutor(options.checkers, mp_context=get_context("spawn"))
-        )
-        await _PlanRace(options, report, servers, postgres.url, checkers).run()
+    async with stage(options, quiet=True) as found:
+        race = _PlanRace(options, report, found.planners, found.database_url, found.checkers)
+        await race.run()
 
 
 class _PlanRace:

@@ -21,15 +21,11 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack
-from multiprocessing import get_context
 from pathlib import Path
 
 import httpx
 import msgspec
 
-from service.cli.server.local_server import LocalServer, temporary_folder
-from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import bearer
 from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.plans.campaign import PlanReport, race_plans, read_plan_rounds
@@ -37,9 +33,8 @@ from tests.concurrency.race import metrics, workload
 from tests.concurrency.race.costs import Meter
 from tests.concurrency.race.driving import Round
 from tests.concurrency.race.report import Report, RoundFigures, add_round, read_rounds
+from tests.concurrency.race.stage import TOKEN, stage
 from tests.concurrency.race.verdict import Verdict, check_round
-
-TOKEN = "a-race-that-nobody-else-may-disturb"
 
 
 def main() -> int:
@@ -93,25 +88,10 @@ def _race_plans(options: argparse.Namespace) -> int:
 
 
 async def _race(options: argparse.Namespace, report: Report) -> None:
-    with temporary_folder() as folder, ExitStack() as stack:
-        postgres = stack.enter_context(EmbeddedPostgres(folder / "data"))
-        environment = {
-            "MOORAGE_TOKEN": TOKEN,
-            "MOORAGE_DATABASE_URL": postgres.url,
-            "MOORAGE_FORWARDING": "false",
-        }
-        servers = [
-            LocalServer(folder / f"planner-{i}", environment=environment)
-            for i in range(options.planners)
-        ]
-        for server in servers:
-            await asyncio.to_thread(stack.enter_context, server)
-        checkers = stack.enter_context(
-            ProcessPoolExecutor(options.checkers, mp_context=get_context("spawn"))
-        )
-        meter = Meter(servers, folder / "data")
-        race = _Race(options, report, [each.url for each in servers], postgres.url, meter, checkers)
-        await race.run()
+    async with stage(options) as found:
+        meter = Meter(found.planners, found.data_dir)
+        urls = [each.url for each in found.planners]
+        await _Race(options, report, urls, found.database_url, meter, found.checkers).run()
 
 
 class _Race:

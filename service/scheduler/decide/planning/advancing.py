@@ -237,8 +237,7 @@ class _Advance:
         self, body: PlanBody, units: Sequence[Unit], present: Sequence[PodManifest]
     ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
         """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
-        # Hints and events of pods that are placed in the calculation alone are nobody's business.
-        fork = Fork(replace(self._context, hints={}, events=[], budget_cache=None))
+        fork = Fork(self._context.aside())
         limited = self._limited(body)
         waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
         yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])

@@ -47,8 +47,7 @@ def commit_plan(context: DecisionContext, intent: CommitPlan) -> Decision[Planne
     """
     plan = intent.plan
     _refuse_others(context, plan)
-    aside = replace(context, hints={}, events=[], budget_cache=None)
-    planned = yield from plan_among_placements(aside, plan)
+    planned = yield from plan_among_placements(context.aside(), plan)
     if intent.expected is not None:
         _refuse_changed(intent.expected, [StepKey.of(each) for each in planned.steps])
     if not planned.complete:

@@ -54,13 +54,12 @@ def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanSte
     None is, if all together do not make the objectives better any more. A wave that only makes way
     for others may be taken before these can.
     """
-    # Hints and events of what is only tried out are nobody's business.
-    fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
+    fork = Fork(context.aside())
     waves = yield from _worthwhile(fork, search.goal, steps)
     yield from fork.restore()
     if not waves:
         return Moves()
-    fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
+    fork = Fork(context.aside())
     judge = _Judge(fork, search)
     yield from judge.begin(waves)
     for wave in waves:
@@ -71,7 +70,7 @@ def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanSte
 
 def measure(context: DecisionContext, goal: Rebalance) -> Steps[Measured]:
     """Return the objectives as they are, with all moves that are under way made."""
-    fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
+    fork = Fork(context.aside())
     yield from arrive(fork)
     measured = yield from _measured(fork, goal)
     yield from fork.restore()

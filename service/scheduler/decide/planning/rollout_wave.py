@@ -87,8 +87,7 @@ def take_wave(
     too_large = group_too_large(context, release, goal)
     if too_large is not None:
         return Wave(release, waiting=[too_large])
-    # Hints and events of what is only tried out are nobody's business.
-    fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
+    fork = Fork(context.aside())
     departing = Departing(fork, goal, _READINESS, limits.protect)
     gone, kept = yield from departing.choose(release, limits.evictions)
     yield from fork.restore()
