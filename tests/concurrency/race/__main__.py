@@ -36,6 +36,9 @@ from tests.concurrency.race.report import Report, RoundFigures, add_round, read_
 from tests.concurrency.race.stage import TOKEN, stage
 from tests.concurrency.race.verdict import Verdict, check_round
 
+ITEMS_AT_ONCE = 5_000
+"""How many objects of a cluster are written by one request; servers limit that."""
+
 
 def main() -> int:
     options = _options()
@@ -204,7 +207,9 @@ def _fill(url: str, cluster: str) -> int:
     path = f"{url}/v1/clusters/{cluster}"
     _request("PUT", path, {"config": {}})
     items = [*workload.nodes(), *workload.fillers()]
-    answer = _request("POST", f"{path}/apply", {"apiVersion": "v1", "kind": "List", "items": items})
+    for start in range(0, len(items), ITEMS_AT_ONCE):
+        some = {"kind": "List", "items": items[start : start + ITEMS_AT_ONCE]}
+        answer = _request("POST", f"{path}/apply", {"apiVersion": "v1", **some})
     return int(answer.headers["Moorage-Revision"])
 
 
