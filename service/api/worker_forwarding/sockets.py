@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
+from service.api.worker_forwarding.held_leases import SubrequestTerms
 from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
-from service.model.log import HeldLeases
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100
@@ -51,8 +51,8 @@ class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
     principal: Principal | None
     address: str = ""
     request_id: str = ""
-    leases: HeldLeases | None = None
-    """What has to be held still when its changes are committed."""
+    terms: SubrequestTerms | None = None
+    """What it knows besides, if another request has made it."""
 
 
 class ForwardedAnswer(msgspec.Struct, frozen=True, array_like=True):
