@@ -5,13 +5,13 @@ from typing import Any
 
 import typer
 
+from service.cli.apply_place_and_bind import Files
 from service.cli.batches import REFUSED, apply_lines
 from service.cli.errors import ExitCode
 from service.cli.manifests import read_manifests
 from service.cli.options import Session, connected
-from service.cli.rows import identity
+from service.cli.table_rows import identity
 from service.cli.workload_pods import Origin
-from service.cli.write import Files
 
 Finding = dict[str, str]
 

@@ -13,11 +13,11 @@ from mypy_extensions import mypyc_attr
 from typing_extensions import override
 
 from service.engine.cluster_events import ANY_CHANGE, Change, ClusterEvent, Pair
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask, Rows
 from service.engine.state.materialized_views import Weighed
 from service.engine.state.node_rules import NodeRules, ProfileRules
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import SIGN_BIT
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes

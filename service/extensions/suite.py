@@ -32,9 +32,9 @@ from service.engine.plugin import (
     RelationPlugin,
 )
 from service.engine.registry import known_plugins, register, unregister
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.importance import PODS as ONE_EACH
+from service.engine.state.pod_classes import PodClass
+from service.engine.state.pod_importance import PODS as ONE_EACH
 from service.model.config import ClusterConfig, parse_config
 from service.model.manifest import TemplateCache, parse_kept, parse_node, parse_pod
 from service.model.objects import Node, Pod

@@ -4,7 +4,7 @@ The default topology spread constraints of a pod take the selectors of its servi
 owner.
 """
 
-from service.model.kept_object import KeptKind
+from service.model.object_kept_for_rules import KeptKind
 from service.model.objects import LabelSelector, Partial
 from service.model.validation import names
 from service.model.validation.combinators import INT32_MAX, Rule, record, whole_number

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from service.model.errors import NotFound
-from service.model.log import (
+from service.model.commit_log import (
     COMPACTION_STEP_ROWS_MAX,
     LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
@@ -15,6 +14,7 @@ from service.model.log import (
     ReplicaReport,
     ReplicaState,
 )
+from service.model.errors import NotFound
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 

@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from service.model.commit_log import Change, CommitInfo
 from service.model.errors import Compacted
-from service.model.log import Change, CommitInfo
 from service.model.object_filters import FieldRequirement
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.watching import LoggedCommit, Selection

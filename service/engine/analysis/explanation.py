@@ -16,9 +16,9 @@ from service.engine.plugin import Failure
 from service.engine.plugins import pod_topology_spread as spreading
 from service.engine.plugins.volume_binding import NAME as BINDING, unbound_claims
 from service.engine.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.volume_matching import VolumeMatches
 from service.model.annotated_rules import RulesOrigin, rules_from
 from service.model.objects import Pod

@@ -32,7 +32,7 @@ from service.engine.plugins import (
     taint_toleration as tainting,
 )
 from service.engine.state.columns import Ints, Mask
-from service.engine.state.importance import PODS
+from service.engine.state.pod_importance import PODS
 from service.engine.state.taints import HARD_EFFECTS, tolerates
 from service.model.objects import Node, Pod, Taint, Toleration
 from service.model.quantity import format_amount

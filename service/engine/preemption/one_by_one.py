@@ -9,7 +9,7 @@ from service.engine.cluster import Cluster
 from service.engine.preemption.disruption_budgets import violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Removability, Victims, victims_of
-from service.engine.state.importance import importance
+from service.engine.state.pod_importance import importance
 from service.model.disruption_budgets import DisruptionBudget
 from service.model.objects import Pod
 

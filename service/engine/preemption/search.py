@@ -26,8 +26,8 @@ from service.engine.refusal import (
     message_of,
     prefilter,
 )
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask, Slots
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import tie_hash
 from service.model.config import PreemptionScope
 from service.model.disruption_budgets import DisruptionBudget

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.log import Change
+from service.model.commit_log import Change
 from service.scheduler.watching.log_commits import LoggedCommit
 from service.scheduler.watching.watch_events import nodes_of
 

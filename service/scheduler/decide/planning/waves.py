@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from service.engine.analysis.nearest_fit import verdict_key
 from service.engine.analysis.violations import Violation
-from service.engine.state.classes import PodClass
+from service.engine.state.pod_classes import PodClass
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
