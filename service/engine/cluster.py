@@ -7,8 +7,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from service.engine.node_ranking.rank_cache import RowCache
-from service.engine.node_ranking.static_rows import StaticRows
-from service.engine.pipeline import Pipeline, pipelines_of
+from service.engine.node_ranking.static_masks_and_scores import StaticRows
+from service.engine.plugin_pipeline import Pipeline, pipelines_of
 from service.engine.state.data_sets import DataSets
 from service.engine.state.default_spread import DefaultSelectors
 from service.engine.state.devices import DeviceTable, allocated

@@ -12,8 +12,8 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.node_ranking.candidates import Candidates
 from service.engine.nominations import assume, reservations, reserved_node
-from service.engine.pipeline import Pipeline, RelativeWeight
 from service.engine.plugin import DomainScores, RelativeScore
+from service.engine.plugin_pipeline import Pipeline, RelativeWeight
 from service.engine.refusal import Refusal, refuse
 from service.engine.spread_fallback import fallbacks, variant
 from service.engine.state.columns import Ints

@@ -2,7 +2,7 @@
 
 Each plugin is one module of `service.engine.plugins`, and everything about it is in there; the list
 is in that package. Plugins know nothing of each other. Placements, refusals, explanations, timings
-and queueing hints go through the plugins of a profile (`service.engine.pipeline`) and name none.
+and queueing hints go through the plugins of a profile (`service.engine.plugin_pipeline`) and name none.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence

@@ -31,7 +31,7 @@ from service.engine.plugin import (
     Plugin,
     RelationPlugin,
 )
-from service.engine.registry import known_plugins, register, unregister
+from service.engine.plugin_registry import known_plugins, register, unregister
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_importance import PODS as ONE_EACH

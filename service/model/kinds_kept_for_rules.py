@@ -10,8 +10,8 @@ from service.model.object_kept_for_rules import KeptKind
 from service.model.plans import PLAN
 from service.model.runtime_classes import RUNTIME_CLASS
 from service.model.scheduling_groups import WORKLOAD
+from service.model.services_and_pod_owners import WORKLOADS
 from service.model.volume_kinds import VOLUME_KINDS
-from service.model.workloads import WORKLOADS
 
 KEPT_KINDS: Mapping[str, KeptKind] = {
     each.kind: each

@@ -16,7 +16,7 @@ import numpy as np
 
 from service.engine.analysis.required_rules import anti_affinity_rules, exempt_rules, owned_rules
 from service.engine.cluster import Cluster
-from service.engine.pipeline import Pipeline
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugins import inter_pod_affinity
 from service.engine.plugins.pod_topology_spread import allowed_domains
 from service.engine.spread_fallback import fallbacks, variant

@@ -19,9 +19,9 @@ from service.engine.analysis.pod_relaxations import (
     tolerating,
 )
 from service.engine.cluster import Cluster
-from service.engine.pipeline import Pipeline
 from service.engine.placement import pipeline_of
 from service.engine.plugin import Plugin
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,

@@ -10,7 +10,7 @@ from service.engine.state.pod_classes import MatchIndex, PodClass
 from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import ObjectName, OwnerReference, Partial, Pod
-from service.model.workloads import (
+from service.model.services_and_pod_owners import (
     ReplicaSetBody,
     ReplicationControllerBody,
     ServiceBody,

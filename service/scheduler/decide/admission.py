@@ -6,7 +6,11 @@ from typing import cast
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.model.anti_affinity import covers_all_namespaces, required_terms, without_tautologies
+from service.model.anti_affinity_to_all_pods import (
+    covers_all_namespaces,
+    required_terms,
+    without_tautologies,
+)
 from service.model.config import ClusterConfig
 from service.model.errors import Denied
 from service.model.limit_ranges import LIMIT_RANGE, LimitRangeBody, claim_violations, violations

@@ -19,7 +19,11 @@ from service.model.disruption_budgets import (
 from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import ObjectName, OwnerReference, Pod
 from service.model.selectors import matches
-from service.model.workloads import ReplicaSetBody, ReplicationControllerBody, StatefulSetBody
+from service.model.services_and_pod_owners import (
+    ReplicaSetBody,
+    ReplicationControllerBody,
+    StatefulSetBody,
+)
 
 Kept = KeptObject[PodDisruptionBudgetBody]
 

@@ -6,8 +6,8 @@ from itertools import islice
 from uuid import UUID
 
 from service.model.commit_log import Head, LogPage
+from service.scheduler.watching.commits_by_node import NodeIndex
 from service.scheduler.watching.log_commits import LoggedCommit, commits_of
-from service.scheduler.watching.node_index import NodeIndex
 
 
 class Ring:

@@ -4,7 +4,7 @@ import pytest
 
 from service.engine import Cluster
 from service.model.manifest import parse_kept
-from service.model.workloads import ServiceBody
+from service.model.services_and_pod_owners import ServiceBody
 from tests.kept_kinds import kept
 
 

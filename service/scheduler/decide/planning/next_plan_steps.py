@@ -23,6 +23,14 @@ from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, par
 from service.scheduler.decide.plan_admission import is_active, plan_of, replace_of, with_status
 from service.scheduler.decide.planning.cordon_drain_and_pause import plans_in
 from service.scheduler.decide.planning.drained_pods import Unit, pods_on, stays, units_of
+from service.scheduler.decide.planning.eviction_waves import (
+    EVICTIONS_OVER,
+    Kept,
+    Limited,
+    Move,
+    Waves,
+    kept_by_budget,
+)
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
 from service.scheduler.decide.planning.remaining_bounds import evictions_left, protected_by
@@ -34,14 +42,6 @@ from service.scheduler.decide.planning.rollout_wave import (
     look_only,
     progress_after,
     take_wave,
-)
-from service.scheduler.decide.planning.waves import (
-    EVICTIONS_OVER,
-    Kept,
-    Limited,
-    Move,
-    Waves,
-    kept_by_budget,
 )
 from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.intents import AdvancePlans

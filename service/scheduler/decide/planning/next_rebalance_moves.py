@@ -20,12 +20,18 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
 from service.scheduler.decide.planning.drained_pods import units_of
+from service.scheduler.decide.planning.eviction_waves import (
+    PROTECTED,
+    Kept,
+    Move,
+    breaking,
+    kept_by_budget,
+)
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.rebalance_objectives import objective_totals
-from service.scheduler.decide.planning.waves import PROTECTED, Kept, Move, breaking, kept_by_budget
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Search
 from service.scheduler.replica.kinds import MoveReservation

@@ -19,12 +19,7 @@ from service.engine.state.pod_classes import PodClass
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
-from service.scheduler.decide.planning.pod_removal_order import RemovalOrder, removal_order_of
-from service.scheduler.decide.planning.protected_pods import is_protected
-from service.scheduler.decide.planning.selected_objects import pods_of, refused
-from service.scheduler.decide.planning.waves import (
+from service.scheduler.decide.planning.eviction_waves import (
     EVICTIONS_OVER,
     PROTECTED,
     Kept,
@@ -32,6 +27,11 @@ from service.scheduler.decide.planning.waves import (
     kept_by_budget,
     told_of,
 )
+from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.decide.planning.pod_removal_order import RemovalOrder, removal_order_of
+from service.scheduler.decide.planning.protected_pods import is_protected
+from service.scheduler.decide.planning.selected_objects import pods_of, refused
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
 

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept, told_of
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_placements import Explaining
 from service.scheduler.decide.planning.rollout_arrivals import arrival, group_too_large
@@ -22,7 +23,6 @@ from service.scheduler.decide.planning.rollout_pods import (
     place_new,
 )
 from service.scheduler.decide.planning.selected_objects import refused
-from service.scheduler.decide.planning.waves import EVICTIONS_OVER, Kept, told_of
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Replace, Unplaced
 

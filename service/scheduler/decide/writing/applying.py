@@ -20,7 +20,7 @@ from service.scheduler.decide.object_writes import (
     upsert,
 )
 from service.scheduler.decide.writing.config import set_priority_class
-from service.scheduler.decide.writing.line_results import (
+from service.scheduler.decide.writing.independent_writes import (
     STEP_OBJECTS,
     Warnings,
     WriteOutcome,

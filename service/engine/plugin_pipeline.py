@@ -5,7 +5,7 @@ the plugins concerned.
 """
 
 from service.engine.plugin import NodePlugin, RelationPlugin
-from service.engine.registry import known_plugins
+from service.engine.plugin_registry import known_plugins
 from service.engine.state.node_rules import ProfileRules
 from service.engine.volume_plugin import VolumePlugin
 from service.model.config import ClusterConfig, SchedulerProfile

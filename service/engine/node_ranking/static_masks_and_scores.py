@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.engine.pipeline import Pipeline
 from service.engine.plugin import NodePlugin
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.state.columns import ALL, Ints, Mask, Slots
 from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
