@@ -1,11 +1,12 @@
 """Templates: what all pods with the same spec, or all nodes of a pool, share, worked out once.
 
 A cache maps the bytes of a spec to its decoded, validated and defaulted form, and that to what it
-becomes for a pod that is created with certain labels. Pods of one
-Deployment or Job differ in metadata only, so nearly every pod is a hit. Lookup needs compact JSON,
-which is what clients in Go and Rust and our own renderer send; other spellings are decoded, encoded
-compactly and looked up as that. Pods of one DaemonSet name a node each, and those of one StatefulSet
-claims: their templates are made from that of the first one (`specs_differing_by_node`, `specs_differing_by_claims`).
+becomes for a pod that is created with certain labels. Pods of one Deployment or Job differ in
+metadata only, so nearly every pod is a hit. Lookup needs compact JSON, which is what clients in Go
+and Rust and our own renderer send; other spellings are decoded, encoded compactly and looked up as
+that. Pods of one DaemonSet name a node each, and those of one StatefulSet claims: their templates
+are made from that of the first one (`service.model.specs_differing_by_node` and
+`service.model.specs_differing_by_claims`).
 """
 
 from collections import OrderedDict
