@@ -8,8 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
-from service.model.log import (
+from service.model.commit_log import (
     LOCKED_LAG_CHANGES_MAX,
     Behind,
     Change,
@@ -29,13 +28,14 @@ from service.model.log import (
     ReplicaMismatch,
     effects,
 )
+from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.store import array_literals
 from service.store.audit import audit_arguments, audit_columns
 from service.store.audit_switch import Keeping
+from service.store.commit_log import read_page
 from service.store.connections import Connections, Driver
 from service.store.events import event_arguments, event_columns
 from service.store.failures import is_unavailable, unavailable_on_failure
-from service.store.log import read_page
 from service.store.outages import Outages, reason_of
 from service.store.upkeep import LASTS
 

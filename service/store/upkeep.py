@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from service.model.errors import NotFound
-from service.model.log import (
+from service.model.commit_log import (
     COMPACTION_STEP_ROWS_MAX,
     LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
@@ -15,15 +14,14 @@ from service.model.log import (
     ReplicaReport,
     ReplicaState,
 )
+from service.model.errors import NotFound
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
 SWEEP_ROWS_MAX = 1_000
 """How many idempotency records one step of the sweeper deletes at most."""
 
-LASTS = (
-    f"(l.until > clock_timestamp() AND l.until <= clock_timestamp() + '{LEASE_SECONDS_MAX} s')"
-)
+LASTS = f"(l.until > clock_timestamp() AND l.until <= clock_timestamp() + '{LEASE_SECONDS_MAX} s')"
 """Whether the lease `l` has not ended; one that ends later than any can is of a clock that was set back."""
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"

@@ -18,9 +18,7 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.generated_names import SUFFIXES, suffix_of
-from service.model.log import (
+from service.model.commit_log import (
     Behind,
     Change,
     CommitInfo,
@@ -30,6 +28,8 @@ from service.model.log import (
     Head,
     Lost,
 )
+from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.generated_names import SUFFIXES, suffix_of
 from service.store.memory import MemoryStore
 from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.eventloop import Process, SimulatedLoop

@@ -21,7 +21,7 @@ import msgspec
 from sqlalchemy import make_url
 
 from service.cli.server.local_server import temporary_folder
-from service.model.log import CommitRequest, LogPage
+from service.model.commit_log import CommitRequest, LogPage
 from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.migrate import upgrade

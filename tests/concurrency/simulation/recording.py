@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.log import CommitRequest, LogPage
+from service.model.commit_log import CommitRequest, LogPage
 from service.store.memory import MemoryStore
 
 
