@@ -545,9 +545,9 @@ class ClusterComparison(TypedDict):
     """Whether this cluster has pods for all terms of required affinity over clusters; null
     if there are no such terms.
     """
-    group: NotRequired[GroupHere | None]
+    group: NotRequired[GroupComparison | None]
     """The pod group that the pod is in; null if it is in none."""
-    reserved: NotRequired[ReservedHere | None]
+    reserved: NotRequired[ReservationComparison | None]
     """The group for which a node is reserved for the pod; null if none is."""
 
 
@@ -1589,6 +1589,21 @@ class Group(TypedDict):
     """When it was made, RFC 3339 in UTC."""
 
 
+class GroupComparison(TypedDict):
+    """The pod group that the pod is in, as it is in this cluster."""
+
+    name: str
+    """The group's namespace and what it is called."""
+    minMember: int
+    """So many members have to have nodes before any of them may have one."""
+    placed: int
+    """How many members have a node here."""
+    mayBeSplit: bool
+    """Whether the group is known here, and its members need not be together in one domain of
+    nodes.
+    """
+
+
 class GroupFailure(TypedDict):
     """Why a group was refused: the members that failed in the best attempt, and on which
     rule.
@@ -1602,21 +1617,6 @@ class GroupFailure(TypedDict):
     """GroupSearchEnded: the search ended at `groupSearchSteps`, so there may be a placement."""
     message: str
     """The same for people; null if there is nothing to say."""
-
-
-class GroupHere(TypedDict):
-    """The pod group that the pod is in, as it is in this cluster."""
-
-    name: str
-    """The group's namespace and what it is called."""
-    minMember: int
-    """So many members have to have nodes before any of them may have one."""
-    placed: int
-    """How many members have a node here."""
-    mayBeSplit: bool
-    """Whether the group is known here, and its members need not be together in one domain of
-    nodes.
-    """
 
 
 class GroupList(TypedDict):
@@ -3822,7 +3822,7 @@ class RequiredData(TypedDict):
     """Name of a DataSet of the pod's namespace."""
 
 
-class ReservedHere(TypedDict):
+class ReservationComparison(TypedDict):
     """That a node is reserved here for the pod, as part of a group that is placed in several
     clusters.
     """

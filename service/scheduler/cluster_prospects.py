@@ -10,8 +10,8 @@ from typing import Protocol
 import msgspec
 
 from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
+from service.model.commit_log import HeldLeases
 from service.model.errors import Conflict
-from service.model.log import HeldLeases
 from service.model.objects import Pod
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult, Strategy

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
+from service.model.commit_log import HeldLeases
 from service.model.errors import MoorageError, Overloaded, StorageUnavailable
-from service.model.log import HeldLeases
 from service.scheduler.cluster_prospects import (
     Ask,
     AsksClusters,
@@ -36,7 +36,7 @@ from service.scheduler.protocol.placements import (
     PlacementAnswer,
     PlacementResult,
 )
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.split_group_placement import Places, SplitGroupPlacement
 
 LEASE = "placements-over-clusters@"

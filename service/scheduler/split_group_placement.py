@@ -18,11 +18,11 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
-from service.model.cluster_topology import CLUSTER_KEY
+from service.model.commit_log import HeldLeases
 from service.model.errors import MoorageError, OutcomeUnknown, Overloaded
-from service.model.log import HeldLeases
 from service.model.objects import LabelSelector, Pod
 from service.model.selectors import matches, spread_selector
+from service.model.whole_cluster_topology_key import CLUSTER_KEY
 from service.scheduler.cluster_prospects import (
     Ask,
     AsksClusters,
@@ -33,8 +33,8 @@ from service.scheduler.cluster_prospects import (
 )
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementResult
-from service.scheduler.protocol.ports import Clock
 from service.scheduler.protocol.split_groups import GroupAnswer, GroupStep, ReservationTerms
+from service.scheduler.protocol.store_and_clock import Clock
 
 ATTEMPTS_MAX = 4
 """How often nodes are reserved for other parts if a cluster refuses its part."""

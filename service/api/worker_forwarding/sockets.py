@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
-from service.api.worker_forwarding.held_leases import SubrequestTerms
+from service.api.worker_forwarding.leases_of_subrequests import SubrequestTerms
 from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
 from service.model.principals import Principal
 

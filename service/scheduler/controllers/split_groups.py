@@ -18,8 +18,8 @@ from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.protocol.split_groups import GroupAnswer, GroupStep
+from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica.kinds import GroupReservation, SplitGroup, load_split_group
 from service.scheduler.replica.replica import Replica
 
