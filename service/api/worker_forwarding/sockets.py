@@ -1,8 +1,9 @@
-"""Carries requests and answers between the workers of a server, over sockets in a private folder.
+"""Carries requests and answers between workers: those of a server, over sockets in a private folder.
 
 Each worker listens on a socket named after itself, and keeps one connection to each worker that it
 forwards requests to. On a connection, requests and answers pass in any order, as frames: four bytes
-of length, then MessagePack. A large answer is sent in parts, with other frames in between.
+of length, then MessagePack. A large answer is sent in parts, with other frames in between. Between
+workers of different servers the same frames pass (`service.api.worker_forwarding.server_connections`).
 """
 
 import asyncio
@@ -12,12 +13,15 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
+from service.api.worker_forwarding.peer_names import id_in
+from service.api.worker_forwarding.server_connections import Servers
 from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
 from service.model.log import HeldLeases
 from service.model.principals import Principal
@@ -29,6 +33,7 @@ FRAME_BYTES_MAX = 64 * 1024 * 1024
 PART_BYTES_MAX = 1024 * 1024
 """The most of an answer's body in one frame, so that pings and other answers need not wait long."""
 CONNECT_SECONDS_MAX = 0.5
+"""How long a connection to another worker may take, to another server with all that it begins with."""
 RECONNECT_SECONDS = 0.25
 """How long nobody tries to reach a worker again that could not be reached."""
 PING_SECONDS = 0.25
@@ -114,7 +119,7 @@ def socket_of(folder: Path, worker: str) -> Path:
     Raises:
         ValueError: the path would be longer than systems allow.
     """
-    path = folder / f"{worker}.sock"
+    path = folder / f"{id_in(worker)}.sock"
     if len(str(path).encode()) > SOCKET_PATH_BYTES_MAX:
         raise ValueError(f"{path} is too long for a socket.")
     return path
@@ -136,7 +141,7 @@ class Listener:
 
     async def start(self) -> None:
         """Listen."""
-        self._server = await asyncio.start_unix_server(self._serve, self._path)
+        self._server = await asyncio.start_unix_server(self.serve, self._path)
 
     async def close(self) -> None:
         """Begin no more requests, answer those that were begun, and close the connections."""
@@ -153,7 +158,8 @@ class Listener:
         if self._server is not None:
             self._server.close()
 
-    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Decide what comes over a connection, until its end."""
         self.connections.add(writer)
         try:
             while True:
@@ -190,10 +196,21 @@ class Listener:
 
 
 class SocketPeers:
-    """Asks the other workers of a server. Create it within the event loop that uses it."""
+    """Asks other workers: those of this server, and with `servers` also those of others.
 
-    def __init__(self, folder: Path, *, answer_seconds_max: float, budget: Budget) -> None:
+    Create it within the event loop that uses it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        answer_seconds_max: float,
+        budget: Budget,
+        servers: Servers | None = None,
+    ) -> None:
         self._folder = folder
+        self._servers = servers
         self._budget = budget
         self._answer_seconds_max = answer_seconds_max
         self._peers: dict[str, _Peer] = {}
@@ -207,7 +224,7 @@ class SocketPeers:
         peer = self._peers.get(holder)
         if peer is None:
             self._forget_the_dead()
-            peer = self._peers[holder] = _Peer(socket_of(self._folder, holder), self._budget)
+            peer = self._peers[holder] = _Peer(self._way_to(holder), self._budget)
         try:
             async with asyncio.timeout(self._answer_seconds_max):
                 return await peer.ask(request, may_repeat=repeat != "Never")
@@ -222,6 +239,11 @@ class SocketPeers:
         """Close all connections; requests that still wait for an answer get AnswerLost."""
         for peer in self._peers.values():
             await peer.close()
+
+    def _way_to(self, holder: str) -> "_Way":
+        if self._servers is None or self._servers.is_here(holder):
+            return _SocketWay(socket_of(self._folder, holder))
+        return _ServerWay(self._servers, holder)
 
     def _forget_the_dead(self) -> None:
         self._peers = {name: peer for name, peer in self._peers.items() if peer.exists}
@@ -267,11 +289,53 @@ class _Waiting:
         self._holding.close()
 
 
+class _Way(Protocol):
+    """How another worker is reached."""
+
+    async def connect(self) -> tuple[StreamReader, StreamWriter]:
+        """Open a connection; raises Unreachable or OSError if there is none."""
+        ...
+
+    @property
+    def exists(self) -> bool:
+        """Whether the worker may be running."""
+        ...
+
+
+class _SocketWay:
+    """The way to a worker of this server."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def connect(self) -> tuple[StreamReader, StreamWriter]:
+        return await asyncio.open_unix_connection(self._path)
+
+    @property
+    def exists(self) -> bool:
+        return self._path.exists()
+
+
+class _ServerWay:
+    """The way to a worker of another server."""
+
+    def __init__(self, servers: Servers, holder: str) -> None:
+        self._servers = servers
+        self._holder = holder
+
+    async def connect(self) -> tuple[StreamReader, StreamWriter]:
+        return await self._servers.connect(self._holder)
+
+    @property
+    def exists(self) -> bool:
+        return not self._servers.is_gone(self._holder)
+
+
 class _Peer:
     """Another worker, and the connection to it."""
 
-    def __init__(self, path: Path, budget: Budget) -> None:
-        self._path = path
+    def __init__(self, way: _Way, budget: Budget) -> None:
+        self._way = way
         self._budget = budget
         self._time = asyncio.get_running_loop().time
         self._numbers = count()
@@ -286,7 +350,7 @@ class _Peer:
     @property
     def exists(self) -> bool:
         """Whether the worker may be running."""
-        return self._writer is not None or self._path.exists()
+        return self._writer is not None or self._way.exists
 
     @property
     def stands_still(self) -> bool:
@@ -324,8 +388,8 @@ class _Peer:
                 raise Unreachable
             try:
                 async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                    reader, writer = await asyncio.open_unix_connection(self._path)
-            except (OSError, TimeoutError):
+                    reader, writer = await self._way.connect()
+            except (OSError, EOFError, TimeoutError, Unreachable):
                 self._not_before = self._time() + RECONNECT_SECONDS
                 raise Unreachable from None
             self._writer = writer

@@ -1,4 +1,4 @@
-"""Which worker decides a cluster's requests, so that those of one server need not race (P19)."""
+"""Which worker decides a cluster's requests, so that those that reach each other need not race (P19)."""
 
 import asyncio
 import logging
@@ -9,8 +9,9 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "requests@"
-"""The lease's name begins with this; the server's name follows, as workers of another server cannot
-be reached from here."""
+"""The lease's name begins with this; the name of those servers follows whose workers reach each other."""
+ALL_SERVERS = "*"
+"""Stands there for all servers of a database that are told to forward requests to each other."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +41,10 @@ class ClusterOwners:
         own: str,
         lives: Callable[[str], bool] = _lives,
     ) -> None:
-        """`lives` returns whether a worker of this server is running."""
+        """`lives` returns whether a worker is running, as far as is known.
+
+        `server` names the workers that reach each other: those of one server, or of all of them.
+        """
         self.own = own
         """The name of this worker, by which others find it."""
         self._name = LEASE + server
@@ -63,7 +67,7 @@ class ClusterOwners:
         return None if owner is None or owner.holder == self.own else owner.holder
 
     def is_elsewhere(self, cluster_id: int) -> bool:
-        """Whether, as far as is known, another worker of this server holds the cluster's lease."""
+        """Whether, as far as is known, another worker holds the cluster's lease."""
         return any(
             owner.cluster_id == cluster_id
             and owner.holder != self.own
