@@ -1,7 +1,6 @@
 """P19 between servers: a worker forwards a cluster's requests to the server that holds it, and is known there."""
 
 import asyncio
-import os
 from contextlib import AsyncExitStack, suppress
 from importlib import metadata
 from itertools import count
@@ -27,10 +26,10 @@ from service.store.memory import MemoryStore
 from tests.api.harness import CLUSTER, node, problem
 from tests.api.worker_forwarding.test_forwarding import CLOCK, KEY, Worker, placing
 from tests.cli.server.test_tls import write_certificate
+from tests.processes import own_address
 
 SECRET = "what-only-servers-know-0123456789"
-HOST = ".".join(map(str, (127, 64 | os.getpid() >> 16, os.getpid() >> 8 & 255, os.getpid() & 255)))
-"""An address of this machine that no other test uses."""
+HOST = own_address()
 LEASE = "requests@s"
 VERSION = metadata.version("moorage")
 
