@@ -195,10 +195,11 @@ async def stage(options: argparse.Namespace) -> AsyncIterator[tuple[Stage, str]]
         yield Stage(servers, connection), url
 
 
-async def _set_up(url: str, clusters: Sequence[str]) -> None:
-    async with httpx.AsyncClient(base_url=url, headers=bearer(TOKEN), timeout=60) as client:
-        for cluster in clusters:
-            path = f"/v1/clusters/{cluster}"
+async def _set_up(urls: Sequence[str], clusters: Sequence[str]) -> None:
+    """Create the clusters, one after the other at each server."""
+    async with httpx.AsyncClient(headers=bearer(TOKEN), timeout=60) as client:
+        for number, cluster in enumerate(clusters):
+            path = f"{urls[number % len(urls)]}/v1/clusters/{cluster}"
             (await client.put(path, json={"config": {}})).raise_for_status()
             items = {"apiVersion": "v1", "kind": "List", "items": nodes()}
             (await client.post(f"{path}/apply", json=items)).raise_for_status()
@@ -210,7 +211,7 @@ async def run(options: argparse.Namespace) -> tuple[list[Phase], int, int]:
     clusters = [f"c{number:03}" for number in range(options.clusters)]
     async with stage(options) as (made, url):
         urls = [server.url for server in made.servers]
-        await _set_up(urls[0], clusters)
+        await _set_up(urls, clusters)
         balancer = Balancer(urls, clusters, chance)
         asking = [
             asyncio.create_task(balancer.keep_asking(f"caller-{number}"))
