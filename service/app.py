@@ -58,6 +58,7 @@ from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.templates import TemplateCache
 from service.scheduler.controllers.cluster_owners import ALL_SERVERS, ClusterOwners
+from service.scheduler.controllers.cluster_shares import ClusterShares
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica_reports import Reporter
@@ -271,6 +272,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             DatabaseReporter(store, proof, metrics, budget).run(),
             _deliveries(settings, store, sender, clock, metrics).run(),
             Scrubber(scheduler, clock, metrics, pace).run(),
+            *([forwarding.shares.run()] if forwarding else []),
             *_reports(settings, store, scheduler, clock, proof),
         ]
 
@@ -376,7 +378,7 @@ def _forwarding(
     server = f"{socket.gethostname()}:{settings.port}" if others.servers is None else ALL_SERVERS
     own = own if others.servers is None else others.servers.own
     cluster_owners = ClusterOwners(store, clock, limits, server=server, own=own, lives=others.lives)
-    return _Forwarding(settings, cluster_owners, others, clock, metrics, budget)
+    return _Forwarding(settings, cluster_owners, others, clock, limits, metrics, budget)
 
 
 class OtherWorkers(NamedTuple):
@@ -404,6 +406,7 @@ class _Forwarding:
         cluster_owners: ClusterOwners,
         others: OtherWorkers,
         clock: Clock,
+        limits: Limits,
         metrics: Metrics,
         budget: Budget,
     ) -> None:
@@ -419,11 +422,17 @@ class _Forwarding:
         )
         bodies = BodyReader(settings, clock.monotonic)
         self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
+        self.shares = ClusterShares(
+            cluster_owners, clock, limits.owner_lease_seconds, self.middleware.prepare
+        )
+        """What gives each worker its share of the clusters."""
 
     async def start(self, app: ASGIApp, spans: Spans | None) -> None:
         """Listen to the other workers."""
         decide = partial(decide_forwarded, app, spans=spans)
-        self._listener = Listener(self._others.path, decide, self._budget)
+        self._listener = Listener(
+            self._others.path, decide, self._budget, self.cluster_owners.passed_to
+        )
         await self._listener.start()
         if self._others.servers is not None:
             await self._others.servers.listen(self._listener.serve)

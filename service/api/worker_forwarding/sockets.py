@@ -22,7 +22,12 @@ from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
 from service.api.worker_forwarding.peer_names import id_in
 from service.api.worker_forwarding.server_connections import Servers
-from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
+from service.api.worker_forwarding.unanswered_requests import (
+    AnswerLost,
+    OtherHolder,
+    Repeat,
+    Unreachable,
+)
 from service.model.log import HeldLeases
 from service.model.principals import Principal
 
@@ -60,6 +65,12 @@ class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
     """What has to be held still when its changes are committed."""
 
 
+def cluster_in(request: ForwardedRequest) -> str:
+    """The name of the cluster that a request is about; empty if there is none."""
+    parts = request.path.split("/", 4)
+    return parts[3] if len(parts) > 3 and parts[2] == "clusters" else ""  # noqa: PLR2004
+
+
 class ForwardedAnswer(msgspec.Struct, frozen=True, array_like=True):
     """A complete answer."""
 
@@ -86,6 +97,8 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     """The answer; None if the request was not begun, since this worker is about to stop."""
     more: bool = False
     """Whether more parts of the answer's body follow."""
+    holder: str = ""
+    """Without an answer: the worker to which this one has passed the cluster on."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True, tag="+"):
@@ -111,6 +124,8 @@ _requests = msgspec.msgpack.Decoder(_Ask | _Ping)
 _answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
 
 Decide = Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]
+PassedTo = Callable[[str], str | None]
+"""Returns the worker to which this one has passed a cluster on; None: it decides the cluster's requests."""
 
 
 def socket_of(folder: Path, worker: str) -> Path:
@@ -128,10 +143,13 @@ def socket_of(folder: Path, worker: str) -> Path:
 class Listener:
     """Decides the requests that other workers forward to this one."""
 
-    def __init__(self, path: Path, decide: Decide, budget: Budget) -> None:
+    def __init__(
+        self, path: Path, decide: Decide, budget: Budget, passed_to: PassedTo = lambda _: None
+    ) -> None:
         self._path = path
         self._decide = decide
         self._budget = budget
+        self._passed_to = passed_to
         self._server: asyncio.Server | None = None
         self._closing = False
         self.deciding: set[asyncio.Task[None]] = set()
@@ -168,6 +186,8 @@ class Listener:
                     _write(writer, _Pong())
                 elif self._closing:
                     _write(writer, _Answer(frame.number, None))
+                elif (holder := self._passed_to(cluster_in(frame.request))) is not None:
+                    _write(writer, _Answer(frame.number, None, holder=holder))
                 else:
                     task = asyncio.create_task(self._answer(writer, frame))
                     self.deciding.add(task)
@@ -268,7 +288,7 @@ class _Waiting:
         elif isinstance(frame, _Part):
             self._add(frame.body, more=frame.more)
         elif frame.answer is None:
-            self.answer.set_exception(Unreachable())
+            self.answer.set_exception(OtherHolder(frame.holder) if frame.holder else Unreachable())
         else:
             self._start = frame.answer
             self._add(frame.answer.body, more=frame.more)

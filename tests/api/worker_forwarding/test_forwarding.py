@@ -55,6 +55,7 @@ class Worker:
         self.peers = SocketPeers(folder, answer_seconds_max=10, budget=self.budget, servers=servers)
         bodies = BodyReader(self.settings, CLOCK.monotonic)
         metrics = Metrics()
+        self.forwarding = ForwardingMiddleware(self.cluster_owners, self.peers, bodies, metrics)
         create = partial(
             create_app,
             self.settings,
@@ -63,14 +64,16 @@ class Worker:
             clock=CLOCK,
             metrics=metrics,
             budget=self.budget,
-            middleware=[ForwardingMiddleware(self.cluster_owners, self.peers, bodies, metrics)],
+            middleware=[self.forwarding],
         )
         self.lent = ExitStack()
         self.app = LITESTARS.application(self.lent, create)
         self.received = []
         """What others forwarded to it."""
         self.socket = socket_of(folder, name)
-        self.listener = Listener(self.socket, self._decide, self.budget)
+        self.listener = Listener(
+            self.socket, self._decide, self.budget, self.cluster_owners.passed_to
+        )
         transport = httpx.ASGITransport(app=self.app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
         self.before = self.after = None

@@ -192,6 +192,24 @@ async def test_p19_a_request_is_not_forwarded_between_servers_twice(home, start_
     assert (len(third.decided), home.decided) == (1, [])
 
 
+async def test_p19_who_does_not_know_yet_that_a_cluster_was_passed_on_is_told_to_whom(
+    home, start_server
+):
+    """So nobody decides beside the one that has it now; and no request is passed on by whoever gets it."""
+    other, third = await start_server("other"), await start_server("third")
+    for each in (other, third):
+        assert await each.cluster_owners.elsewhere("default") == home.servers.own
+    assert await home.forwarding.prepare(other.servers.own, "default")
+    assert list(other.scheduler.replicas()) == ["default"]
+    assert await home.cluster_owners.pass_on("default", other.servers.own)
+    home.received.clear()
+    other.received.clear()
+    for number, server in enumerate((third, other, home)):
+        assert await placed(server, f"p{number}")
+    assert (len(other.decided), home.decided) == (2, [])
+    assert third.scheduler.replicas() == {}
+
+
 async def test_p19_a_lost_answer_of_another_server_is_settled_by_the_key_or_unknown(
     home, start_server
 ):
