@@ -33,7 +33,7 @@ from service.api.worker_forwarding.sockets import (
 )
 from service.api.worker_forwarding.unanswered_requests import (
     AnswerLost,
-    OtherHolder,
+    OtherOwner,
     Repeat,
     Unreachable,
     forward,
@@ -114,7 +114,7 @@ class ForwardingMiddleware:
         """
         try:
             return await self._ask_one(holder, request, repeat)
-        except OtherHolder as passed:
+        except OtherOwner as passed:
             cluster = cluster_in(request)
             self._cluster_owners.learn(cluster, passed.holder)
             if passed.holder == self._cluster_owners.own:
@@ -143,7 +143,7 @@ class ForwardingMiddleware:
     ) -> ForwardedAnswer:
         try:
             answer = await self._peers.ask(holder, request, repeat)
-        except OtherHolder:
+        except OtherOwner:
             self._metrics.forwarded("passed")
             raise
         except Unreachable:

@@ -24,7 +24,7 @@ from service.api.worker_forwarding.peer_names import id_in
 from service.api.worker_forwarding.server_connections import Servers
 from service.api.worker_forwarding.unanswered_requests import (
     AnswerLost,
-    OtherHolder,
+    OtherOwner,
     Repeat,
     Unreachable,
 )
@@ -288,7 +288,7 @@ class _Waiting:
         elif isinstance(frame, _Part):
             self._add(frame.body, more=frame.more)
         elif frame.answer is None:
-            self.answer.set_exception(OtherHolder(frame.holder) if frame.holder else Unreachable())
+            self.answer.set_exception(OtherOwner(frame.holder) if frame.holder else Unreachable())
         else:
             self._start = frame.answer
             self._add(frame.answer.body, more=frame.more)

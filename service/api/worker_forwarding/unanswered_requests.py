@@ -27,7 +27,7 @@ class Unreachable(Exception):  # noqa: N818 - a finding, not a failure
     """The other worker has not begun to decide the request, and never will."""
 
 
-class OtherHolder(Unreachable):
+class OtherOwner(Unreachable):
     """The other worker has passed the cluster on, and says to whom."""
 
     def __init__(self, holder: str) -> None:
