@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from service.model.errors import NotFound
-from service.model.log import (
+from service.model.commit_log import (
     COMPACTION_STEP_ROWS_MAX,
     LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
@@ -15,11 +14,15 @@ from service.model.log import (
     ReplicaReport,
     ReplicaState,
 )
+from service.model.errors import NotFound
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
 SWEEP_ROWS_MAX = 1_000
 """How many idempotency records one step of the sweeper deletes at most."""
+
+LASTS = f"(l.until > clock_timestamp() AND l.until <= clock_timestamp() + '{LEASE_SECONDS_MAX} s')"
+"""Whether the lease `l` has not ended; one that ends later than any can is of a clock that was set back."""
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _LIFT = "SELECT lift_cluster_v1($1, $2)"
@@ -37,7 +40,7 @@ _ACQUIRE = f"""
     FOR KEY SHARE
     ON CONFLICT (cluster_id, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
     WHERE l.holder = excluded.holder
-        OR l.until NOT BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+        OR NOT {LASTS}
     RETURNING cluster_id, name, holder, until
 """  # noqa: S608 - put together from constants
 # The statement sees the holder as of its begin: none if the lease is first taken at the same time.
@@ -51,7 +54,7 @@ _CLAIM = f"""
 _EXPIRED = f"""
     SELECT c.name FROM lease AS l JOIN cluster AS c USING (cluster_id)
     WHERE l.name = $1
-        AND l.until NOT BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+        AND NOT {LASTS}
     ORDER BY c.name
 """  # noqa: S608 - put together from constants
 _UNATTENDED = """
@@ -69,7 +72,7 @@ _PROLONG = f"""
         SELECT l.cluster_id, l.name
         FROM lease AS l, unnest($2::bigint[], $3::text[]) AS f (cluster_id, name)
         WHERE l.cluster_id = f.cluster_id AND l.name = f.name AND l.holder = $1
-            AND l.until BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+            AND {LASTS}
         FOR UPDATE OF l
     )
     UPDATE lease AS l SET until = clock_timestamp() + $4::interval

@@ -28,7 +28,7 @@ from service.api.worker_forwarding.unanswered_requests import (
     Repeat,
     Unreachable,
 )
-from service.model.log import HeldLeases
+from service.model.commit_log import HeldLeases
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100
