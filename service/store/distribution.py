@@ -76,7 +76,7 @@ _DELEGATE = (
 _SET = "SELECT format('ALTER DATABASE %I SET %s = %L', current_database(), $1::text, $2::text)"
 
 
-class NotDistributable(Exception):  # noqa: N818 - a fact about the database
+class ServersMissing(Exception):  # noqa: N818 - a fact about the database
     """The database cannot be distributed as it is; the message says what to do."""
 
 
@@ -89,7 +89,7 @@ async def distribute(url: str, shards: int) -> list[str]:
     added, so that they have the settings, too.
 
     Raises:
-        NotDistributable: the database has no Citus, or Citus has no other servers.
+        ServersMissing: the database has no Citus, or Citus has no other servers.
         StorageUnavailable: the database cannot be reached, or a server failed.
     """
     with unavailable_on_failure():
@@ -145,19 +145,19 @@ async def distribute_new(connection: Driver, shards: int = 0) -> list[str]:
 
 async def _require_servers(connection: Driver) -> None:
     if not await connection.fetchval(_HAS_CITUS):
-        raise NotDistributable(
+        raise ServersMissing(
             "The database has no extension citus. Install Citus on each server, and run"
             " CREATE EXTENSION citus in the database on each of them."
         )
     nodes = await connection.fetchrow(_NODES)
     assert nodes is not None
     if not nodes["coordinators"]:
-        raise NotDistributable(
+        raise ServersMissing(
             "Citus does not know at which address the other servers reach this one."
             " Run SELECT citus_set_coordinator_host(address, port) here."
         )
     if not nodes["workers"]:
-        raise NotDistributable(
+        raise ServersMissing(
             "Citus knows no server that may have shards."
             " Run SELECT citus_add_node(address, port) here for each."
         )

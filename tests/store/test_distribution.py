@@ -9,7 +9,7 @@ from service.store.distribution import (
     DELEGATED,
     DISTRIBUTED,
     REFERENCE,
-    NotDistributable,
+    ServersMissing,
     distribute,
     distribute_new,
     is_distributed,
@@ -81,7 +81,7 @@ async def test_a_later_table_is_distributed_beside_the_others(operator: asyncpg.
 
 
 async def test_a_database_without_citus_is_refused_and_stays_as_it_is(database_url: str):
-    with pytest.raises(NotDistributable, match="no extension citus"):
+    with pytest.raises(ServersMissing, match="no extension citus"):
         await distribute(database_url, 8)
     connection = await asyncpg.connect(data_source_name(database_url))
     assert not await is_distributed(connection)

@@ -37,7 +37,7 @@ from service.cli.server.worker_processes import run_workers
 from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
-from service.store.distribution import NotDistributable, distribute
+from service.store.distribution import ServersMissing, distribute
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.migrate import NewerTables, newest, upgrade_async
 from service.store.outages import reason_of
@@ -151,7 +151,7 @@ def run_migration(settings: Settings, shards: int | None = None) -> list[str]:
             stopped.number,
             "Stopped: the database may not be up to date. Nothing is done by halves; start it again.",
         ) from None
-    except NotDistributable as error:
+    except ServersMissing as error:
         raise WrongUsage(str(error)) from None
     except StorageUnavailable as error:
         raise Unavailable(
