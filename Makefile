@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol race inject-faults mutants recovery ha failovers dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -147,6 +147,9 @@ bench: setup ## three workloads on each layer, once (ARGS="SchedulingBasic --run
 
 simulate-protocol: setup ## simulate racing, crashing workers and check what they leave (ARGS="--seeds 10000")
 	.venv/bin/python -m tests.concurrency.simulation --quiet $(ARGS)
+
+compare-stores: setup ## ask PostgreSQL what simulations asked their stores, and compare all answers (ARGS="--seeds 1000")
+	.venv/bin/python -m tests.concurrency.simulation.on_postgres $(ARGS)
 
 race: setup ## race 8 planners on one nearly full cluster and check every commit (ARGS="--placements 1000000")
 	.venv/bin/python -m tests.concurrency.race $(ARGS)

@@ -19,7 +19,7 @@ from bench.stack import Postgres, peak_bytes
 from bench.verify import Manifest, violations
 from bench.workloads import Workload
 from service.app import RandomIds, SystemClock
-from service.model.kept_kinds import KEPT_KINDS
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer

@@ -17,7 +17,7 @@ from bench.pace import Gate
 from bench.stack import Postgres
 from bench.workloads import Workload, find, workloads
 from service import compiled_engine
-from tools.marks import between
+from tools.marked_page_parts import between
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "bench" / "RESULTS.md"

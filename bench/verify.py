@@ -6,8 +6,8 @@ from typing import Any
 
 from service.engine import Cluster, check
 from service.model.config import ClusterConfig
-from service.model.kept_object import KeptObject
 from service.model.manifest import TemplateCache, parse_any
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import Namespace, Node, Pod
 
 Manifest = dict[str, Any]

@@ -23,9 +23,9 @@ from service.cli.explanations import (
     print_explanation,
     print_results,
 )
+from service.cli.manifest_sources import read_objects
 from service.cli.output import Output, print_error
 from service.cli.server.local_server import LocalServer
-from service.cli.sources import read_objects
 from service.settings import settings_of_this_process
 
 HERE = Path(__file__).resolve().parent

@@ -38,9 +38,9 @@ from service.cli.batches import in_batches
 from service.cli.client import Client
 from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
 from service.cli.explanations import PLACED, count_outcomes, reasons_of_refusals
+from service.cli.manifest_sources import MANIFEST_SUFFIXES, read_objects
 from service.cli.output import Format, Output, print_error
 from service.cli.server.local_server import LocalServer, temporary_folder
-from service.cli.sources import MANIFEST_SUFFIXES, read_objects
 
 SAMPLE_SECONDS = 0.25
 KILL_DELAY_SECONDS_MAX = 0.05

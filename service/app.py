@@ -25,23 +25,23 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
-from service.api.bodies.requests import BodyReader
+from service.api.bodies.request_reading import BodyReader
+from service.api.handler_services import Services
 from service.api.handlers.server import check_ready
 from service.api.middleware.edge import Edge
 from service.api.middleware.fast_path import Direct
 from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
-from service.api.reading.reads import ClusterReads
+from service.api.reading.table_reads import ClusterReads
 from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.security.anonymous_concurrency import Turns
 from service.api.security.authentication import Authentication, PrincipalStore
-from service.api.security.browsers import BrowserCheck
+from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.entrance import Entrance, enter
 from service.api.security.identity_provider import IdentityProvider
-from service.api.security.rates import Rates
+from service.api.security.rate_limits import Rates
 from service.api.security.refusal_audit import Refusals
-from service.api.services import Services
 from service.api.telemetry.commit_probe import CommitProbe, CommitStore
 from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.heartbeat import Heartbeat
@@ -55,10 +55,10 @@ from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica_reports import Reporter
 from service.scheduler.scrubber import Pace, Scrubber
 from service.scheduler.service import Scheduler

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.model.kept_kinds import KEPT_KINDS
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.plans import PLAN
 
 Manifest = dict[str, Any]

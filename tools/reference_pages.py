@@ -15,7 +15,7 @@ from service.api.problems import PROBLEMS
 from service.cli.main import app
 from service.model.config import ClusterConfig
 from service.model.field_warnings import WARNINGS
-from tools.docstrings import field_docstrings
+from tools.field_docstrings import field_docstrings
 
 DOCS = Path(__file__).parents[1] / "docs"
 

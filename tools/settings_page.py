@@ -13,7 +13,7 @@ import typer
 
 from service.cli.serve import serve
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
-from tools.docstrings import field_docstrings
+from tools.field_docstrings import field_docstrings
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 HANDED_DOWN = "`moorage serve` sets it"

@@ -348,7 +348,8 @@ BEGIN
     WHERE l.cluster_id = p_cluster_id AND l.name = p_name FOR NO KEY UPDATE;
     -- A lease that ends later than any can was taken before the database's clock was set back.
     v_clock := clock_timestamp();
-    IF lease_holder <> p_holder AND lease_until BETWEEN v_clock AND v_clock + p_length_max THEN
+    IF lease_holder <> p_holder AND lease_until > v_clock AND lease_until <= v_clock + p_length_max
+    THEN
         RETURN NEXT;
         RETURN;
     END IF;

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Generic, TypeVar
 
 from moorage.asynchronous.objects import AsyncObjects
-from moorage.cached import CachedObjects
+from moorage.cache_contents import CachedObjects
 from moorage.errors import ExpiredError, UnavailableError
 from moorage.events import Change
 

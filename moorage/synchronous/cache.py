@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import Generic, TypeVar
 
-from moorage.cached import CachedObjects
+from moorage.cache_contents import CachedObjects
 from moorage.errors import ExpiredError, UnavailableError
 from moorage.events import Change
 from moorage.synchronous.objects import Objects

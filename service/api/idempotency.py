@@ -9,12 +9,12 @@ import msgspec
 from litestar import Response
 
 from service.api.bodies.prefer_header import as_applied
-from service.api.bodies.requests import AnyRequest, header, operation_of
+from service.api.bodies.request_reading import AnyRequest, header, operation_of
 from service.api.bodies.responses import json_response
+from service.api.handler_services import Services
 from service.api.openapi.operations import Parameter
 from service.api.problems import MalformedRequest
 from service.api.security.callers import principal_of, told_caller
-from service.api.services import Services
 from service.api.telemetry.metrics import Metrics
 from service.scheduler.protocol.answers import Answer, LinesAnswer, RecordedAnswer, WriteAnswer
 from service.scheduler.protocol.intents import Idempotency, Intent

@@ -24,7 +24,6 @@ from service.api.handlers.multi_cluster_placements import OVER_CLUSTERS_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
-from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
@@ -35,6 +34,7 @@ from service.api.handlers.simulations import SIMULATION_HANDLERS
 from service.api.handlers.status_reports import STATUS_HANDLERS
 from service.api.handlers.violations import VIOLATION_HANDLERS
 from service.api.handlers.watch import WATCH_HANDLERS
+from service.api.handlers.web_page import PAGE_HANDLERS
 from service.api.handlers.webhooks import WEBHOOK_HANDLERS
 from service.api.openapi.access import Access, access_of, declared
 from service.api.openapi.document import build_document

@@ -9,8 +9,8 @@ import typer
 
 from service.cli.durations import read_seconds
 from service.cli.errors import Refused, WrongUsage
+from service.cli.found_in_other_namespaces import NOT_FOUND
 from service.cli.options import Session, connected
-from service.cli.other_namespaces import NOT_FOUND
 
 CHANGED_MEANWHILE = "PreconditionFailed"
 ATTEMPTS_MAX = 10

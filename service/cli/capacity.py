@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from service.cli.errors import WrongUsage
+from service.cli.manifest_sources import read_objects
 from service.cli.options import Session, connected
-from service.cli.sources import read_objects
 
 
 @connected

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from service.cli.client import Client
+from service.cli.conformance_on_stored_clusters import AT_REST, stored_differences
 from service.cli.conformance_vectors import (
     Difference,
     Vector,
@@ -29,11 +30,10 @@ from service.cli.conformance_vectors import (
     step_differences,
 )
 from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.manifest_sources import read_objects
 from service.cli.options import URL_DEFAULT, Token, Url
 from service.cli.output import Output
 from service.cli.server.local_server import LocalServer, temporary_folder
-from service.cli.sources import read_objects
-from service.cli.stored_cases import AT_REST, stored_differences
 
 FAILURES_SHOWN = 20
 DIFFERENCES_SHOWN = 12

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.model.kept_kinds import KEPT_KINDS
-from service.model.kept_object import KeptKind
+from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.object_kept_for_rules import KeptKind
 
 Vector = Mapping[str, Any]
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from service.cli.cluster_setting_arguments import read_setting
 from service.cli.errors import Refused, WrongUsage
+from service.cli.found_in_other_namespaces import NOT_FOUND
 from service.cli.options import DryRun, Session, connected
-from service.cli.other_namespaces import NOT_FOUND
 from service.cli.resources import find_resource
-from service.cli.setting_arguments import read_setting
 
 
 @connected

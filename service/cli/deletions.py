@@ -7,13 +7,13 @@ import typer
 
 from service.cli.batches import apply_lines
 from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.found_in_other_namespaces import NOT_FOUND, telling_whereabouts
+from service.cli.manifest_sources import read_objects
 from service.cli.manifests import kept_objects, nodes_for_daemon
 from service.cli.options import DryRun, Session, connected
-from service.cli.other_namespaces import NOT_FOUND, telling_whereabouts
 from service.cli.output import print_error
 from service.cli.resources import Target, complete_kind, read_targets
-from service.cli.rows import identity
-from service.cli.sources import read_objects
+from service.cli.table_rows import identity
 from service.cli.workload_pods import Expansion, Origin, expand
 
 CLAIM = "PersistentVolumeClaim"

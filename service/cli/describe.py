@@ -10,9 +10,9 @@ import yaml
 
 from service.cli.errors import Refused
 from service.cli.explanations import print_in_short
+from service.cli.found_in_other_namespaces import telling_whereabouts
 from service.cli.get import AllNamespaces, Namespace, Selector
 from service.cli.options import Session, connected
-from service.cli.other_namespaces import telling_whereabouts
 from service.cli.output import Output
 from service.cli.resources import (
     EVENTS,
@@ -22,7 +22,7 @@ from service.cli.resources import (
     find_resource,
     read_targets,
 )
-from service.cli.rows import (
+from service.cli.table_rows import (
     Clock,
     Item,
     event_row,

@@ -12,10 +12,10 @@ import typer
 
 from moorage.events import ServerSentEvent
 from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.found_in_other_namespaces import NOT_FOUND, telling_whereabouts
 from service.cli.jsonpath import Path, read_path, shown
 from service.cli.listing import Listing, Style
 from service.cli.options import Session, connected
-from service.cli.other_namespaces import NOT_FOUND, telling_whereabouts
 from service.cli.output import print_error
 from service.cli.resources import (
     EVENTS,
@@ -25,7 +25,7 @@ from service.cli.resources import (
     complete_kind,
     read_targets,
 )
-from service.cli.rows import Clock
+from service.cli.table_rows import Clock
 from service.cli.watch import Follower
 from service.model.quantity import InvalidQuantity, parse_quantity
 

@@ -7,7 +7,7 @@ from typing import Any
 from service.cli.options import Session
 from service.cli.output import Format
 from service.cli.resources import Resource
-from service.cli.rows import Clock, Item, labels_of
+from service.cli.table_rows import Clock, Item, labels_of
 from service.cli.tables import TableWriter
 
 EVENT_COLUMN = "event"

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from service.cli.errors import Refused
+from service.cli.manifest_sources import read_objects
 from service.cli.options import Session
-from service.cli.sources import read_objects
 from service.cli.workload_pods import Expansion, Object, expand, workload_kind
 
 BELONGING = ("NodeName", "NodeAffinity", "TaintToleration")

@@ -9,11 +9,11 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from moorage.requests import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from service.cli.errors import Refused, WrongUsage
+from service.cli.found_in_other_namespaces import telling_whereabouts
+from service.cli.manifest_sources import parse_value, read_value
 from service.cli.options import DryRun, Session, connected
-from service.cli.other_namespaces import telling_whereabouts
 from service.cli.resources import Target, complete_kind, listed, read_targets
-from service.cli.rows import Item
-from service.cli.sources import parse_value, read_value
+from service.cli.table_rows import Item
 from service.model.objects import TaintEffect
 
 ATTEMPTS = 5

@@ -10,7 +10,7 @@ from service.cli.errors import Refused
 from service.cli.options import Session
 from service.cli.output import Output
 from service.cli.resources import Target, find_resource
-from service.cli.rows import Item
+from service.cli.table_rows import Item
 from service.cli.wait import Waiting
 
 FOREVER = "0s"

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.errors import ExitCode, WrongUsage
+from service.cli.manifest_sources import read_objects
 from service.cli.options import Session, connected
 from service.cli.resources import pod_identity
-from service.cli.sources import read_objects
 
 
 @connected

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import quote
 
-from service.cli import rows
+from service.cli import table_rows
 from service.cli.client import Client
 from service.cli.errors import WrongUsage
-from service.cli.rows import Clock, Item
-from service.model.kept_kinds import KEPT_KINDS
-from service.model.kept_object import KeptKind
+from service.cli.table_rows import Clock, Item
+from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.object_kept_for_rules import KeptKind
 from service.model.plans import PLAN
 
 OF_ALL = ("pods", "services", "replicationcontrollers", "replicasets", "statefulsets")
@@ -177,7 +177,7 @@ def complete_kind(incomplete: str) -> Iterable[str]:
 
 
 def _kept(declared: KeptKind) -> Resource:
-    columns, row = _SHOWN.get(declared.kind, (("name", "age", "labels"), rows.labelled_row))
+    columns, row = _SHOWN.get(declared.kind, (("name", "age", "labels"), table_rows.labelled_row))
     return Resource(
         plural=declared.plural,
         kind=declared.kind,
@@ -189,7 +189,7 @@ def _kept(declared: KeptKind) -> Resource:
 
 
 _SHOWN: Mapping[str, tuple[tuple[str, ...], Callable[[Item, Clock], Sequence[object]]]] = {
-    PLAN.kind: (("name", "phase", "evicted", "leaving", "waiting", "age"), rows.plan_row),
+    PLAN.kind: (("name", "phase", "evicted", "leaving", "waiting", "age"), table_rows.plan_row),
 }
 """What tables show of objects of some kinds that are kept; of all others, their labels."""
 
@@ -203,18 +203,18 @@ PODS = Resource(
     short_names=("po",),
     namespaced=True,
     columns=("name", "state", "node", "age", "waits for"),
-    row=rows.pod_row,
+    row=table_rows.pod_row,
     wide_columns=("owner", "priority", "nominated node", "scheduler"),
-    wide=rows.pod_wide,
+    wide=table_rows.pod_wide,
 )
 NODES = Resource(
     plural="nodes",
     kind="Node",
     short_names=("no",),
     columns=("name", "state", "zone", "cpu", "memory", "pods", "age", "taints"),
-    row=rows.node_row,
+    row=table_rows.node_row,
     wide_columns=("type", "other resources"),
-    wide=rows.node_wide,
+    wide=table_rows.node_wide,
 )
 EVENTS = Resource(
     plural="events",
@@ -222,7 +222,7 @@ EVENTS = Resource(
     short_names=("ev",),
     namespaced=True,
     columns=("last seen", "type", "reason", "object", "message"),
-    row=rows.event_row,
+    row=table_rows.event_row,
     order=lambda event: str(event.get("lastTimestamp")),
     names_namespace=True,
 )
@@ -233,7 +233,7 @@ RESOURCES = (
         kind="Namespace",
         short_names=("ns",),
         columns=("name", "age", "labels"),
-        row=rows.labelled_row,
+        row=table_rows.labelled_row,
     ),
     PODS,
     Resource(
@@ -242,7 +242,7 @@ RESOURCES = (
         short_names=("quota", "quotas"),
         namespaced=True,
         columns=("name", "age", "used/hard"),
-        row=rows.quota_row,
+        row=table_rows.quota_row,
     ),
     Resource(
         plural="podgroups",
@@ -250,7 +250,7 @@ RESOURCES = (
         short_names=("pg", "pgs"),
         namespaced=True,
         columns=("name", "phase", "min member", "scheduled", "running", "age"),
-        row=rows.pod_group_row,
+        row=table_rows.pod_group_row,
     ),
     *map(_kept, KEPT_KINDS.values()),
     EVENTS,
@@ -259,6 +259,6 @@ RESOURCES = (
         kind="Cluster",
         of_server=True,
         columns=("name", "revision", "nodes", "pods", "pending"),
-        row=rows.cluster_row,
+        row=table_rows.cluster_row,
     ),
 )

@@ -6,8 +6,8 @@ import typer
 
 from service.cli.errors import ExitCode, WrongUsage
 from service.cli.explanations import PLACED, count_outcomes, describe_outcomes, print_results
+from service.cli.manifest_sources import read_document, read_objects
 from service.cli.options import Session, connected
-from service.cli.sources import read_document, read_objects
 
 REQUEST_FIELDS = frozenset({"config", "namespaces", "nodes", "pods", "pod", "place", "policy"})
 

@@ -12,7 +12,7 @@ from service.cli.get import Selector
 from service.cli.options import Session, connected
 from service.cli.output import Format
 from service.cli.resources import NODES, complete_kind, read_targets
-from service.cli.rows import Item, sizes_of
+from service.cli.table_rows import Item, sizes_of
 from service.model.quantity import ceil_milli, ceil_whole, parse_quantity
 
 SHOWN = ("cpu", "memory", "pods")

@@ -10,12 +10,12 @@ import typer
 
 from service.cli.durations import read_seconds
 from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
+from service.cli.found_in_other_namespaces import NOT_FOUND
 from service.cli.get import AllNamespaces, Namespace, Selector
 from service.cli.jsonpath import read_path, shown
 from service.cli.options import Session, connected
-from service.cli.other_namespaces import NOT_FOUND
 from service.cli.resources import EVENTS, Target, complete_kind, listed, read_targets
-from service.cli.rows import Item
+from service.cli.table_rows import Item
 from service.cli.watch import RECONNECT_SECONDS
 
 STREAM_SECONDS_MAX = 300

@@ -11,7 +11,7 @@ import typer
 from moorage.events import ServerSentEvent
 from service.cli.errors import Refused, Unavailable
 from service.cli.options import Session, connected
-from service.cli.rows import identity, pod_state
+from service.cli.table_rows import identity, pod_state
 
 RECONNECT_SECONDS = 1.0
 

@@ -7,7 +7,7 @@ import typer
 
 from service.cli.errors import CliError, ExitCode, Refused, WrongUsage
 from service.cli.options import DryRun, Session, connected
-from service.cli.rows import Clock
+from service.cli.table_rows import Clock
 
 IS_THERE = "PreconditionFailed"
 COLUMNS = (

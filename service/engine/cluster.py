@@ -7,24 +7,24 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from service.engine.node_ranking.rank_cache import RowCache
-from service.engine.node_ranking.static_rows import StaticRows
-from service.engine.pipeline import Pipeline, pipelines_of
-from service.engine.state.classes import MatcherEntry, MatchIndex, PodClass
+from service.engine.node_ranking.static_masks_and_scores import StaticRows
+from service.engine.plugin_pipeline import Pipeline, pipelines_of
 from service.engine.state.data_sets import DataSets
 from service.engine.state.default_spread import DefaultSelectors
 from service.engine.state.devices import DeviceTable, allocated
-from service.engine.state.importance import ImportanceTable, Placed
-from service.engine.state.kept_objects import KeptObjects
 from service.engine.state.matchers import Subject
 from service.engine.state.materialized_views import NodeViews
 from service.engine.state.node_rules import NodeRules, Use
 from service.engine.state.nodes import NodeTable
-from service.engine.state.templates import Compiler, Eligibilities, ObjectRules
+from service.engine.state.objects_kept_for_rules import KeptObjects
+from service.engine.state.pod_class_lookup import Compiler, Eligibilities, ObjectRules
+from service.engine.state.pod_classes import MatcherEntry, MatchIndex, PodClass
+from service.engine.state.pod_importance import ImportanceTable, Placed
 from service.engine.state.volumes import VolumeTable
 from service.model.config import ClusterConfig
 from service.model.device_kinds import device_object
 from service.model.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
-from service.model.kept_object import KeptObject
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import (
     LabelSelector,
     Namespace,

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from service.model.kept_object import KeptObject, alike
+from service.model.object_kept_for_rules import KeptObject, alike
 from service.model.objects import LabelSelector, Node, Partial, Pod
-from service.model.pod_requests import placed_requests
+from service.model.pod_resource_requests import placed_requests
 
 Pair = tuple[str, str]
 """A label: key and value."""

@@ -9,7 +9,7 @@ from service.engine.cluster import Cluster
 from service.engine.state.columns import Ints
 from service.engine.state.topology import TopologyKey
 from service.model.objects import Pod
-from service.model.pod_requests import pod_requests
+from service.model.pod_resource_requests import pod_requests
 
 _SCORED = ("cpu", "memory")
 """The resources by which domains are compared, as NodeResourcesFit compares nodes."""

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from service.engine.cluster import Cluster
-from service.engine.state.classes import AffinityTerm, PodClass, Template
 from service.engine.state.columns import Slots
 from service.engine.state.counters import DomainCounter, Eligibility
 from service.engine.state.nodes import NodeTable
-from service.engine.state.spread import SpreadRule
+from service.engine.state.pod_classes import AffinityTerm, PodClass, Template
+from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NodeItself, TopologyKey
 
 _SIZE = 16

@@ -36,8 +36,8 @@ from service.engine.placement import (
     unreserved,
 )
 from service.engine.refusal import Refusal, refuse
-from service.engine.state.classes import PodClass
 from service.engine.state.group_domain import GroupDomain, group_domain
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
 from service.model.devices import ClaimAllocation

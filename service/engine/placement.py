@@ -12,14 +12,14 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.node_ranking.candidates import Candidates
 from service.engine.nominations import assume, reservations, reserved_node
-from service.engine.pipeline import Pipeline, RelativeWeight
 from service.engine.plugin import DomainScores, RelativeScore
+from service.engine.plugin_pipeline import Pipeline, RelativeWeight
 from service.engine.refusal import Refusal, refuse
 from service.engine.spread_fallback import fallbacks, variant
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints
 from service.engine.state.group_domain import GroupDomain
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import TIE_BITS, VETO, tie_hash
 from service.engine.state.vetoes import Vetoes
 from service.model.devices import ClaimAllocation

@@ -2,7 +2,7 @@
 
 Each plugin is one module of `service.engine.plugins`, and everything about it is in there; the list
 is in that package. Plugins know nothing of each other. Placements, refusals, explanations, timings
-and queueing hints go through the plugins of a profile (`service.engine.pipeline`) and name none.
+and queueing hints go through the plugins of a profile (`service.engine.plugin_pipeline`) and name none.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -13,11 +13,11 @@ from mypy_extensions import mypyc_attr
 from typing_extensions import override
 
 from service.engine.cluster_events import ANY_CHANGE, Change, ClusterEvent, Pair
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask, Rows
 from service.engine.state.materialized_views import Weighed
 from service.engine.state.node_rules import NodeRules, ProfileRules
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import SIGN_BIT
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes

@@ -16,15 +16,15 @@ from service.engine.cluster import Cluster
 from service.engine.node_ranking.affinity_ranks import AffinityRanks
 from service.engine.node_ranking.best_node_tree import BestNodeTree
 from service.engine.node_ranking.rank_cache import RowCache
-from service.engine.state.classes import OwnedTerm, PodClass
 from service.engine.state.counters import DomainCounter, SpreadCounter
 from service.engine.state.node_rules import Use
 from service.engine.state.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
+from service.engine.state.pod_classes import OwnedTerm, PodClass
 from service.engine.state.topology import NO_DOMAIN
-from service.model.cluster_topology import topology_value
 from service.model.objects import Node, Pod, PodSpec
-from service.model.pod_requests import host_ports
+from service.model.pod_resource_requests import host_ports
 from service.model.quantity import amounts
+from service.model.whole_cluster_topology_key import topology_value
 
 SLOTS_A_STEP = 2_048
 """The ranks of so many nodes take about a quarter of a millisecond."""

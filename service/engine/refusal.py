@@ -8,11 +8,11 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.nominations import assume, reservations
-from service.engine.pipeline import Pipeline
 from service.engine.plugin import Failure
-from service.engine.state.classes import PodClass
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.state.columns import Mask
 from service.engine.state.group_domain import GROUP_TOPOLOGY, GroupDomain
+from service.engine.state.pod_classes import PodClass
 from service.model.objects import Pod
 
 NO_NODES = "no nodes available to schedule pods"

@@ -15,9 +15,9 @@ from service.engine.plugin import (
     RelativeScore,
     lasting,
 )
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_volumes import claims_of
 from service.engine.state.vetoes import Vetoes
 from service.engine.state.volumes import PodVolumes

@@ -31,10 +31,10 @@ from service.engine.plugin import (
     Plugin,
     RelationPlugin,
 )
-from service.engine.registry import known_plugins, register, unregister
-from service.engine.state.classes import PodClass
+from service.engine.plugin_registry import known_plugins, register, unregister
 from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.importance import PODS as ONE_EACH
+from service.engine.state.pod_classes import PodClass
+from service.engine.state.pod_importance import PODS as ONE_EACH
 from service.model.config import ClusterConfig, parse_config
 from service.model.manifest import TemplateCache, parse_kept, parse_node, parse_pod
 from service.model.objects import Node, Pod

@@ -14,7 +14,7 @@ import msgspec
 
 from service.model.device_kinds import RESOURCE_CLAIM, ResourceClaimBody
 from service.model.devices import Grant, nodes_of
-from service.model.kept_manifest import KeptManifest, edited, load_kept, part_of
+from service.model.manifest_kept_for_rules import KeptManifest, edited, load_kept, part_of
 from service.model.metadata import Json
 from service.model.objects import ObjectName
 from service.model.strict_json import encode

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 from msgspec.structs import replace
 
-from service.model.kept_manifest import KeptManifest, edited, part_of
+from service.model.manifest_kept_for_rules import KeptManifest, edited, part_of
 from service.model.metadata import Json
 from service.model.validation.combinators import entries_of
 from service.model.volume_kinds import (

@@ -8,7 +8,6 @@ import msgspec
 from service.model.admission_policies import AdmissionPolicy
 from service.model.errors import PluginMissing
 from service.model.extenders import Extender
-from service.model.features import Features
 from service.model.objects import PodSpec, Strict, TopologySpreadConstraint
 from service.model.plugin_arguments import (
     RequestedToCapacityRatio,
@@ -19,6 +18,7 @@ from service.model.plugin_arguments import (
 )
 from service.model.priority_classes import PriorityClassEntry
 from service.model.profiles import DEFAULT_SCHEDULER, Profile
+from service.model.switchable_features import Features
 from service.model.validation.combinators import Limits, Problems, without_nulls
 from service.model.validation.configuration import CONFIG, SYSTEM_PRIORITY_CLASSES
 from service.model.validation.plugins import ALL, KNOWN, Arguments

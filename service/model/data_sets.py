@@ -1,6 +1,6 @@
 """Data sets: where data is, so that pods can name the data that they work on and not the nodes."""
 
-from service.model.kept_object import KeptKind
+from service.model.object_kept_for_rules import KeptKind
 from service.model.objects import (
     NodeSelector,
     NodeSelectorRequirement,

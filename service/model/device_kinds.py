@@ -24,7 +24,7 @@ from service.model.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from service.model.kept_object import KeptKind, KeptObject
+from service.model.object_kept_for_rules import KeptKind, KeptObject
 from service.model.objects import NodeSelector, Partial, Strict
 from service.model.validation.devices import CLAIM, CLAIM_STATUS, CLASS, SLICE, TEMPLATE
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from service.model.cel_expressions import ExpressionError, compiled_by
 from service.model.devices import Device
-from service.model.expressions import ExpressionError, compiled_by
 from service.model.quantity import NANO, parse_quantity
 
 SELECTOR_LENGTH_MAX = 10 * 1024

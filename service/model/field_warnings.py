@@ -2,7 +2,7 @@
 
 A field of a manifest is honoured, refused with its path, or passed over with a warning; none is
 dropped in silence. `PASSED_OVER` declares the fields of the last sort. They are looked for once in
-each distinct spec (`service.model.templates`); other parts of manifests are decoded for it only if
+each distinct spec (`service.model.template_cache`); other parts of manifests are decoded for it only if
 the name of such a field stands in their bytes.
 """
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from service.model.kept_object import KeptKind
+from service.model.object_kept_for_rules import KeptKind
 from service.model.objects import Container, Partial, PodSpec, Quantities
-from service.model.pod_requests import exact_limits, exact_requests
+from service.model.pod_resource_requests import exact_limits, exact_requests
 from service.model.quantity import NANO, parse_quantity
 from service.model.quota import format_amount
 from service.model.validation.combinators import entries_of, items_of, key_at

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.errors import FieldError, InvalidManifest
-from service.model.kept_kinds import KEPT_KINDS
-from service.model.kept_manifest import KeptManifest, load_kept, parse_kept
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifest_base import (
     DEFAULT_NAMESPACE,
     Draft,
@@ -28,6 +27,7 @@ from service.model.manifest_base import (
     open_draft,
     with_resource_version,
 )
+from service.model.manifest_kept_for_rules import KeptManifest, load_kept, parse_kept
 from service.model.metadata import Json, Metadata, PodCondition, members_of, read_metadata
 from service.model.node_manifest import NodeManifest, load_node, parse_node, parse_plain_node
 from service.model.objects import Namespace
@@ -41,7 +41,7 @@ from service.model.quota_manifest import (
     parse_quota,
 )
 from service.model.strict_json import decode_items, decode_members, decode_strict
-from service.model.templates import PodTemplate, TemplateCache
+from service.model.template_cache import PodTemplate, TemplateCache
 from service.model.unparsed_objects import cut_any
 from service.model.validation.combinators import Limits, unknown
 from service.model.validation.kinds import KINDS

@@ -20,7 +20,7 @@ from service.model.metadata import (
     with_condition,
 )
 from service.model.objects import ContainerImage, Node, Taint
-from service.model.templates import NodeShape, NodeShapes, TemplateCache
+from service.model.template_cache import NodeShape, NodeShapes, TemplateCache
 from service.model.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
 from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls
 from service.model.validation.kinds import KINDS

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from service.model.kept_kinds import KEPT_KINDS
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifest import NodeManifest, PodManifest
 from service.model.objects import Affinity
 

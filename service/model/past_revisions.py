@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from service.model.log import Head
+from service.model.commit_log import Head
 
 
 class PastScope(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.model.kept_object import KeptKind
-from service.model.objectives import MEASURED, Objective, fits_objectives
+from service.model.object_kept_for_rules import KeptKind
 from service.model.objects import LabelSelector, Partial, Strict
+from service.model.rebalance_objectives import MEASURED, Objective, fits_objectives
 from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.validation import names
 from service.model.validation.combinators import (

@@ -42,13 +42,13 @@ from service.model.metadata import (
     with_condition,
     with_required_node,
 )
-from service.model.names_in_specs import known_name
 from service.model.objects import Pod, PodResize
 from service.model.patches import merge_patch
 from service.model.pod_group import POD_GROUP_LABEL
 from service.model.scheduling_groups import refuse_other_group
+from service.model.specs_cut_at_names import known_name
 from service.model.strict_json import decode_strict, encode
-from service.model.templates import Amendment, PodTemplate, TemplateCache, split_node_name
+from service.model.template_cache import Amendment, PodTemplate, TemplateCache, split_node_name
 from service.model.unparsed_objects import (
     BEFORE_STATUS,
     SPEC,

@@ -17,7 +17,7 @@ from service.model.objects import (
     PodSpec,
     Quantities,
 )
-from service.model.pod_requests import Nanos, exact_limits, exact_requests
+from service.model.pod_resource_requests import Nanos, exact_limits, exact_requests
 from service.model.quantity import NANO, format_quantity
 from service.model.validation.quotas import OPPORTUNITY
 from service.model.validation.resources import is_extended

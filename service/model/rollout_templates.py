@@ -2,7 +2,7 @@
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.pod_manifest import PodManifest, parse_pod
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 
 NAME_MAX = 253
 """The length of a DNS subdomain."""

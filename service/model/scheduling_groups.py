@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from service.model.errors import FieldError, InvalidManifest
-from service.model.kept_object import KeptKind
+from service.model.object_kept_for_rules import KeptKind
 from service.model.objects import AtLeastOne, Partial
 from service.model.pod_group import POD_GROUP_LABEL
 from service.model.validation import names

@@ -9,7 +9,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from service.model.kept_object import KeptKind, KeptObject
+from service.model.object_kept_for_rules import KeptKind, KeptObject
 from service.model.objects import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,

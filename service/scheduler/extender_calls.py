@@ -16,7 +16,7 @@ from service.scheduler.protocol.extenders import (
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.store_and_clock import Clock
 
 T = TypeVar("T")
 

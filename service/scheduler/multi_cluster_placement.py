@@ -18,8 +18,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
+from service.model.commit_log import HeldLeases
 from service.model.errors import Conflict, Overloaded, StorageUnavailable
-from service.model.log import HeldLeases
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import (
     ClusterRefusal,
@@ -29,7 +29,7 @@ from service.scheduler.protocol.placements import (
     PlacementResult,
     Strategy,
 )
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 
 LEASE = "placements-over-clusters@"
 """The name of a lease begins with this, and the namespace follows."""

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from service.model.log import NodeReports
-from service.scheduler.protocol.ports import Store
+from service.model.commit_log import NodeReports
+from service.scheduler.protocol.store_and_clock import Store
 
 
 class NodeReporter:

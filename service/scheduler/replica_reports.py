@@ -2,9 +2,9 @@
 
 import logging
 
+from service.model.commit_log import ReplicaState
 from service.model.errors import MoorageError
-from service.model.log import ReplicaState
-from service.scheduler.protocol.ports import Clock, ReplicaReports
+from service.scheduler.protocol.store_and_clock import Clock, ReplicaReports
 from service.scheduler.service import Scheduler
 
 REPORT_SECONDS = 1.0

@@ -13,7 +13,7 @@ from service.engine.recount import Mistake, Step, recounting
 from service.model.manifest import PodManifest
 from service.model.objects import Pod
 from service.scheduler.commit.cluster_loop import ClusterLoop
-from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.replica.replica import Replica
 from service.scheduler.service import Scheduler
 

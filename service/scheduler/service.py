@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast, overload
 import msgspec
 
 from service.model.audit import ITSELF, AuditedCaller
+from service.model.commit_log import IdempotencyKey, NodeReports, ReplicaState
 from service.model.config import parse_config
 from service.model.errors import (
     Conflict,
@@ -21,7 +22,6 @@ from service.model.errors import (
     PreconditionFailed,
     Unavailable,
 )
-from service.model.log import IdempotencyKey, NodeReports, ReplicaState
 from service.model.manifest import TemplateCache
 from service.model.times import rfc3339
 from service.scheduler.background_planning import PastExplanation, Planner, Planners
@@ -66,8 +66,8 @@ from service.scheduler.protocol.placements import (
     PlacementAnswer,
 )
 from service.scheduler.protocol.plans import Planned
-from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.protocol.repairs import RepairsAnswer
+from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 import asyncpg
 
 from service.model.audit import ITSELF, AuditedCaller
-from service.model.errors import Conflict, NotFound
-from service.model.log import (
+from service.model.commit_log import (
     ClusterRow,
     Counts,
     Head,
 )
+from service.model.errors import Conflict, NotFound
 from service.store.audit_switch import Keeping
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure

@@ -9,9 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
-from service.model.log import (
-    LEASE_SECONDS_MAX,
+from service.model.commit_log import (
     LOCKED_LAG_CHANGES_MAX,
     Behind,
     Change,
@@ -31,14 +29,16 @@ from service.model.log import (
     ReplicaMismatch,
     effects,
 )
+from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.store import array_literals
 from service.store.audit import AUDIT_COLUMNS, audit_columns
 from service.store.audit_switch import Keeping
+from service.store.commit_log import read_page
 from service.store.connections import Connections, Driver
 from service.store.events import EVENT_COLUMNS, event_columns
 from service.store.failures import is_unavailable, unavailable_on_failure
-from service.store.log import read_page
 from service.store.outages import Outages, reason_of
+from service.store.upkeep import LASTS
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the end of the log while the head is locked; None gives the lock back."""
@@ -81,7 +81,7 @@ _HELD = f"""
     SELECT l.holder, l.name
     FROM lease AS l, unnest($2::text[], $3::text[]) AS f (holder, name)
     WHERE l.cluster_id = $1 AND l.name = f.name AND l.holder = f.holder
-        AND l.until BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+        AND {LASTS}
     FOR SHARE OF l
 """  # noqa: S608 - put together from constants
 _LOCK = "SELECT revision, tip, at FROM head WHERE cluster_id = $1 FOR NO KEY UPDATE"

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
-from service.model.log import CLUSTER_KIND, CLUSTER_NAME
+from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.store.connections import Driver
 from service.store.tables import cluster, head, object_
 

@@ -13,8 +13,8 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from service.model.errors import StorageUnavailable
+from service.store.database_hosts import Host, first_to_open, hosts_of
 from service.store.failures import unavailable_on_failure, unknown_on_failure
-from service.store.hosts import Host, first_to_open, hosts_of
 from service.store.outages import Outages
 
 CONNECT_SECONDS = 5

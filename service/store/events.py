@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
+from service.model.commit_log import EventPage, Head
 from service.model.errors import NotFound
 from service.model.events import Event, EventRow, rows_of
-from service.model.log import EventPage, Head
 from service.model.times import rfc3339
 from service.store import array_literals
 from service.store.connections import Connections

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.log import Change, CommitInfo, Diverged, Head, LogPage, ReplicaMismatch
+from service.model.commit_log import Change, CommitInfo, Diverged, Head, LogPage, ReplicaMismatch
 
 
 class Extract(msgspec.Struct, frozen=True):

@@ -17,9 +17,7 @@ from service.model.audit import (
     AuditEntry,
     AuditRow,
 )
-from service.model.errors import Conflict, NotFound, OutcomeUnknown
-from service.model.events import Event, EventRow
-from service.model.log import (
+from service.model.commit_log import (
     CLUSTER_KIND,
     CLUSTER_NAME,
     COMPACTION_STEP_ROWS_MAX,
@@ -58,6 +56,8 @@ from service.model.log import (
     effects,
     first_rows,
 )
+from service.model.errors import Conflict, NotFound, OutcomeUnknown
+from service.model.events import Event, EventRow
 from service.store.audit_switch import Keeping
 from service.store.connections import PoolUse
 from service.store.memory_audit import AuditLog

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from service.model.events import Event, merged, rows_of
-from service.model.log import (
+from service.model.commit_log import (
     CLUSTER_KIND,
     CLUSTER_NAME,
     Change,
@@ -26,6 +25,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaMismatch,
 )
+from service.model.events import Event, merged, rows_of
 from service.store.log_pages import Extract, build_page
 
 ROOT = UUID(int=0)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from service.model.log import Change, ObjectKey, ObjectRow, first_rows
+from service.model.commit_log import Change, ObjectKey, ObjectRow, first_rows
 from service.model.object_fields import WAS_PENDING
 from service.model.past_revisions import (
     PastChanges,

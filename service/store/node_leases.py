@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from service.model.commit_log import UNREADY, NodeLeases as Found, NodeReports
 from service.model.errors import NotFound
-from service.model.log import UNREADY, NodeLeases as Found, NodeReports
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 

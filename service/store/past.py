@@ -10,8 +10,8 @@ from datetime import datetime
 
 import asyncpg
 
+from service.model.commit_log import PAGE_BYTES_MAX, Head, ObjectRow
 from service.model.errors import NotFound
-from service.model.log import PAGE_BYTES_MAX, Head, ObjectRow
 from service.model.object_fields import WAS_PENDING
 from service.model.past_revisions import (
     PastChanges,

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound
-from service.model.log import (
+from service.model.commit_log import (
     PAGE_BYTES_MAX,
     Diverged,
     Head,
@@ -17,9 +16,10 @@ from service.model.log import (
     ObjectRead,
     ObjectRow,
 )
+from service.model.errors import NotFound
+from service.store.commit_log import read_page
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
-from service.store.log import read_page
 
 _HEAD = "SELECT revision, tip, at FROM head WHERE cluster_id = $1"
 _HEADS = "SELECT cluster_id, revision, tip, at FROM head WHERE cluster_id = ANY($1)"

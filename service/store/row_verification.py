@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 
 from service.model.audit import Verifier
-from service.model.log import ObjectRow
+from service.model.commit_log import ObjectRow
 from service.model.principals import ADMIN, Grant
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.store.audit import audit_row

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 
-from service.model.errors import NotFound
-from service.model.log import (
+from service.model.commit_log import (
     COMPACTION_STEP_ROWS_MAX,
     LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
@@ -16,11 +15,15 @@ from service.model.log import (
     ReplicaReport,
     ReplicaState,
 )
+from service.model.errors import NotFound
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
 SWEEP_ROWS_MAX = 1_000
 """How many idempotency records one step of the sweeper deletes at most."""
+
+LASTS = f"(l.until > clock_timestamp() AND l.until <= clock_timestamp() + '{LEASE_SECONDS_MAX} s')"
+"""Whether the lease `l` has not ended; one that ends later than any can is of a clock that was set back."""
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _LIFT = "SELECT lift_cluster_v1($1, $2)"
@@ -36,7 +39,7 @@ _TAKE = "SELECT lease_holder, lease_until FROM take_lease_v1($1, $2, $3, $4, $5)
 _EXPIRED = f"""
     SELECT c.name FROM lease AS l JOIN cluster AS c USING (cluster_id)
     WHERE l.name = $1
-        AND l.until NOT BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+        AND NOT {LASTS}
     ORDER BY c.name
 """  # noqa: S608 - put together from constants
 _UNATTENDED = """
@@ -51,7 +54,7 @@ _UNATTENDED = """
 _HELD = f"""
     SELECT l.name FROM lease AS l
     WHERE l.cluster_id = $1 AND l.name = ANY($2) AND l.holder = $3
-        AND l.until BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+        AND {LASTS}
     FOR NO KEY UPDATE
 """  # noqa: S608 - put together from constants
 # The time is that at which the transaction began.

@@ -8,8 +8,8 @@ import asyncpg
 import msgspec
 
 from service.model.audit import AuditedCaller, AuditEntry
+from service.model.commit_log import LEASE_SECONDS_MAX
 from service.model.errors import NotFound
-from service.model.log import LEASE_SECONDS_MAX
 from service.model.webhooks import Change, Settled, WebhookRow
 from service.store.audit import add_rows
 from service.store.audit_switch import Keeping

@@ -15,7 +15,7 @@ from service.api.telemetry.spans import Spans
 from service.app import RandomIds, SystemClock, create_app
 from service.extenders import Extenders
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.service import Scheduler
 from service.settings import Settings
 from service.store.memory import MemoryStore

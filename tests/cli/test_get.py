@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from service.cli import watch
-from service.cli.rows import Clock
+from service.cli.table_rows import Clock
 from tests.cli.conftest import CLUSTER, PLACED, WAITING
 
 NODE = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from moorage import AsyncCache, Cache, Change, Event, ExpiredError, Retries, UnreachableError
-from moorage.cached import CachedObjects, revision_of
+from moorage.cache_contents import CachedObjects, revision_of
 from moorage.events import EventReader, ServerSentEvent
 from tests.client.stub import Stub, expired, listed, pod, streamed
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from service.model.log import Change
+from service.model.commit_log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
-from service.scheduler.decide.planning.rebalancing import Rebalancing
+from service.scheduler.decide.planning.rebalance_goal import Rebalancing
 from service.scheduler.protocol.intents import CordonNode, PutObject, SetPlanState
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanStep

@@ -7,7 +7,6 @@ import msgspec
 from service.engine import Cluster
 from service.model.config import ClusterConfig, parse_config
 from service.model.disruption_budgets import DisruptionBudget
-from service.model.kept_object import KeptObject
 from service.model.manifest import (
     TemplateCache,
     parse_kept,
@@ -15,6 +14,7 @@ from service.model.manifest import (
     parse_node,
     parse_pod,
 )
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import LabelSelector, Namespace, Node, Pod
 
 Manifest = dict[str, Any]

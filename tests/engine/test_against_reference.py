@@ -39,7 +39,7 @@ TINY = {
     "service.engine.state.counters.DirtyLog": ShortLog,
     "service.engine.state.materialized_views.REPAIRS_MAX": 1,
     "service.engine.state.materialized_views.VIEWS_BYTES_MAX": 100,
-    "service.engine.state.templates.IDLE_CLASSES_MAX": 1,
+    "service.engine.state.pod_class_lookup.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }
 

@@ -7,12 +7,12 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from service.model.commit_log import Change, CommitInfo
 from service.model.errors import Compacted
-from service.model.log import Change, CommitInfo
 from service.model.object_filters import FieldRequirement
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.watching import LoggedCommit, Selection
-from service.scheduler.watching.node_index import NodeIndex
+from service.scheduler.watching.commits_by_node import NodeIndex
 from tests.builders import pod
 from tests.scheduler.test_watching import AT, change, watched
 from tests.scheduler.world import World

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from service.model.commit_log import Change, CommitInfo, Head, LogPage
 from service.model.errors import (
     Compacted,
     HistoryReplaced,
@@ -17,12 +18,11 @@ from service.model.errors import (
     Overloaded,
     StorageUnavailable,
 )
-from service.model.log import Change, CommitInfo, Head, LogPage
 from service.model.objects import LabelSelector
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import Selection
-from service.scheduler.watching.ring import Ring
+from service.scheduler.watching.recent_commits import Ring
 from tests.builders import node, pod
 from tests.scheduler.world import World, world
 from tests.seeds import chance

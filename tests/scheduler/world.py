@@ -16,9 +16,9 @@ from uuid import UUID
 
 import msgspec
 
+from service.model.commit_log import Change, CommitRequest
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.generated_names import SUFFIXES, suffix_of
-from service.model.log import Change, CommitRequest
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, Intent, PlacePods
 from service.scheduler.protocol.limits import Limits

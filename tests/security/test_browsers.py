@@ -11,7 +11,7 @@ import pytest
 
 from service.api.routes import HANDLERS
 from service.api.security.authentication import Authentication
-from service.api.security.browsers import BrowserCheck
+from service.api.security.cross_origin_checks import BrowserCheck
 from service.app import SystemClock
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.conftest import MakeHarness

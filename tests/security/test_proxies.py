@@ -7,8 +7,8 @@ import httpx
 import pytest
 import yaml
 
-from service.api.security.proxies import Proxies
 from service.api.security.refusal_audit import Refusals
+from service.api.security.trusted_proxies import Proxies
 from service.app import RandomIds, SystemClock
 from service.settings import InvalidSettings, Settings, proxy_networks, read_settings
 from service.store.memory import MemoryStore

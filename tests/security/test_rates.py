@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.security import rates
-from service.api.security.rates import Buckets
+from service.api.security import rate_limits
+from service.api.security.rate_limits import Buckets
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 
@@ -103,7 +103,7 @@ async def test_guesses_are_logged_once_in_a_while(
     assert [record.getMessage() for record in caplog.records] == [
         "Wrong tokens from 127.0.0.1, more often than is answered."
     ]
-    clock.advance(rates.TOLD_SECONDS)
+    clock.advance(rate_limits.TOLD_SECONDS)
     await statuses(guarded.client, 50, headers=WRONG)
     assert len(caplog.records) == 2
     assert "wrong." not in caplog.text
@@ -149,7 +149,7 @@ async def test_without_a_setting_nobody_is_held_up(guarded: Harness) -> None:
 def test_no_more_keys_are_kept_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, clock: StillClock
 ) -> None:
-    monkeypatch.setattr(rates, "KEYS_MAX", 2)
+    monkeypatch.setattr(rate_limits, "KEYS_MAX", 2)
     buckets = Buckets(clock.monotonic)
     taken = [buckets.acquire_entry(key, 1, 10) for key in ("a", "b", "a", "c", "b", "a")]
     assert taken == [True, True, False, True, True, True]  # b, then a, had to make room

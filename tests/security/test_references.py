@@ -83,13 +83,13 @@ def kind_of_part(part: ast.expr) -> str:
 
 
 OWN_NAMES = {
-    "engine/analysis/moving.py": "the pod's own name, which is hashed",
+    "engine/analysis/better_nodes.py": "the pod's own name, which is hashed",
     "engine/cluster.py": "a claim of the pod's own that is still to be made",
     "engine/placement.py": "the pod's own name, which is hashed",
     "engine/plugins/volume_binding.py": "the pod's own name, and its claim's",
     "engine/preemption/search.py": "the pod's own name, which is hashed",
     "engine/recount.py": "what a recount found, told to the operator's log alone",
-    "engine/state/importance.py": "a name that is compared, and told to nobody",
+    "engine/state/pod_importance.py": "a name that is compared, and told to nobody",
     "engine/state/pod_devices.py": "the pod's own name, and its claims'",
     "engine/state/volumes.py": "the pod's own name, and a claim's, which is counted with others",
     "scheduler/decide/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
@@ -97,7 +97,7 @@ OWN_NAMES = {
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
     "scheduler/decide/evicting/rule_conflicts.py": "the owner of a rule in the victim's own namespace",
     "scheduler/decide/planning/immediate_plans.py": "pods that the request itself names or selects",
-    "scheduler/decide/planning/replace_goal.py": "the pods that the request itself names",
+    "scheduler/decide/planning/pod_replacement_goal.py": "the pods that the request itself names",
     "scheduler/decide/redactable_references.py": "references, and names in one's own namespace",
     "scheduler/decide/object_writes.py": "the object that the request itself names",
     "scheduler/decide/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",

@@ -13,9 +13,9 @@ import pytest
 from service.api.middleware.edge import Edge
 from service.api.openapi.access import Cluster, Public, declared
 from service.api.security.anonymous_concurrency import Turns
-from service.api.security.browsers import BrowserCheck
+from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
-from service.api.security.rates import Rates
+from service.api.security.rate_limits import Rates
 from service.api.telemetry.heartbeat import Heartbeat, WorkerHealth
 from service.api.telemetry.metrics import Metrics
 from service.cli.server.connection_limits import (

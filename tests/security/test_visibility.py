@@ -17,7 +17,7 @@ from service.api.bodies.paging import Continue
 from service.api.routes import openapi_document
 from service.api.security.visibility import OTHER
 from service.model.events import Event as ToldEvent
-from service.model.kept_kinds import KEPT_KINDS
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.principals import EVERYBODY, Grant, Principal
 from tests.api.conftest import MakeHarness
 from tests.api.following import changes, stream, watched

@@ -11,7 +11,7 @@ import asyncpg
 import psutil
 from msgspec.structs import replace
 
-from service.model.log import (
+from service.model.commit_log import (
     Change,
     CommitRequest,
     Committed,

@@ -17,9 +17,9 @@ from service.model.audit import (
     Broken,
     Verifier,
 )
+from service.model.commit_log import Committed, DuplicateKey, Lost
 from service.model.errors import NoAdminLeft
 from service.model.events import Event
-from service.model.log import Committed, DuplicateKey, Lost
 from service.model.principals import ADMIN, EVERYBODY
 from service.store.connections import data_source_name
 from service.store.memory import MemoryStore

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import NotFound, OutcomeUnknown
-from service.model.log import (
+from service.model.commit_log import (
     LOCKED_LAG_CHANGES_MAX,
     Behind,
     CommitRequest,
@@ -23,6 +22,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaMismatch,
 )
+from service.model.errors import NotFound, OutcomeUnknown
 from tests.store.history import (
     AnyStore,
     answer,

@@ -9,8 +9,7 @@ import asyncpg
 import psutil
 import pytest
 
-from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
-from service.model.log import (
+from service.model.commit_log import (
     Change,
     CommitRequest,
     CommitResult,
@@ -21,6 +20,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaMismatch,
 )
+from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
 from service.model.principals import ADMIN, PrincipalRow
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load

@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 
 from service.model.errors import StorageUnavailable
 from service.store.connections import Takeovers, connector
-from service.store.hosts import Host
+from service.store.database_hosts import Host
 from service.store.log_notifications import ANSWER_SECONDS_MAX, SILENCE_SECONDS
 from service.store.migrate import is_current, upgrade_async
 from service.store.postgres import PostgresStore

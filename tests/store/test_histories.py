@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from service.model.log import Diverged, Head
+from service.model.commit_log import Diverged, Head
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import AnyStore, committed, create, new_id, put

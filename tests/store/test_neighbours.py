@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from service.model.log import Head, ObjectKey
+from service.model.commit_log import Head, ObjectKey
 from service.model.webhooks import WebhookRow
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore

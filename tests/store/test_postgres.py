@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from service.model.commit_log import Head, Lost, NotYet
 from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log import Head, Lost, NotYet
 from service.store.connections import History, HistoryGuard, data_source_name, keep_alive
 from service.store.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore

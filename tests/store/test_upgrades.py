@@ -8,8 +8,8 @@ from difflib import unified_diff
 import asyncpg
 import pytest
 
-from service.model.log import IdempotencyKey, LogPage, ObjectKey, ObjectRow
-from service.model.templates import TemplateCache
+from service.model.commit_log import IdempotencyKey, LogPage, ObjectKey, ObjectRow
+from service.model.template_cache import TemplateCache
 from service.scheduler.replica.kinds import StoredManifest, load_manifest
 from service.scheduler.replica.loading import load
 from service.store.connections import data_source_name

@@ -30,7 +30,7 @@ def test_no_field_of_kubernetes_is_undecided():
         for each in answers.fields(versions.stored())
         if each.answer == "undecided"
     ]
-    assert undecided == [], "Read it, refuse it, warn of it, or enter it in kept.toml."
+    assert undecided == [], "Read it, refuse it, warn of it, or enter it in unread_fields.toml."
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A field is honoured if a type declares it that is decoded, passed over with a warning if
 `service.model.field_warnings` declares it, and refused if its object takes no unknown fields. What is
-left is either kept and returned, which has to be said in `kept.toml`, or undecided.
+left is either kept and returned, which has to be said in `unread_fields.toml`, or undecided.
 """
 
 import tomllib
@@ -21,7 +21,7 @@ from tools.manifests.versions import DEVICES, GROUPS
 
 Answer = Literal["honoured", "refused", "honoured or not", "warned", "kept", "undecided"]
 
-KEPT = Path(__file__).with_name("kept.toml")
+KEPT = Path(__file__).with_name("unread_fields.toml")
 
 
 class Place(NamedTuple):
@@ -212,7 +212,7 @@ def own(read: versions.Fields) -> list[str]:
 
 
 def stale(read: versions.Fields) -> list[str]:
-    """What `kept.toml` says of fields that no version has, or that have another answer by now."""
+    """What `unread_fields.toml` says of fields that no version has, or that have another answer by now."""
     decided = {(each.type_name, each.path.rpartition(".")[2]): each.answer for each in fields(read)}
     return [
         f"{type_name}.{name}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from textwrap import fill
 
 from service.model.field_warnings import WARNINGS
-from service.model.kept_kinds import KEPT_KINDS
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from tools.manifests.answers import Field, fields, own
 from tools.manifests.versions import TAGS, stored
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tools.marks import between
+from tools.marked_page_parts import between
 from tools.mutants.catalogue import LAYERS, ROOT
 from tools.mutants.judging import Verdict
 

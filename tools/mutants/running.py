@@ -158,7 +158,7 @@ class Tree:
 
 
 def _start_runner() -> subprocess.Popen[str]:
-    command = [sys.executable, str(Path(__file__).with_name("warm.py"))]
+    command = [sys.executable, str(Path(__file__).with_name("pytest_in_forks.py"))]
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

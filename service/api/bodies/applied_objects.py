@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from typing_extensions import override
 
-from service.api.bodies.requests import AnyRequest, header, wrong_parameter
+from service.api.bodies.request_reading import AnyRequest, header, wrong_parameter
 from service.api.problems import BodyTooLarge
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON
 from service.model.strict_json import decode_strict, encode

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from service.api.bodies.byte_budget import holding_of
-from service.api.bodies.requests import AnyRequest, wrong_parameter
+from service.api.bodies.request_reading import AnyRequest, wrong_parameter
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import DryRun, Intent
 

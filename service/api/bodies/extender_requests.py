@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from service.api.bodies.requests import converted
+from service.api.bodies.request_reading import converted
 from service.api.openapi.extender_types import (
     EXTENDER_SCORE_MAX,
     ExtenderArgs,
@@ -23,7 +23,7 @@ from service.engine.analysis.explanation import Explanation
 from service.model.errors import FieldError, InvalidManifest
 from service.model.pod_manifest import parse_pod
 from service.model.strict_json import decode_strict
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NOTHING_SAID, BindPod, FindVictims, PlacePods
 from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
 

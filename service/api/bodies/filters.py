@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from service.api.bodies.requests import wrong_parameter
+from service.api.bodies.request_reading import wrong_parameter
 from service.model.namespace_selectors import uses_namespace_selector
 from service.model.object_fields import NODE_NAME, OBJECT_FIELDS, PENDING, PHASE, Listed
 from service.model.object_filters import FieldRequirement, ObjectFilter

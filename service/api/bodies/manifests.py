@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
-from service.api.pauses import Pause
+from service.api.cooperative_pauses import Pause
 from service.api.problems import FIELD_PROBLEMS_MAX
 from service.model.errors import FieldError, InvalidManifest
 from service.model.incremental_json import LargeObject, Member

@@ -7,13 +7,13 @@ import msgspec
 
 from service.api.bodies.manifests import items_in, read_members
 from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
-from service.api.bodies.requests import converted
+from service.api.bodies.request_reading import converted
 from service.api.openapi.principal_types import ScopeName
-from service.model.cluster_topology import CLUSTER_KEY, counts_other_namespaces
 from service.model.errors import FieldError, InvalidManifest
 from service.model.incremental_json import Member, whole
 from service.model.strict_json import decode_strict, encode
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
+from service.model.whole_cluster_topology_key import CLUSTER_KEY, counts_other_namespaces
 from service.scheduler.multi_cluster_placement import Ask, Unit
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Strategy

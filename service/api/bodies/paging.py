@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from service.api.bodies.requests import number, wrong_parameter
+from service.api.bodies.request_reading import number, wrong_parameter
 
 _Key = Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[a-z0-9.-]*\Z")]
 

@@ -6,18 +6,18 @@ from typing import Literal
 
 import msgspec
 
+from service.api.bodies.generated_names import NewNames
 from service.api.bodies.manifests import items_in, parse_items, read_members, unknown_fields
-from service.api.bodies.new_names import NewNames
-from service.api.bodies.requests import converted
+from service.api.bodies.request_reading import converted
+from service.api.cooperative_pauses import Pause
 from service.api.openapi.placement_types import PlacementRequest
-from service.api.pauses import Pause
 from service.model.errors import FieldError, InvalidManifest
 from service.model.generated_names import is_undrawn
 from service.model.incremental_json import Member, whole
 from service.model.manifest import AnyManifest
 from service.model.pod_manifest import PodManifest, parse_pod
 from service.model.strict_json import decode_strict, too_many
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NOTHING_SAID, PlacePods
 from service.scheduler.protocol.placements import PodRef
 

@@ -11,12 +11,17 @@ from service.api.bodies.placement_requests import parse_replicas, refuse_repeate
 from service.api.openapi import plan_types
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest, parse_node, parse_pod
-from service.model.objectives import MEASURED, OBJECTIVES_WANTED, block_amount, fits_objectives
 from service.model.objects import LabelSelector, Taint
+from service.model.rebalance_objectives import (
+    MEASURED,
+    OBJECTIVES_WANTED,
+    block_amount,
+    fits_objectives,
+)
 from service.model.rollout_templates import parse_template
 from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.strict_json import decode_strict, encode
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 from litestar import Response
 
-from service.api.bodies.requests import AnyRequest
+from service.api.bodies.request_reading import AnyRequest
 from service.scheduler.protocol.answers import DeletionResult, LineResult
 
 PREFERENCE = "return=minimal"

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.api.bodies.requests import converted
+from service.api.bodies.request_reading import converted
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON
 from service.model.manifest import DEFAULT_NAMESPACE
 from service.model.strict_json import decode_strict, encode

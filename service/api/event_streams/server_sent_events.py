@@ -3,7 +3,7 @@
 import msgspec
 
 from service.api.security.visibility import Visibility, seen_body
-from service.model.log import CLUSTER_KIND, Change
+from service.model.commit_log import CLUSTER_KIND, Change
 from service.model.manifest import with_resource_version
 from service.scheduler.watching import Selection
 

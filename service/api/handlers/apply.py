@@ -9,9 +9,9 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.deletion_lines import parse_deletion
 from service.api.bodies.dry_runs import dry_if_asked
+from service.api.bodies.generated_names import NewNames
 from service.api.bodies.manifests import items_in, parse_items, read_members
-from service.api.bodies.new_names import NewNames
-from service.api.bodies.requests import (
+from service.api.bodies.request_reading import (
     AnyRequest,
     media_type,
     number,
@@ -20,6 +20,8 @@ from service.api.bodies.requests import (
 )
 from service.api.bodies.responses import warning_header
 from service.api.bodies.streamed_responses import Streamed
+from service.api.cooperative_pauses import Pause
+from service.api.handler_services import Services
 from service.api.handlers.line_streams import answer_lines
 from service.api.idempotency import (
     IDEMPOTENCY_KEY,
@@ -42,9 +44,12 @@ from service.api.openapi.operations import (
     described,
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
-from service.api.pauses import Pause
-from service.api.security.rights import deciding_for, refusal, require_pruning, require_writing
-from service.api.services import Services
+from service.api.security.rights_to_named_objects import (
+    deciding_for,
+    refusal,
+    require_pruning,
+    require_writing,
+)
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
 from service.model.incremental_json import Member, whole
 from service.model.manifest import Applicable, parse_any

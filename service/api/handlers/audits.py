@@ -8,12 +8,12 @@ import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.requests import AnyRequest, number, query, wrong_parameter
+from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
+from service.api.handler_services import Services
 from service.api.openapi import audit_types
 from service.api.openapi.access import Admin
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
-from service.api.services import Services
 from service.model.audit import AuditRow
 
 ROWS_MAX = 1_000

@@ -3,10 +3,11 @@
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.bodies.requests import AnyRequest, header, query, wrong_parameter
+from service.api.bodies.request_reading import AnyRequest, header, query, wrong_parameter
 from service.api.bodies.streamed_responses import Streamed
 from service.api.event_streams.binding_stream import BindingEvents, BindingLines
 from service.api.event_streams.server_sent_events import EVENT_STREAM
+from service.api.handler_services import Services
 from service.api.handlers.watch import (
     LAST_EVENT_ID,
     SINCE,
@@ -26,7 +27,6 @@ from service.api.openapi.operations import (
 )
 from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
 from service.api.security.callers import caller_of
-from service.api.services import Services
 from service.scheduler.watching import BindingSelection
 
 _RECORD = {

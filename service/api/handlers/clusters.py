@@ -9,8 +9,9 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
-from service.api.bodies.requests import AnyRequest, converted, if_match, media_type, query
+from service.api.bodies.request_reading import AnyRequest, converted, if_match, media_type, query
 from service.api.bodies.responses import json_response, tag_of
+from service.api.handler_services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import cluster_types, object_types
 from service.api.openapi.access import Admin, Cluster, Namespaced
@@ -25,14 +26,13 @@ from service.api.openapi.operations import (
     Operation,
     described,
 )
-from service.api.reading.reads import Reads
+from service.api.reading.table_reads import Reads
 from service.api.security.callers import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of
-from service.api.services import Services
+from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
 from service.model.config import ClusterConfig, stored_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.extenders import ExtenderHosts
-from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ConfigAnswer

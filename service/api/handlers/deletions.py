@@ -11,8 +11,9 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import parse_filters
 from service.api.bodies.prefer_header import as_applied, minimal_results, prefers_minimal
-from service.api.bodies.requests import AnyRequest, flag, number, query, wrong_parameter
+from service.api.bodies.request_reading import AnyRequest, flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
+from service.api.handler_services import Services
 from service.api.handlers.objects import delete_options
 from service.api.idempotency import (
     IDEMPOTENCY_KEY,
@@ -33,9 +34,8 @@ from service.api.openapi.operations import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.problems import problem_of, request_id_of
 from service.api.security.callers import caller_of
-from service.api.security.rights import deciding_for, deletable_in
+from service.api.security.rights_to_named_objects import deciding_for, deletable_in
 from service.api.security.visibility import EVERYBODYS, visibility_of
-from service.api.services import Services
 from service.model.errors import FieldError, InvalidManifest, MoorageError
 from service.scheduler.protocol.answers import DeletionsAnswer
 from service.scheduler.protocol.intents import DeleteObjects

@@ -15,9 +15,9 @@ from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 from litestar.response import Redirect
 
-from service.api.bodies.requests import AnyRequest
-from service.api.handlers.page import SECURITY_HEADERS
+from service.api.bodies.request_reading import AnyRequest
 from service.api.handlers.server import html_page
+from service.api.handlers.web_page import SECURITY_HEADERS
 from service.api.openapi.access import Public, declared
 from service.api.problems import NoSuchPath
 

@@ -4,14 +4,14 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.bodies.requests import AnyRequest
+from service.api.bodies.request_reading import AnyRequest
+from service.api.handler_services import Services
 from service.api.handlers.objects import list_of
 from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
 from service.api.reading.event_reads import EVENT_KIND
-from service.api.services import Services
 
 _FIELD_SELECTOR = Parameter(
     name="fieldSelector",

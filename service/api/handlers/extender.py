@@ -16,8 +16,9 @@ from service.api.bodies.extender_requests import (
     refused_with,
     victims_of,
 )
-from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
+from service.api.handler_services import Services
 from service.api.openapi.access import Namespaced, require
 from service.api.openapi.extender_types import (
     ExtenderArgs,
@@ -32,9 +33,8 @@ from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.security.callers import told_caller
-from service.api.security.rights import deciding_for, require_placing
+from service.api.security.rights_to_named_objects import deciding_for, require_placing
 from service.api.security.visibility import seen_placement, seen_refusal, visibility_of
-from service.api.services import Services
 from service.model.errors import BindingRefused, Conflict, Denied, InvalidManifest, NotFound
 from service.scheduler.protocol.intents import FindVictims
 from service.scheduler.protocol.placements import PlacementAnswer

@@ -16,14 +16,14 @@ from service.api.bodies.prefer_header import (
     minimal_results,
     prefers_minimal,
 )
-from service.api.bodies.requests import AnyRequest, header
+from service.api.bodies.request_reading import AnyRequest, header
 from service.api.bodies.responses import revision_headers
 from service.api.bodies.streamed_responses import Pieces, Streamed
+from service.api.handler_services import Services
 from service.api.idempotency import Rendered, submit_chunk
 from service.api.openapi.operations import NDJSON
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
 from service.api.security.refusal_audit import note_refused
-from service.api.services import Services
 from service.model.errors import MoorageError
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.intents import Intent

@@ -7,15 +7,15 @@ from litestar.di import NamedDependency
 from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import note_dry_run
 from service.api.bodies.multi_cluster_requests import OverClustersBody, parse_over_clusters
-from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.handler_services import Services
 from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
-from service.api.security.rights import require_placing
-from service.api.services import Services
+from service.api.security.rights_to_named_objects import require_placing
 from service.api.worker_forwarding.sockets import ForwardedAnswer
 from service.api.worker_forwarding.subrequests import ask_cluster
 from service.model.errors import Forbidden, OutcomeUnknown, Unavailable

@@ -16,7 +16,7 @@ from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
 from service.api.bodies.prefer_header import as_applied, minimal_object, prefers_minimal
-from service.api.bodies.requests import (
+from service.api.bodies.request_reading import (
     AnyRequest,
     converted,
     flag,
@@ -41,6 +41,7 @@ from service.api.bodies.responses import (
     with_warnings,
 )
 from service.api.bodies.streamed_responses import Pieces, Streamed
+from service.api.handler_services import Services
 from service.api.handlers.sorted_lists import (
     SortedList,
     named_with_order,
@@ -70,9 +71,9 @@ from service.api.openapi.operations import (
 from service.api.reading.event_reads import EVENT_KIND
 from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
 from service.api.reading.past_reads import KEYS_AT_ONCE
-from service.api.reading.reads import BATCH_ROWS, Wanted
+from service.api.reading.table_reads import BATCH_ROWS, Wanted
 from service.api.security.callers import told_caller
-from service.api.security.rights import deciding_for
+from service.api.security.rights_to_named_objects import deciding_for
 from service.api.security.visibility import (
     Lists,
     Visibility,
@@ -81,9 +82,8 @@ from service.api.security.visibility import (
     seen_body,
     visibility_of,
 )
-from service.api.services import Services
+from service.model.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.errors import NotFound
-from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.manifest import parse_as, with_resource_version
 from service.model.object_filters import ObjectFilter
 from service.model.patches import PatchType

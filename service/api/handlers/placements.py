@@ -11,8 +11,9 @@ from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.prefer_header import prefers_minimal
-from service.api.bodies.requests import AnyRequest, media_type, number, query
+from service.api.bodies.request_reading import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
+from service.api.handler_services import Services
 from service.api.handlers.objects import rendered_object
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.openapi import object_types, placement_types
@@ -28,7 +29,11 @@ from service.api.openapi.operations import (
     described,
 )
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
-from service.api.security.rights import deciding_for, require_force, require_placing
+from service.api.security.rights_to_named_objects import (
+    deciding_for,
+    require_force,
+    require_placing,
+)
 from service.api.security.visibility import (
     Visibility,
     seen_explanation,
@@ -38,8 +43,7 @@ from service.api.security.visibility import (
     visibility_for,
     visibility_of,
 )
-from service.api.services import Services
-from service.api.worker_forwarding.held_leases import LEASES, leases_of
+from service.api.worker_forwarding.leases_of_subrequests import LEASES, leases_of
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem

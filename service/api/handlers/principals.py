@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.dry_runs import is_dry
-from service.api.bodies.requests import (
+from service.api.bodies.request_reading import (
     AnyRequest,
     converted,
     if_match,
@@ -20,6 +20,7 @@ from service.api.bodies.requests import (
     media_type,
     query,
 )
+from service.api.handler_services import Services
 from service.api.openapi import principal_types
 from service.api.openapi.access import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
@@ -27,7 +28,6 @@ from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, Param
 from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, new_token
 from service.api.security.callers import caller_of, told_caller
-from service.api.services import Services
 from service.model.audit import ITSELF
 from service.model.errors import (
     FieldError,

@@ -4,8 +4,9 @@ import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.requests import AnyRequest, number, query, wrong_parameter
+from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
 from service.api.bodies.responses import json_response
+from service.api.handler_services import Services
 from service.api.openapi import plan_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import (
@@ -18,7 +19,6 @@ from service.api.openapi.operations import (
 )
 from service.api.openapi.resources import PODS
 from service.api.security.visibility import seen_repairs, visibility_of
-from service.api.services import Services
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.repairs import RepairsAnswer
 

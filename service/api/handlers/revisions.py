@@ -4,8 +4,9 @@ import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.requests import AnyRequest, number, query
+from service.api.bodies.request_reading import AnyRequest, number, query
 from service.api.bodies.responses import encoded_response
+from service.api.handler_services import Services
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import (
@@ -17,8 +18,7 @@ from service.api.openapi.operations import (
     described,
 )
 from service.api.openapi.resources import RESOURCES
-from service.api.services import Services
-from service.model.log import CLUSTER_KIND
+from service.model.commit_log import CLUSTER_KIND
 from service.model.past_revisions import PastScope
 from service.model.times import rfc3339
 

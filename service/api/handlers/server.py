@@ -7,7 +7,8 @@ import msgspec
 from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.requests import AnyRequest
+from service.api.bodies.request_reading import AnyRequest
+from service.api.handler_services import Services
 from service.api.openapi.access import Admin, Public, declared
 from service.api.openapi.html_pages import (
     problem_page,
@@ -17,7 +18,6 @@ from service.api.openapi.html_pages import (
 )
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
-from service.api.services import Services
 from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.exposition import CONTENT_TYPE
 from service.model.field_warnings import WARNINGS

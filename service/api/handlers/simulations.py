@@ -10,13 +10,13 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.manifests import items_in, parse_items, read_members, unknown_fields
 from service.api.bodies.placement_requests import parse_pods, refuse_repeated
-from service.api.bodies.requests import AnyRequest, converted, media_type, query
+from service.api.bodies.request_reading import AnyRequest, converted, media_type, query
 from service.api.bodies.responses import warning_header
+from service.api.handler_services import Services
 from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
-from service.api.services import Services
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.incremental_json import Member, whole
@@ -29,7 +29,7 @@ from service.model.manifest import (
     parse_pod,
 )
 from service.model.strict_json import decode_strict
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 from service.scheduler.decide.simulation import Simulation
 from service.scheduler.protocol.placements import PlacementAnswer
 

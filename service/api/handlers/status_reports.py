@@ -10,9 +10,11 @@ from litestar.di import NamedDependency
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import items_in, read_members, unknown_fields
 from service.api.bodies.prefer_header import prefers_minimal
-from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.status_reports import parse_report
 from service.api.bodies.streamed_responses import Streamed
+from service.api.cooperative_pauses import Pause
+from service.api.handler_services import Services
 from service.api.handlers.line_streams import answer_lines, rendered_lines_in_one
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi import object_types
@@ -27,9 +29,7 @@ from service.api.openapi.operations import (
     as_ndjson,
     described,
 )
-from service.api.pauses import Pause
-from service.api.security.rights import deciding_for, refusal
-from service.api.services import Services
+from service.api.security.rights_to_named_objects import deciding_for, refusal
 from service.model.errors import Forbidden, InvalidManifest
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.callers import Caller

@@ -3,13 +3,13 @@
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.requests import AnyRequest, query
+from service.api.bodies.request_reading import AnyRequest, query
 from service.api.bodies.responses import encoded_response
+from service.api.handler_services import Services
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.security.visibility import seen_violations, visibility_of
-from service.api.services import Services
 from service.scheduler.decide.evicting.violations import CONFLICTS_MAX
 from service.scheduler.protocol.answers import ViolationsAnswer
 from service.scheduler.protocol.intents import ReadViolations

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.filters import parse_field_selector, parse_label_selector
-from service.api.bodies.requests import (
+from service.api.bodies.request_reading import (
     AnyRequest,
     integer_header,
     number,
@@ -20,6 +20,7 @@ from service.api.bodies.responses import revision_headers
 from service.api.bodies.streamed_responses import Streamed
 from service.api.event_streams.server_sent_events import EVENT_STREAM, EventWriter
 from service.api.event_streams.watch_stream import ChangeStream, Writer
+from service.api.handler_services import Services
 from service.api.middleware.compressed_answers import UNBUFFERED
 from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
@@ -30,8 +31,7 @@ from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.callers import caller_of
 from service.api.security.refusal_audit import note_refused
 from service.api.security.visibility import sight_of
-from service.api.services import Services
-from service.model.log import CLUSTER_KIND
+from service.model.commit_log import CLUSTER_KIND
 from service.model.manifest import PodManifest
 from service.model.object_fields import NODE_NAME
 from service.model.object_filters import FieldRequirement

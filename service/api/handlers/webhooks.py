@@ -10,7 +10,7 @@ from litestar import Response, delete, get, patch, post, put
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import is_dry
-from service.api.bodies.requests import (
+from service.api.bodies.request_reading import (
     AnyRequest,
     converted,
     if_match,
@@ -19,6 +19,7 @@ from service.api.bodies.requests import (
     query,
 )
 from service.api.bodies.responses import json_response
+from service.api.handler_services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import object_types
 from service.api.openapi.access import Cluster
@@ -43,12 +44,11 @@ from service.api.openapi.webhook_types import (
     WebhookStatus,
 )
 from service.api.security.callers import told_caller
-from service.api.services import Services
-from service.api.webhooks.addresses import wrong_url
+from service.api.webhooks.allowed_addresses import wrong_url
 from service.api.webhooks.messages import ping
 from service.api.webhooks.sending import new_secret
+from service.model.commit_log import ClusterRow
 from service.model.errors import Conflict, FieldError, InvalidManifest, NotFound, PreconditionFailed
-from service.model.log import ClusterRow
 from service.model.patches import Json, PatchType, apply_patch
 from service.model.strict_json import decode_strict
 from service.model.times import rfc3339

@@ -31,8 +31,8 @@ from service.api.security.callers import (
     principal_of,
 )
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance
-from service.api.security.proxies import Proxies
 from service.api.security.refusal_audit import Refusals
+from service.api.security.trusted_proxies import Proxies
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.model.errors import MoorageError

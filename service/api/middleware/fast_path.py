@@ -10,10 +10,10 @@ from litestar.enums import ScopeType
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-from service.api.bodies.requests import AnyRequest
+from service.api.bodies.request_reading import AnyRequest
+from service.api.handler_services import Services
 from service.api.openapi.operations import Operation
 from service.api.problems import answer_error
-from service.api.services import Services
 
 _BODILESS = frozenset({204, 304})
 

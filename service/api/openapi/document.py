@@ -43,7 +43,7 @@ from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
 from service.engine.analysis.explanation import Explanation, Summary
-from service.model.kept_kinds import KEPT_KINDS
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 
 VERSION = "v1"
 

@@ -13,9 +13,9 @@ from service.model import manifest_types, objects
 from service.model.config import MatchScope
 from service.model.events import EventReason, EventType
 from service.model.field_warnings import FieldWarning
-from service.model.kept_kinds import KEPT_KINDS
-from service.model.kept_object import KeptKind
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
+from service.model.object_kept_for_rules import KeptKind
 from service.model.objects import Quantities, Strict, Value
 from service.model.priority_classes import PriorityClassFields
 from service.model.scheduling_groups import PodGroupSchedulingConstraints, PodGroupSchedulingPolicy

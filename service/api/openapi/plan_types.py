@@ -6,9 +6,9 @@ import msgspec
 
 from service.api.openapi.object_types import Node, Pod, PodTemplate
 from service.model import objects
-from service.model.objectives import Objective
 from service.model.objects import Strict
 from service.model.plans import WhenUnschedulable
+from service.model.rebalance_objectives import Objective
 from service.model.rollouts import PodOwner
 from service.scheduler.protocol.placements import Explain, PodRef
 

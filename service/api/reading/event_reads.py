@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from service.api.reading.reads import ClusterReads, Wanted
+from service.api.reading.table_reads import ClusterReads, Wanted
+from service.model.commit_log import ObjectPage, ObjectRow
 from service.model.events import EventRow
-from service.model.log import ObjectPage, ObjectRow
 from service.scheduler.service import Scheduler
 
 EVENT_KIND = "Event"

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from heapq import merge
 
-from service.api.pauses import Pause
-from service.api.reading.reads import ClusterReads, Wanted
-from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
+from service.api.cooperative_pauses import Pause
+from service.api.reading.table_reads import ClusterReads, Wanted
+from service.model.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.object_filters import ObjectFilter
 from service.scheduler.replica.committed_view import INDEXED_KINDS
 from service.scheduler.replica.replica import Stored

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from service.api.pauses import Pause
+from service.api.cooperative_pauses import Pause
 from service.api.reading.filtered_reads import LOOKS_BETWEEN, row_of
-from service.api.reading.reads import ClusterReads, Wanted
-from service.model.log import Head, ObjectPage, ObjectRow
+from service.api.reading.table_reads import ClusterReads, Wanted
+from service.model.commit_log import Head, ObjectPage, ObjectRow
 from service.model.object_filters import ObjectFilter
 from service.model.object_order import Order, OrderKey
 from service.scheduler.replica.replica import Stored

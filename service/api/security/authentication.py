@@ -28,7 +28,7 @@ from service.model.principals import (
     PrincipalKind,
     TokenRow,
 )
-from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.store_and_clock import Clock
 from service.settings import Settings, is_loopback
 
 COMPARED_AFTER_SECONDS = 1.0

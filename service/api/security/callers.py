@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from litestar.types import Scope
 
-from service.api.bodies.requests import AnyRequest
+from service.api.bodies.request_reading import AnyRequest
 from service.api.openapi.access import NOT_KNOWN
 from service.api.openapi.operations import Operation
 from service.api.problems import REQUEST_ID, Unauthorized

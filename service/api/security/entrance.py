@@ -16,9 +16,9 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from service.api.openapi.access import Access, Public, access_of, check_access
 from service.api.security.anonymous_concurrency import Turns
 from service.api.security.authentication import Authentication
-from service.api.security.browsers import BrowserCheck
 from service.api.security.callers import identify, principal_of
-from service.api.security.rates import Rates
+from service.api.security.cross_origin_checks import BrowserCheck
+from service.api.security.rate_limits import Rates
 from service.model.principals import EVERYBODY
 
 ARRIVAL = "moorage.arrival"

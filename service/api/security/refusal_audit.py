@@ -11,7 +11,7 @@ from litestar.types import HTTPScope, Scope
 from service.api.security.callers import caller_in
 from service.model.audit import AuditedCaller, AuditEntry
 from service.model.errors import StorageUnavailable
-from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.store_and_clock import Clock
 
 REFUSED = frozenset({401, 403, 429})
 TOLD_MAX = 10

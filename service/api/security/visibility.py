@@ -12,20 +12,20 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from service.api.bodies.requests import AnyRequest
+from service.api.bodies.request_reading import AnyRequest
 from service.api.openapi.access import require
 from service.api.problems import GrantsChanged
-from service.api.reading.reads import Wanted
+from service.api.reading.table_reads import Wanted
 from service.api.security.callers import caller_of
 from service.engine import PROVISION
 from service.engine.analysis.culprits import Culprit
 from service.engine.analysis.exemptions import Exemption
 from service.engine.analysis.explanation import Explanation, Summary
 from service.engine.plugins import inter_pod_affinity, node_ports
+from service.model.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import BindingRefused, Forbidden
-from service.model.kept_kinds import KEPT_KINDS
-from service.model.log import CLUSTER_KIND, ObjectPage, ObjectRow
+from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.principals import Principal
 from service.scheduler.decide.redactable_references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer

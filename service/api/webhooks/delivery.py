@@ -12,12 +12,12 @@ from typing import Protocol
 
 from tenacity import RetryCallState, Retrying, wait_random_exponential
 
-from service.api.reading.reads import Reads
+from service.api.reading.table_reads import Reads
 from service.api.webhooks.messages import Batch, next_batch
 from service.api.webhooks.sending import Reply, Sender, WebhookMeter
 from service.model.audit import AuditedCaller
+from service.model.commit_log import LogPage
 from service.model.errors import MoorageError, NotFound
-from service.model.log import LogPage
 from service.model.webhooks import (
     Change,
     WebhookGone,
@@ -27,7 +27,7 @@ from service.model.webhooks import (
     failed,
     released,
 )
-from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.store_and_clock import Clock
 from service.settings import Settings
 
 LOG_CHANGES = 1_000

@@ -9,7 +9,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import holding_of, may_be_refused
-from service.api.bodies.requests import BodyReader
+from service.api.bodies.request_reading import BodyReader
 from service.api.bodies.streamed_responses import is_head
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operations import NDJSON, Operation
@@ -23,7 +23,7 @@ from service.api.security.callers import (
 )
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.api.worker_forwarding.held_leases import leases_of, rest_on
+from service.api.worker_forwarding.leases_of_subrequests import leases_of, rest_on
 from service.api.worker_forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
 from service.api.worker_forwarding.unanswered_requests import (
     AnswerLost,

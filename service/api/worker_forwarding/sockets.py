@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
 from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
-from service.model.log import HeldLeases
+from service.model.commit_log import HeldLeases
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100

@@ -3,13 +3,13 @@
 from typing import Any
 
 from service.api.bodies.byte_budget import holding_of
-from service.api.bodies.requests import AnyRequest
+from service.api.bodies.request_reading import AnyRequest
 from service.api.problems import request_id_of
 from service.api.security.callers import address_of, identify, name_request, principal_of
-from service.api.worker_forwarding.held_leases import rest_on
+from service.api.worker_forwarding.leases_of_subrequests import rest_on
 from service.api.worker_forwarding.middleware import answer_of
 from service.api.worker_forwarding.sockets import ForwardedAnswer
-from service.model.log import HeldLeases
+from service.model.commit_log import HeldLeases
 
 
 async def ask_cluster(

@@ -1,11 +1,11 @@
 """What placements over several clusters compare of one cluster: its pods by the rules of a pod, and its load."""
 
-from service.engine.analysis.totals import resource_totals
+from service.engine.analysis.cluster_totals import resource_totals
 from service.engine.cluster import Cluster
-from service.engine.state.spread import SpreadRule
+from service.engine.state.spread_constraints import SpreadRule
 from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
-from service.model.cluster_topology import CLUSTER_KEY
 from service.model.objects import Pod
+from service.model.whole_cluster_topology_key import CLUSTER_KEY
 
 _LOAD = ("cpu", "memory")
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from service.engine.analysis.violations import Inspection, key_of
 from service.engine.cluster import Cluster
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Slots
 from service.engine.state.counters import DomainCounter, Eligibility
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.topology import TopologyKey
 from service.model.objects import ObjectName
 

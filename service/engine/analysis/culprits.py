@@ -26,9 +26,9 @@ from service.engine.plugins import (
     pod_topology_spread as spreading,
 )
 from service.engine.refusal import Rejection, prefilter
-from service.engine.state.classes import PodClass, Template
-from service.engine.state.selectors import required_mask
-from service.engine.state.spread import SpreadRule
+from service.engine.state.node_selectors import required_mask
+from service.engine.state.pod_classes import PodClass, Template
+from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN
 from service.model.objects import Pod
 from service.model.quantity import format_amount

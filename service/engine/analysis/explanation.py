@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from service.engine.analysis.culprits import Culprit, culprits
 from service.engine.analysis.exemptions import Exemption, exemptions, fallen_back
 from service.engine.cluster import Cluster
-from service.engine.pipeline import Pipeline
 from service.engine.placement import pipeline_of, settled
 from service.engine.plugin import Failure
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugins import pod_topology_spread as spreading
 from service.engine.plugins.volume_binding import NAME as BINDING, unbound_claims
 from service.engine.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.volume_matching import VolumeMatches
 from service.model.annotated_rules import RulesOrigin, rules_from
 from service.model.objects import Pod

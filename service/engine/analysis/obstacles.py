@@ -19,9 +19,9 @@ from service.engine.analysis.pod_relaxations import (
     tolerating,
 )
 from service.engine.cluster import Cluster
-from service.engine.pipeline import Pipeline
 from service.engine.placement import pipeline_of
 from service.engine.plugin import Plugin
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,
@@ -32,7 +32,7 @@ from service.engine.plugins import (
     taint_toleration as tainting,
 )
 from service.engine.state.columns import Ints, Mask
-from service.engine.state.importance import PODS
+from service.engine.state.pod_importance import PODS
 from service.engine.state.taints import HARD_EFFECTS, tolerates
 from service.model.objects import Node, Pod, Taint, Toleration
 from service.model.quantity import format_amount

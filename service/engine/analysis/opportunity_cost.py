@@ -13,8 +13,8 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.node_rules import NodeRules
+from service.engine.state.node_selectors import required_mask
 from service.engine.state.nodes import NodeTable
-from service.engine.state.selectors import required_mask
 from service.model.objects import Pod
 
 REMEMBERED_MAX = 1_024

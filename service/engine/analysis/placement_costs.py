@@ -14,12 +14,12 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.cluster import Cluster
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.counters import DomainCounter
 from service.engine.state.node_rules import NodeRules, Use
-from service.engine.state.selectors import term_mask
-from service.engine.state.spread import SpreadRule
+from service.engine.state.node_selectors import term_mask
+from service.engine.state.pod_classes import PodClass
+from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN
 
 WHOLE = 1_000

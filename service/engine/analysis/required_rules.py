@@ -8,9 +8,9 @@ from service.engine.plugins import (
     node_affinity as selection,
     pod_topology_spread as spreading,
 )
-from service.engine.state.classes import AffinityTerm, OwnedTerm, PodClass, Role, Template
 from service.engine.state.node_rules import NodeRules, RequiredNodes
-from service.engine.state.spread import SpreadRule
+from service.engine.state.pod_classes import AffinityTerm, OwnedTerm, PodClass, Role, Template
+from service.engine.state.spread_constraints import SpreadRule
 from service.model.objects import NodeSelector, PodAffinity, PodAffinityTerm, PodSpec
 
 Execution = Literal["Ignored", "Required"]

@@ -30,11 +30,11 @@ from service.engine.plugins import (
     node_affinity as selection,
     pod_topology_spread as spreading,
 )
-from service.engine.state.classes import AffinityTerm, MatcherEntry, PodClass, Template
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.node_rules import NodeRules
-from service.engine.state.selectors import required_mask
-from service.engine.state.spread import SpreadRule
+from service.engine.state.node_selectors import required_mask
+from service.engine.state.pod_classes import AffinityTerm, MatcherEntry, PodClass, Template
+from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.model.objects import (
     ObjectName,

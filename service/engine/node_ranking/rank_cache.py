@@ -8,9 +8,9 @@ import numpy as np
 
 from service.engine.node_ranking.affinity_ranks import AffinityRanks
 from service.engine.node_ranking.best_node_tree import BestNodeTree
-from service.engine.node_ranking.static_rows import StaticRows
-from service.engine.pipeline import Pipeline
+from service.engine.node_ranking.static_masks_and_scores import StaticRows
 from service.engine.plugin import Scale
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.state.columns import ALL, Ints, Mask, Rows, Slots, at
 from service.engine.state.materialized_views import Weighed
 from service.engine.state.node_rules import NodeRules

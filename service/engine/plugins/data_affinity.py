@@ -8,11 +8,11 @@ from typing_extensions import override
 
 from service.engine.cluster_events import Change, ClusterEvent
 from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin, PreFilter, bounds_of
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.node_rules import FoundData, NodeRules
+from service.engine.state.node_selectors import term_mask
 from service.engine.state.nodes import NodeTable
-from service.engine.state.selectors import term_mask
+from service.engine.state.pod_classes import PodClass
 from service.model.data_sets import DATA_SET, data_sets_of
 from service.model.objects import Pod
 

@@ -20,10 +20,10 @@ from service.engine.plugin import (
     RelativeScore,
     lasting,
 )
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask
 from service.engine.state.devices import NodeVerdicts, named
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_devices import PodDevices, uses_of
 from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes

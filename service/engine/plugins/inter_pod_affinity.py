@@ -26,11 +26,11 @@ from service.engine.plugin import (
     Vacant,
     bounds_of,
 )
-from service.engine.state.classes import AffinityTerm, MatcherEntry, OwnedTerm, PodClass, Role
 from service.engine.state.columns import Ints, Mask
 from service.engine.state.counters import DomainCounter, Held
 from service.engine.state.materialized_views import Weighed
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import AffinityTerm, MatcherEntry, OwnedTerm, PodClass, Role
 from service.engine.state.rank_bits import VETO
 from service.engine.state.siblings import are_siblings, mark_of
 from service.engine.state.topology import NO_DOMAIN, TopologyKey

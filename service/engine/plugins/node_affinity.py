@@ -8,11 +8,11 @@ from typing_extensions import override
 
 from service.engine.cluster_events import Change, ClusterEvent, Pair, differing
 from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin, PreFilter, bounds_of
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.node_rules import NodeRules, ProfileRules
+from service.engine.state.node_selectors import named_nodes, required_mask, term_mask
 from service.engine.state.nodes import NodeTable
-from service.engine.state.selectors import named_nodes, required_mask, term_mask
+from service.engine.state.pod_classes import PodClass
 from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.objects import Node, NodeSelectorRequirement, Pod
 from service.model.plugin_arguments import NodeAffinityArgs

@@ -19,11 +19,11 @@ from service.engine.plugin import (
     Resources,
     resources_of,
 )
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask, Rows, at
-from service.engine.state.importance import PODS
 from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
+from service.engine.state.pod_importance import PODS
 from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.objects import Pod
 from service.model.plugin_arguments import NodeResourcesFitArgs, ScoringStrategy

@@ -21,17 +21,17 @@ from service.engine.plugin import (
     Vacant,
     bounds_of,
 )
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask, Slots
 from service.engine.state.default_spread import decides
 from service.engine.state.node_rules import ProfileRules
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import SIGN_BIT, VETO
-from service.engine.state.spread import SpreadRule
+from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes
 from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.kept_object import KeptObject
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import Partial, Pod, TopologySpreadConstraint
 from service.model.plugin_arguments import PodTopologySpreadArgs
 from service.model.selectors import matches

@@ -17,8 +17,8 @@ from service.engine.plugin import Blame
 from service.engine.preemption.disruption_budgets import violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of, victims_of
-from service.engine.state.classes import PodClass
-from service.engine.state.importance import importance
+from service.engine.state.pod_classes import PodClass
+from service.engine.state.pod_importance import importance
 from service.engine.state.topology import NO_DOMAIN
 from service.model.disruption_budgets import DisruptionBudget
 from service.model.objects import ObjectName, Pod

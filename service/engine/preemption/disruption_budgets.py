@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask, Slots
-from service.engine.state.importance import ImportanceTable
+from service.engine.state.pod_classes import PodClass
+from service.engine.state.pod_importance import ImportanceTable
 from service.model.disruption_budgets import DisruptionBudget
 from service.model.objects import Pod
 from service.model.selectors import matches

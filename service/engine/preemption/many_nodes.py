@@ -3,7 +3,7 @@
 It rests on what filters tell as `Headrooms`: of every thing that may run out, how much each node has
 left and how much each placed pod takes. The removable pods of all nodes are taken back in step, the
 most important one of each node first. What filters do not tell in this way is left to
-`service.engine.preemption.one_by_one`.
+`service.engine.preemption.single_node`.
 """
 
 from collections import Counter
@@ -15,10 +15,10 @@ import numpy as np
 from service.engine.plugin import Headroom, Headrooms, Plugin
 from service.engine.preemption.disruption_budgets import violating_on
 from service.engine.preemption.victims import OFFSET, Cost, Removability, Victims
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask, Slots
-from service.engine.state.importance import PODS, ImportanceTable
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
+from service.engine.state.pod_importance import PODS, ImportanceTable
 from service.model.disruption_budgets import DisruptionBudget
 
 FAR = 2**62

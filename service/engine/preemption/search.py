@@ -11,12 +11,12 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.nominations import reservations
-from service.engine.pipeline import Pipeline
 from service.engine.placement import pipeline_of
 from service.engine.plugin import NodePlugin
+from service.engine.plugin_pipeline import Pipeline
 from service.engine.preemption.cross_node import NOTHING, Elsewhere
 from service.engine.preemption.many_nodes import Candidates, Removable, judge
-from service.engine.preemption.one_by_one import OneByOne
+from service.engine.preemption.single_node import OneByOne
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of
 from service.engine.refusal import (
     NO_NODES,
@@ -26,8 +26,8 @@ from service.engine.refusal import (
     message_of,
     prefilter,
 )
-from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask, Slots
+from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import tie_hash
 from service.model.config import PreemptionScope
 from service.model.disruption_budgets import DisruptionBudget

@@ -1,7 +1,7 @@
 """Counts of pods in topology domains, updated with every change instead of recounted.
 
 A counter belongs to one topology key; `add(slot, ±k)` tells it of pods that it counts. Which pods
-it counts is decided once for each class (`service.engine.state.classes`).
+it counts is decided once for each class (`service.engine.state.pod_classes`).
 """
 
 from collections.abc import Iterable

@@ -1,10 +1,10 @@
 """Where the data sets are that pods name, and which classes of pods have to follow a change of one."""
 
-from service.engine.state.classes import PodClass
-from service.engine.state.kept_objects import KeptObjects
 from service.engine.state.node_rules import DataRules, FoundData
+from service.engine.state.objects_kept_for_rules import KeptObjects
+from service.engine.state.pod_classes import PodClass
 from service.model.data_sets import DATA_SET, DataSetBody, data_sets_of, nodes_with
-from service.model.kept_object import KeptObject
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import ObjectName, Partial, Pod
 
 

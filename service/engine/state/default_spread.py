@@ -5,12 +5,12 @@ Source: `DefaultSelector` in `pkg/scheduler/framework/plugins/helper/spread.go`,
 
 from collections.abc import Iterator, Mapping
 
-from service.engine.state.classes import MatchIndex, PodClass
 from service.engine.state.matchers import Requirement, Selector, compile_selector
-from service.model.kept_kinds import KEPT_KINDS
-from service.model.kept_object import KeptObject
+from service.engine.state.pod_classes import MatchIndex, PodClass
+from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import ObjectName, OwnerReference, Partial, Pod
-from service.model.workloads import (
+from service.model.services_and_pod_owners import (
     ReplicaSetBody,
     ReplicationControllerBody,
     ServiceBody,

@@ -25,7 +25,12 @@ from service.model.objects import (
     Toleration,
     TopologySpreadConstraint,
 )
-from service.model.pod_requests import PodRequests, host_ports, placed_requests, pod_requests
+from service.model.pod_resource_requests import (
+    PodRequests,
+    host_ports,
+    placed_requests,
+    pod_requests,
+)
 
 NODE_NAME_FIELD = "metadata.name"
 

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from service.engine.state.columns import ALL, Mask
+from service.engine.state.node_selectors import holds_by_value, term_mask
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import VETO
-from service.engine.state.selectors import holds_by_value, term_mask
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes
 from service.model.objects import LabelSelector, NodeSelector

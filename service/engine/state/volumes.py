@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 import msgspec
 from typing_extensions import override
 
-from service.engine.state.disks import Disks
 from service.engine.state.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes import NodeTable
 from service.engine.state.pod_volumes import attached_disks, claims_of, disks_of
+from service.engine.state.used_disks import Disks
 from service.engine.state.volume_limits import DiskUser, VolumeLimits
 from service.model.objects import ObjectName, Pod
 from service.model.volumes import (

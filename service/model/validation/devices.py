@@ -7,9 +7,9 @@ passed over with a warning (`service.model.field_warnings`).
 import re
 from collections.abc import Iterator
 
+from service.model.cel_expressions import ExpressionError
 from service.model.device_selectors import SELECTOR_LENGTH_MAX, device_selector, is_version
 from service.model.devices import CONSUMERS_MAX, RESULTS_MAX
-from service.model.expressions import ExpressionError
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 
+from service.model.commit_log import CLUSTER_KIND, ObjectRow
 from service.model.errors import Compacted, FieldError, InvalidManifest
-from service.model.log import CLUSTER_KIND, ObjectRow
 from service.model.past_revisions import PastChanges, PastKey, PastScope, PastState
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.reading.explain_past import Then
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Store
+from service.scheduler.protocol.store_and_clock import Store
 from service.scheduler.replica.kinds import EvictionState, NodeState
 
 _STATES_AT_ONCE = 100

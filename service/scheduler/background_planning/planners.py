@@ -14,9 +14,9 @@ import msgspec
 from service.model.errors import Overloaded
 from service.model.manifest import TemplateCache
 from service.model.times import rfc3339
-from service.scheduler.background_planning.garbage_collection import no_collections
 from service.scheduler.background_planning.past_explanations import PastExplanation
 from service.scheduler.background_planning.planning_replica import PlanningReplica
+from service.scheduler.background_planning.python_garbage_collection import no_collections
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning.capacity import find_capacity
@@ -29,8 +29,8 @@ from service.scheduler.protocol.intents import FindCapacity, FindRepairs, MakePl
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import ExplanationAnswer
 from service.scheduler.protocol.plans import Bounds, Fit, Planned
-from service.scheduler.protocol.ports import Clock, Ids
 from service.scheduler.protocol.repairs import RepairsAnswer
+from service.scheduler.protocol.store_and_clock import Clock, Ids
 from service.scheduler.replica.replica import Replica
 
 T = TypeVar("T")

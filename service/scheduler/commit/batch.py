@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 
 from service.model.audit import AuditEntry
+from service.model.commit_log import Change, CommitRequest, HeldLeases, IdempotencyRecord
 from service.model.events import Event
-from service.model.log import Change, CommitRequest, HeldLeases, IdempotencyRecord
 from service.model.manifest import PodManifest
 from service.model.object_fields import fields_before
 from service.scheduler.commit.tickets import Outcome, Ticket

@@ -12,14 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.errors import (
-    NotFound,
-    OutcomeUnknown,
-    Overloaded,
-    PluginMissing,
-    StorageUnavailable,
-)
-from service.model.log import (
+from service.model.commit_log import (
     CommitResult,
     Committed,
     DuplicateKey,
@@ -29,6 +22,13 @@ from service.model.log import (
     Lost,
     NotYet,
     ReplicaState,
+)
+from service.model.errors import (
+    NotFound,
+    OutcomeUnknown,
+    Overloaded,
+    PluginMissing,
+    StorageUnavailable,
 )
 from service.model.manifest import TemplateCache
 from service.model.object_filters import ObjectFilter
@@ -41,7 +41,7 @@ from service.scheduler.commit.metrics import Meter, measure
 from service.scheduler.commit.tickets import Ticket
 from service.scheduler.decide import is_advisory
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Ids, Store
+from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
 from service.scheduler.replica.follower import Follower, Observer
 from service.scheduler.replica.lag import Lag
 from service.scheduler.replica.replica import Stored

@@ -4,8 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
-from service.model.log import (
+from service.model.commit_log import (
     Behind,
     CommitRequest,
     CommitResult,
@@ -16,10 +15,11 @@ from service.model.log import (
     Lost,
     ReplicaMismatch,
 )
+from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
+from service.scheduler.protocol.store_and_clock import Clock, DecideLocked, Ids, Store
 
 _log = logging.getLogger(__name__)
 

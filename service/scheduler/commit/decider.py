@@ -11,7 +11,7 @@ from service.scheduler.commit.tickets import Outcome, Ticket
 from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext, kept_of
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Ids
+from service.scheduler.protocol.store_and_clock import Clock, Ids
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
 TakeTicket = Callable[[], Ticket | None]

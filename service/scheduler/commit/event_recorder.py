@@ -13,7 +13,7 @@ from service.model.errors import MoorageError
 from service.model.events import Event, EventReason, merged
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 
 _log = logging.getLogger(__name__)
 

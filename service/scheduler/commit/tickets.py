@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from service.model.audit import ITSELF, AuditedCaller
+from service.model.commit_log import IdempotencyKey, IdempotencyRecord
 from service.model.errors import IdempotencyKeyReused
-from service.model.log import IdempotencyKey, IdempotencyRecord
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
 from service.scheduler.protocol.answers import Answer, RecordedAnswer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from service.model.errors import MoorageError, StorageUnavailable
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 
 LEASE = "requests@"
 """The lease's name begins with this; the server's name follows, as workers of another server cannot

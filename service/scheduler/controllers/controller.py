@@ -21,7 +21,7 @@ from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import Intent
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica.follower import Observer
 from service.scheduler.replica.replica import Entry, Replica
 

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from typing_extensions import override
 
+from service.model.commit_log import CLUSTER_KIND, NodeLeases
 from service.model.errors import MoorageError
-from service.model.log import CLUSTER_KIND, NodeLeases
 from service.model.manifest import NodeManifest, PodManifest
 from service.scheduler.controllers.controller import Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
@@ -19,7 +19,7 @@ from service.scheduler.decide.node_lifecycle.taints import evicting, may_have_to
 from service.scheduler.protocol.answers import Answer, NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica.kinds import NodeState
 from service.scheduler.replica.replica import Entry, Replica, Stored
 

@@ -19,7 +19,7 @@ from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import Planned, PlansAnswer, Proposal, Search
-from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.replica.kinds import MoveReservation
 from service.scheduler.replica.replica import Entry, Replica
 
@@ -32,7 +32,7 @@ class KeptPlans(SweepController):
     """Has the plans of one cluster carried out, while this process holds the lease for that.
 
     After each commit that may have let a plan go on, all plans take one step more, by a request among
-    those of clients. The decision itself (`decide.planning.advancing`) plans each step anew, so no
+    those of clients. The decision itself (`decide.planning.next_plan_steps`) plans each step anew, so no
     step is taken twice or on a state that has passed. What takes longer than some placements, the
     search for moves, is made beside them; the next step judges what it has found.
     """

@@ -3,10 +3,10 @@
 import logging
 from typing import NamedTuple
 
+from service.model.commit_log import Head
 from service.model.errors import NotFound, StorageUnavailable
-from service.model.log import Head
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.store_and_clock import Clock, Store
 
 LEASE = "upkeep"
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from service.engine.analysis.violations import Inspection
-from service.model.log import ObjectRow
+from service.model.commit_log import ObjectRow
 from service.model.manifest import PodManifest, QuotaManifest, TemplateCache
 from service.model.quota import format_amount
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding

@@ -18,9 +18,13 @@ from service.scheduler.decide.object_writes import delete_object, put_object
 from service.scheduler.decide.placing.pending_pods import place_pending
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.placing.victims_by_node import find_victims
-from service.scheduler.decide.planning.advancing import advance_plans
+from service.scheduler.decide.planning.cordon_drain_and_pause import (
+    cordon_node,
+    drain_node,
+    set_plan_state,
+)
 from service.scheduler.decide.planning.immediate_plans import commit_plan
-from service.scheduler.decide.planning.kept_plans import cordon_node, drain_node, set_plan_state
+from service.scheduler.decide.planning.next_plan_steps import advance_plans
 from service.scheduler.decide.planning.plan_making import plan_among_placements
 from service.scheduler.decide.reading.binding_confirmation import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology

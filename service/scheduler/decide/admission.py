@@ -6,13 +6,17 @@ from typing import cast
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.model.anti_affinity import covers_all_namespaces, required_terms, without_tautologies
+from service.model.anti_affinity_to_all_pods import (
+    covers_all_namespaces,
+    required_terms,
+    without_tautologies,
+)
 from service.model.config import ClusterConfig
 from service.model.errors import Denied
-from service.model.kept_object import KeptObject
 from service.model.limit_ranges import LIMIT_RANGE, LimitRangeBody, claim_violations, violations
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import Pod, PodAffinityTerm, PodSpec, Quantities
-from service.model.pod_requests import requirements
+from service.model.pod_resource_requests import requirements
 from service.model.runtime_classes import (
     RUNTIME_CLASS,
     WITHOUT_CLASS,

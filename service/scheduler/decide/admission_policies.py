@@ -9,14 +9,14 @@ from typing import cast
 import msgspec
 
 from service.model.admission_policies import AdmissionPolicy
-from service.model.errors import Denied
-from service.model.expressions import (
+from service.model.cel_expressions import (
     ITEMS_MAX,
     OBJECT_BYTES_MAX,
     ExpressionError,
     compiled,
     is_bounded,
 )
+from service.model.errors import Denied
 from service.model.manifest import PodManifest
 from service.model.manifest_base import ObjectManifest
 from service.model.metadata import Json

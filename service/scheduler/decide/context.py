@@ -14,7 +14,7 @@ from service.model.manifest import TemplateCache
 from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Ids
+from service.scheduler.protocol.store_and_clock import Ids
 from service.scheduler.replica.replica import Replica
 
 Decision = Generator[None, None, A]

@@ -1,8 +1,8 @@
 """The class that a claim gets which names none, as Kubernetes' admission (DefaultStorageClass) gives it."""
 
 from service.model.bound_volumes import claim_of_default_class, volume_named_by
-from service.model.kept_manifest import KeptManifest
-from service.model.kept_object import KeptObject
+from service.model.manifest_kept_for_rules import KeptManifest
+from service.model.object_kept_for_rules import KeptObject
 from service.model.volume_kinds import (
     BETA_CLASS,
     DEFAULTED_CLASS,

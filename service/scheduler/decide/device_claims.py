@@ -33,8 +33,8 @@ from service.model.device_kinds import (
 )
 from service.model.devices import ClaimAllocation
 from service.model.errors import Conflict, Denied, FieldError, InvalidManifest
-from service.model.kept_manifest import KeptManifest
 from service.model.manifest import AnyManifest, PodManifest
+from service.model.manifest_kept_for_rules import KeptManifest
 from service.model.objects import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller

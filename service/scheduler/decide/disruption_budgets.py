@@ -9,17 +9,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from service.engine import Cluster
-from service.engine.state.classes import PodClass
+from service.engine.state.pod_classes import PodClass
 from service.model.disruption_budgets import (
     DisruptionBudget,
     PodDisruptionBudgetBody,
     PodDisruptionBudgetStatus,
     need_of,
 )
-from service.model.kept_object import KeptObject
+from service.model.object_kept_for_rules import KeptObject
 from service.model.objects import ObjectName, OwnerReference, Pod
 from service.model.selectors import matches
-from service.model.workloads import ReplicaSetBody, ReplicationControllerBody, StatefulSetBody
+from service.model.services_and_pod_owners import (
+    ReplicaSetBody,
+    ReplicationControllerBody,
+    StatefulSetBody,
+)
 
 Kept = KeptObject[PodDisruptionBudgetBody]
 

@@ -14,7 +14,7 @@ from service.model.manifest import Applicable, PodManifest
 from service.model.rule_warnings import warnings_of_own_labels
 from service.scheduler.decide.admission import has_runtime_classes, knows_scheduler
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.features import warnings_of_features
+from service.scheduler.decide.switched_off_features import warnings_of_features
 
 _VOLUMES_READ = frozenset(
     {

@@ -6,7 +6,6 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.errors import Conflict, NotFound, PreconditionFailed, RevisionConflict
-from service.model.kept_object import KeptObject
 from service.model.manifest import (
     DEFAULT_NAMESPACE,
     AnyManifest,
@@ -18,7 +17,8 @@ from service.model.manifest import (
     QuotaManifest,
     parse_namespace,
 )
-from service.model.pod_requests import requirements
+from service.model.object_kept_for_rules import KeptObject
+from service.model.pod_resource_requests import requirements
 from service.model.volume_kinds import PersistentVolumeClaimBody
 from service.scheduler.decide.admission import (
     admit,
@@ -27,8 +27,9 @@ from service.scheduler.decide.admission import (
     admit_limits,
     differs,
 )
+from service.scheduler.decide.admission_changes import as_created, as_updated, was_admitted
 from service.scheduler.decide.admission_policies import admit_by_policies
-from service.scheduler.decide.admitted_pods import as_created, as_updated, was_admitted
+from service.scheduler.decide.allowed_pod_updates import check_update
 from service.scheduler.decide.computed_status import shown
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.default_storage_class import with_default_class
@@ -39,15 +40,14 @@ from service.scheduler.decide.device_claims import (
     refuse_while_reserved,
     release_devices,
 )
-from service.scheduler.decide.features import check_scopes, without_features_off
 from service.scheduler.decide.field_ownership import is_managed, recorded
+from service.scheduler.decide.generated_names import with_name
 from service.scheduler.decide.ignored_fields import warnings_of_written
 from service.scheduler.decide.move_reservations import note_arrival
-from service.scheduler.decide.new_names import with_name
 from service.scheduler.decide.node_lifecycle.node_updates import as_remembered, note_deletion
 from service.scheduler.decide.observer_rights import authorize_change, authorize_removal
 from service.scheduler.decide.plan_admission import refuse_impossible, with_progress
-from service.scheduler.decide.pod_updates import check_update
+from service.scheduler.decide.switched_off_features import check_scopes, without_features_off
 from service.scheduler.decide.volume_bindings import (
     keep_binding,
     refuse_while_in_use,

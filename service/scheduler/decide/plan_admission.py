@@ -5,14 +5,14 @@ from typing import cast
 import msgspec
 
 from service.model.errors import Conflict, FieldError, Forbidden, InvalidManifest
-from service.model.kept_manifest import edited, part_of
-from service.model.kept_object import KeptObject
 from service.model.manifest import AnyManifest, KeptManifest
+from service.model.manifest_kept_for_rules import edited, part_of
 from service.model.metadata import Json
+from service.model.object_kept_for_rules import KeptObject
 from service.model.plans import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
 from service.model.principals import Verb
 from service.model.rollout_templates import parse_template
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import Replace

@@ -16,14 +16,14 @@ from service.model.manifest import (
     TemplateCache,
 )
 from service.scheduler.decide import decide
-from service.scheduler.decide.admitted_pods import as_created, was_admitted
+from service.scheduler.decide.admission_changes import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.ignored_fields import warnings_of_written
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer, Preemption
-from service.scheduler.protocol.ports import Ids
+from service.scheduler.protocol.store_and_clock import Ids
 from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
 from service.scheduler.replica.replica import Replica
 

@@ -19,7 +19,7 @@ from service.model.bound_volumes import (
     was_bound_here,
 )
 from service.model.errors import Conflict
-from service.model.kept_manifest import KeptManifest
+from service.model.manifest_kept_for_rules import KeptManifest
 from service.model.objects import Pod
 from service.model.volume_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from service.scheduler.decide.context import DecisionContext

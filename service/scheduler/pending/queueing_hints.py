@@ -22,7 +22,7 @@ from service.engine.cluster_events import (
     object_events,
     pod_events,
 )
-from service.engine.registry import hinted, known_plugins
+from service.engine.plugin_registry import hinted, known_plugins
 from service.model.manifest import (
     KeptManifest,
     NamespaceManifest,

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
+from service.model.commit_log import HeldLeases
 from service.model.config import PreemptionScope
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.extenders import ExtenderHosts
-from service.model.log import HeldLeases
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.object_filters import ObjectFilter
 from service.model.objects import ObjectName

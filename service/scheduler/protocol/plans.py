@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from service.model.manifest import NodeManifest, PodManifest
-from service.model.objectives import Objective
 from service.model.objects import LabelSelector, Taint
+from service.model.rebalance_objectives import Objective
 from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.model.selectors import matches
 from service.scheduler.protocol.answers import Answer

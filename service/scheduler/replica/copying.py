@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping, Sequence
 
-from service.model.log import CLUSTER_KIND
+from service.model.commit_log import CLUSTER_KIND
 from service.model.manifest import TemplateCache
 from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.replica import Replica, Stored

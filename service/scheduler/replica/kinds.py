@@ -6,8 +6,8 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
+from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.config import ClusterConfig, usable_config
-from service.model.log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifest import AnyManifest, PodManifest, TemplateCache, load_any
 
 

@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.engine import Cluster, digest as counted
+from service.model.commit_log import Change, ObjectRow
 from service.model.config import ClusterConfig
-from service.model.log import Change, ObjectRow
 from service.model.manifest import (
     KeptManifest,
     NamespaceManifest,

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from service.model.log import Change
+from service.model.commit_log import Change
 from service.model.manifest import PodManifest
 from service.model.metadata import DISRUPTION_TARGET
 from service.model.object_fields import NODE_NAME, PENDING, PHASE, TERMINATING

@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from service.model.commit_log import Change
 from service.model.errors import Compacted
-from service.model.log import Change
 from service.model.manifest import PodManifest
 from service.model.object_fields import NODE_NAME, OBJECT_FIELDS, Listed
 from service.model.object_filters import FieldRequirement

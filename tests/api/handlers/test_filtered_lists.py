@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.app import RandomIds, SystemClock
-from service.model.log import CommitRequest, CommitResult
+from service.model.commit_log import CommitRequest, CommitResult
 from service.model.manifest import TemplateCache, parse_any
 from service.model.strict_json import encode
 from service.store.memory import MemoryStore

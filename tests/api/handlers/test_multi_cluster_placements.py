@@ -10,9 +10,9 @@ import pytest
 
 from service.api.bodies.multi_cluster_requests import parse_over_clusters
 from service.api.handlers import multi_cluster_placements as handlers
+from service.model.commit_log import Head
 from service.model.errors import StorageUnavailable
-from service.model.log import Head
-from service.model.templates import TemplateCache
+from service.model.template_cache import TemplateCache
 from service.scheduler import multi_cluster_placement
 from service.scheduler.multi_cluster_placement import Ask
 from service.scheduler.protocol.placements import PlacementAnswer

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from service.model.audit import AuditRow
-from service.model.log import Change, CommitInfo
+from service.model.commit_log import Change, CommitInfo
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""

@@ -2,9 +2,9 @@
 
 from service.engine import group_placement
 from service.engine.plugins import inter_pod_affinity, pod_topology_spread
-from service.engine.state.classes import PodClass
 from service.engine.state.matchers import TermMatcher
 from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_classes import PodClass
 from tests.concurrency.planted.registry import bug
 
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from service.model.log import Committed, Head, Lost, ObjectPage, ReplicaMismatch, effects
+from service.model.commit_log import Committed, Head, Lost, ObjectPage, ReplicaMismatch, effects
 from service.store.memory import MemoryStore
 from service.store.memory_cluster import ClusterState
 from tests.concurrency.planted.registry import bug, made_with

@@ -1,8 +1,8 @@
 """Mistakes in watches, and in keeping clusters apart."""
 
 from service.scheduler.service import Scheduler
-from service.scheduler.watching import LoggedCommit, log_commits, ring, watches
-from service.scheduler.watching.ring import Ring
+from service.scheduler.watching import LoggedCommit, log_commits, recent_commits, watches
+from service.scheduler.watching.recent_commits import Ring
 from tests.concurrency.planted.registry import bug, made_with
 
 
@@ -51,7 +51,7 @@ def first_event_of_a_commit_dropped(patch):
             dropped = len(commit.changes) > 1
             yield LoggedCommit(commit.info, commit.changes[int(dropped) :])
 
-    for module in (ring, watches):
+    for module in (recent_commits, watches):
         patch.setattr(module, "commits_of", drop)
 
 

@@ -18,9 +18,7 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.generated_names import SUFFIXES, suffix_of
-from service.model.log import (
+from service.model.commit_log import (
     Behind,
     Change,
     CommitInfo,
@@ -30,9 +28,12 @@ from service.model.log import (
     Head,
     Lost,
 )
+from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.generated_names import SUFFIXES, suffix_of
 from service.store.memory import MemoryStore
 from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.eventloop import Process, SimulatedLoop
+from tests.concurrency.simulation.recording import RecordedCall, RecordingStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WRITES = frozenset({"commit", "record_answers", "commit_locked", "settle_unknown"})
@@ -94,9 +95,15 @@ class Trouble:
 
 
 class Database:
-    """The store in memory, and all that was ever in its logs."""
+    """The store in memory, and all that was ever in its logs; `calls` gets what it is asked."""
 
-    def __init__(self, loop: SimulatedLoop, source: random.Random, trouble: Trouble) -> None:
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        source: random.Random,
+        trouble: Trouble,
+        calls: list[RecordedCall] | None = None,
+    ) -> None:
         self.loop = loop
         self.choices = loop.choices
         self.random = source
@@ -105,7 +112,7 @@ class Database:
         """How often each interleaving point was passed."""
         self.context = Context()
         self.clock = SimulatedClock(loop)
-        self.store = MemoryStore(self.clock.now, CountedIds(0).commit_id, audit=True)
+        self.store = _store(self.clock.now, CountedIds(0).commit_id, calls)
         self.commits: dict[int, list[CommitInfo]] = {}
         self.changes: dict[int, list[Change]] = {}
         self.committed_at: dict[UUID, float] = {}
@@ -205,6 +212,14 @@ class Connection:
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
         return self._database.store.listen()
+
+
+def _store(
+    clock: Callable[[], datetime], new_id: Callable[[], UUID], calls: list[RecordedCall] | None
+) -> MemoryStore:
+    if calls is None:
+        return MemoryStore(clock, new_id, audit=True)
+    return RecordingStore(clock, new_id, calls, audit=True)
 
 
 def _brief(change: Change) -> str:

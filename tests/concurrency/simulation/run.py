@@ -31,6 +31,7 @@ from tests.concurrency.simulation.clients import Client, Crowd, Operation
 from tests.concurrency.simulation.database import Database, Trouble
 from tests.concurrency.simulation.eventloop import STEPS_MAX, SimulatedLoop, Stuck
 from tests.concurrency.simulation.peers import SimulatedPeers
+from tests.concurrency.simulation.recording import RecordedCall
 from tests.concurrency.simulation.workers import Place, Worker, some_limits
 
 QUIET_SECONDS = 5.0
@@ -114,11 +115,13 @@ def simulate(
     preempting: bool = False,
     protecting: bool = False,
     by_domains: bool = False,
+    calls: list[RecordedCall] | None = None,
 ) -> Run:
     """The same for the same seed, always; with a schedule, the run that this describes.
 
     `preempting`: pods have priorities, and placements have others evicted; `by_domains`: on any
-    node. `protecting`: disruption budgets hold back evictions.
+    node. `protecting`: disruption budgets hold back evictions. `calls` gets all that the database
+    is asked.
     """
     choices = Choices(schedule)
     loop = SimulatedLoop(random.Random(f"loop {seed}"), choices)
@@ -127,7 +130,7 @@ def simulate(
         handing = random.Random(f"hand over {seed}")
         others = Others(*(random.Random(f"{name} {seed}") for name in Others._fields))
         world = random.Random(f"world {seed}")
-        simulation = _Simulation(loop, world, handing, others, heard)
+        simulation = _Simulation(loop, world, handing, others, heard, calls)
         if preempting:
             simulation.preempt(random.Random(f"preempt {seed}"), by_domains=by_domains)
         simulation.protects = protecting
@@ -173,6 +176,7 @@ class _Simulation:
         handing: random.Random,
         others: Others,
         alarms: list[str],
+        calls: list[RecordedCall] | None,
     ) -> None:
         self._loop = loop
         self._choices = choices = loop.choices
@@ -183,7 +187,7 @@ class _Simulation:
         self._secludes = self._choices.does("hermits", others.seclude, 0.3)
         self._alarms = alarms
         self._limits = some_limits(source, choices)
-        self.database = Database(loop, source, _some_trouble(source, choices))
+        self.database = Database(loop, source, _some_trouble(source, choices), calls)
         hands_over = self._choices.does("hands over", handing, 0.3)
         self._peers = SimulatedPeers(self.database, handing) if hands_over else None
         """In other runs nothing is forwarded."""

@@ -6,7 +6,11 @@ import pytest
 
 from service.engine import cluster as cluster_module
 from service.engine.node_ranking import affinity_ranks
-from service.engine.state import nodes as nodes_module, templates as templates_module, topology
+from service.engine.state import (
+    nodes as nodes_module,
+    pod_class_lookup as templates_module,
+    topology,
+)
 from service.engine.state.columns import DirtyLog
 from tests.builders import IGNORED_DURING_EXECUTION, matching, node, pod
 from tests.engine.scene import Scene

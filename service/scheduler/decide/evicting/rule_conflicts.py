@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from service.engine.analysis.violations import Crowd, Inspection, Rivals, Violation, key_of
-from service.engine.state.classes import PodClass
+from service.engine.state.pod_classes import PodClass
 from service.model.config import ClusterConfig
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.evicting.victim_search import Quarrel, let_leave

@@ -19,19 +19,22 @@ from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest,
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.admission import admit, knows_scheduler
+from service.scheduler.decide.admission_changes import as_created, as_updated, was_admitted
 from service.scheduler.decide.admission_policies import admit_by_policies
-from service.scheduler.decide.admitted_pods import as_created, as_updated, was_admitted
 from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.device_claims import allocate_devices
-from service.scheduler.decide.features import warnings_of_features, without_features_off
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.observer_rights import authorize_status
 from service.scheduler.decide.placing.preempting import find_room, make_room
-from service.scheduler.decide.placing.proposals import with_proposal
+from service.scheduler.decide.placing.preemption_answers import with_proposal
 from service.scheduler.decide.placing.with_extenders import as_extenders_say
 from service.scheduler.decide.pod_events import tell_failed, tell_scheduled
+from service.scheduler.decide.switched_off_features import (
+    warnings_of_features,
+    without_features_off,
+)
 from service.scheduler.decide.volume_bindings import bind_volumes
 from service.scheduler.decide.waiting_groups import end_waiting
 from service.scheduler.protocol.intents import PlacePods

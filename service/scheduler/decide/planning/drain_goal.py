@@ -6,17 +6,17 @@ from msgspec.structs import replace
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.placing.one_pod import Candidate
 from service.scheduler.decide.planning.drained_pods import Unit, pods_on, units_of
-from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.fork_changes import unbound
-from service.scheduler.decide.planning.fork_placements import Explaining, Wanted, unplaced
-from service.scheduler.decide.planning.selected_objects import nodes_of, refused
-from service.scheduler.decide.planning.waves import (
+from service.scheduler.decide.planning.eviction_waves import (
     EVICTIONS_OVER,
     Kept,
     Limited,
     Move,
     Waves,
 )
+from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_changes import unbound
+from service.scheduler.decide.planning.fork_placements import Explaining, Wanted, unplaced
+from service.scheduler.decide.planning.selected_objects import nodes_of, refused
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import Bounds, Drain, PlanStep, Unplaced
 

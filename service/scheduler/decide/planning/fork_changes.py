@@ -7,12 +7,12 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.config import parse_config
-from service.model.daemon_set_specs import names_node
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import NodeManifest, PodManifest
 from service.model.objects import Node, ObjectName
 from service.model.patches import apply_patch
-from service.scheduler.decide.admitted_pods import as_created, was_admitted
+from service.model.specs_differing_by_node import names_node
+from service.scheduler.decide.admission_changes import as_created, was_admitted
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.selected_objects import (

@@ -14,12 +14,12 @@ from service.scheduler.decide.planning.fork_placements import (
     refuse_too_many,
     wanted_by,
 )
-from service.scheduler.decide.planning.moves import arrive
-from service.scheduler.decide.planning.objectives import objective_totals
+from service.scheduler.decide.planning.next_rebalance_moves import arrive
 from service.scheduler.decide.planning.plan_totals import count
-from service.scheduler.decide.planning.rebalancing import Rebalancing
-from service.scheduler.decide.planning.removal_goal import Removals
-from service.scheduler.decide.planning.replace_goal import Replacing
+from service.scheduler.decide.planning.pod_removal_goal import Removals
+from service.scheduler.decide.planning.pod_replacement_goal import Replacing
+from service.scheduler.decide.planning.rebalance_goal import Rebalancing
+from service.scheduler.decide.planning.rebalance_objectives import objective_totals
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import (
     Counted,

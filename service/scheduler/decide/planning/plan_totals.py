@@ -3,7 +3,7 @@
 from collections import Counter
 
 from service.engine import Cluster
-from service.engine.analysis.totals import (
+from service.engine.analysis.cluster_totals import (
     ResourceTotals,
     pods_by_namespace,
     resource_totals,

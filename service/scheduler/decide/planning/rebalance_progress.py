@@ -11,16 +11,16 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.model.manifest import KeptManifest, PodManifest
-from service.model.objectives import OBJECTIVES_WANTED, block_amount
 from service.model.plans import ObjectiveProgress, PlanMove, PlanProgress
+from service.model.rebalance_objectives import OBJECTIVES_WANTED, block_amount
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.move_reservations import give_up, reservations_in, reserve
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.plan_admission import plan_of
-from service.scheduler.decide.planning.kept_bounds import evictions_left, protected_by
-from service.scheduler.decide.planning.moves import Measured, measure, next_moves
-from service.scheduler.decide.planning.waves import Kept
+from service.scheduler.decide.planning.eviction_waves import Kept
+from service.scheduler.decide.planning.next_rebalance_moves import Measured, measure, next_moves
+from service.scheduler.decide.planning.remaining_bounds import evictions_left, protected_by
 from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
 from service.scheduler.replica.kinds import MoveReservation

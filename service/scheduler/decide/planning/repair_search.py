@@ -9,11 +9,17 @@ of those that are there, but empty.
 That yields guesses only. Each of them is then tried out: the changes are made, the pod is placed as
 every pod is, and everything is undone. A guess is told if the pod fits then, and if it does not fit
 any more as soon as one of the changes, or of the pods that leave, is left out.
+
+A change may bring obstacles that were not there before: without its node affinity, a pod may have
+domains over which it has to be spread. So after a guess that seemed to be enough and is not, what
+keeps the pod from nodes then is looked at as well, and more guesses follow.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import heapify, heappop, heappush
 from itertools import combinations, groupby, product
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -72,27 +78,45 @@ _SHAPES_MAX = 20
 """So many shapes of new nodes are tried, the smallest first."""
 _ADDED_MAX = 3
 """So many of them are told."""
+_LOOKS_MAX = 20
+"""So many guesses that were not enough are followed by what has come in the way after them."""
 _STEP_NODES = 200
 _SECONDS_OVER = "The time for the search was over."
 _TRIALS_OVER = "As many changes were tried out as one search may."
+_LOOKS_OVER = "Too many changes bring new obstacles to look at all of these."
 _KINDS_OVER = "The nodes differ in too many ways to look at all of them."
 
 
 class Guess:
     """Changes that may be a repair, and the pods that leave as well."""
 
-    def __init__(self, remedies: Iterable[Remedy], victims: Sequence[Pod] = ()) -> None:
+    def __init__(
+        self,
+        remedies: Iterable[Remedy],
+        victims: Sequence[Pod] = (),
+        seen: ObstacleMap | None = None,
+    ) -> None:
         by_key = {each.key: each for each in remedies}
         self.remedies = sorted(
             by_key.values(), key=lambda each: (_ORDER.index(each.key[0]), each.key)
         )
         self.victims = tuple(victims)
         self.keys = frozenset(by_key)
+        self.seen = seen
+        """All obstacles when the last of these changes was thought of; None if it was not for them."""
+
+    def __lt__(self, other: "Guess") -> bool:
+        return self.rank < other.rank
 
     @property
     def size(self) -> int:
         """How many changes it is made of; each pod that leaves is one."""
         return len(self.remedies) + len(self.victims)
+
+    @property
+    def identity(self) -> tuple[frozenset[Key], frozenset[ObjectName]]:
+        """Equal for equal changes."""
+        return self.keys, frozenset((each.namespace, each.name) for each in self.victims)
 
     @property
     def rank(self) -> tuple[object, ...]:
@@ -110,6 +134,18 @@ class Guess:
         elif len(self.victims) > 1:
             for index in range(len(self.victims)):
                 yield Guess(self.remedies, (*self.victims[:index], *self.victims[index + 1 :]))
+
+
+class Look(NamedTuple):
+    """What keeps the pod from nodes once some changes are made."""
+
+    after: Guess
+    obstacles: ObstacleMap
+    kinds: Sequence[Kind]
+
+    def guess(self, remedies: Iterable[Remedy]) -> Guess:
+        """Return the changes, and these as well."""
+        return Guess((*self.after.remedies, *remedies), seen=self.obstacles)
 
 
 class RepairBounds(NamedTuple):
@@ -203,6 +239,8 @@ class _Search:
         self._pod = replace(pod, node_name=None, nominated_node_name=None)
         self._known: dict[tuple[frozenset[Key], frozenset[ObjectName]], bool] = {}
         """Whether the pod fits after changes that were tried out."""
+        self._guessed: set[tuple[frozenset[Key], frozenset[ObjectName]]] = set()
+        self._looks_left = _LOOKS_MAX
         self._trials_left = context.limits.repair_trials_max
         self._budgets = context.budgets(as_given=False)
         self._allowances = Allowances(context.replica.cluster)
@@ -211,29 +249,55 @@ class _Search:
 
     def repairs(self) -> Steps[list[Repair]]:
         """Return the repairs, the least ones first."""
-        mark = self._without_pod()
-        try:
-            self._map = ObstacleMap(self._cluster, self._pod)
-        finally:
-            self._cluster.undo(mark)
-        kinds = self._map.kinds(_KINDS_MAX)
-        if not self._map.is_whole:
-            self.unfinished = _KINDS_OVER
+        first = self._look(Guess(()))
         yield
-        guesses = self._guesses(kinds)
-        guesses = [each for each in guesses if not self._has_smaller(each, kinds)]
-        yield
-        guesses += yield from self._with_node()
-        if self._bounds.victims_max > 0:
-            guesses += yield from self._with_victims(kinds)
+        waiting = yield from self._guesses_by(first)
+        waiting += yield from self._with_node(first.obstacles)
+        heapify(waiting)
         found: list[Repair] = []
-        for guess in sorted(guesses, key=attrgetter("rank")):
-            if len(found) >= self._bounds.repairs_max or self._is_over():
-                break
+        while waiting and len(found) < self._bounds.repairs_max and not self._is_over():
+            guess = heappop(waiting)
             repair = yield from self._proved(guess)
             if repair is not None:
                 found.append(repair)
+            elif self._may_be_continued(guess):
+                for each in (yield from self._continued(guess)):
+                    heappush(waiting, each)
         return found
+
+    def _may_be_continued(self, guess: Guess) -> bool:
+        """Whether the pod does not even fit after a guess, and more changes may be made."""
+        if guess.victims or any(each.added is not None for each in guess.remedies):
+            return False
+        return guess.size < self._bounds.changes_max and not self._fits_after(guess)
+
+    def _continued(self, guess: Guess) -> Steps[list[Guess]]:
+        """Return the guess with changes that do away with what has come in the way after it."""
+        if self._looks_left == 0:
+            self.unfinished = _LOOKS_OVER
+            return []
+        self._looks_left -= 1
+        look = self._look(guess)
+        yield
+        return (yield from self._guesses_by(look))
+
+    def _look(self, guess: Guess) -> Look:
+        with self._after(guess) as pod:
+            obstacles = ObstacleMap(self._cluster, pod)
+            look = Look(guess, obstacles, obstacles.kinds(_KINDS_MAX))
+        if not obstacles.is_whole:
+            self.unfinished = _KINDS_OVER
+        return look
+
+    def _guesses_by(self, look: Look) -> Steps[list[Guess]]:
+        """Return those guesses that a look suggests and that there were not before."""
+        guesses = self._guesses(look)
+        yield
+        if self._bounds.victims_max > 0:
+            guesses += yield from self._with_victims(look)
+        new = {each.identity: each for each in guesses if each.identity not in self._guessed}
+        self._guessed |= new.keys()
+        return list(new.values())
 
     def _is_over(self) -> bool:
         if self._trials_left <= 0:
@@ -244,33 +308,35 @@ class _Search:
 
     # Guesses
 
-    def _guesses(self, kinds: Sequence[Kind]) -> list[Guess]:
+    def _guesses(self, look: Look) -> list[Guess]:
         """Return the sets of changes of which each does away with all obstacles of some node."""
         found: dict[frozenset[Key], Guess] = {}
-        for kind in kinds:
-            options = [self._map.options(each, kind.slot) for each in kind.obstacles]
-            if not all(options) or len(options) > 2 * self._bounds.changes_max:
-                continue
-            for some in product(*options):
-                guess = Guess(some)
-                if guess.size <= self._bounds.changes_max and len(found) < _GUESSES_MAX:
-                    found.setdefault(guess.keys, guess)
-        if len(found) == _GUESSES_MAX:
-            self.unfinished = _KINDS_OVER
-        return list(found.values())
+        with self._after(look.after):
+            for kind in look.kinds:
+                options = [look.obstacles.options(each, kind.slot) for each in kind.obstacles]
+                if not all(options) or len(options) > 2 * self._bounds.changes_max:
+                    continue
+                for some in product(*options):
+                    guess = look.guess(some)
+                    if guess.size <= self._bounds.changes_max and len(found) < _GUESSES_MAX:
+                        found.setdefault(guess.keys, guess)
+            if len(found) == _GUESSES_MAX:
+                self.unfinished = _KINDS_OVER
+            return [each for each in found.values() if not self._has_smaller(each, look)]
 
-    def _has_smaller(self, guess: Guess, kinds: Sequence[Kind]) -> bool:
-        """Whether fewer of the changes seem to be enough, so that it is not worth a trial."""
+    def _has_smaller(self, guess: Guess, look: Look) -> bool:
+        """Whether fewer of the changes seem to be enough, so that it is not worth a trial yet."""
+        more = [each for each in guess.remedies if each.key not in look.after.keys]
         return any(
-            self._map.seem_enough(some, kinds)
-            for size in range(1, len(guess.remedies))
-            for some in combinations(guess.remedies, size)
+            look.obstacles.seem_enough(some, look.kinds)
+            for size in range(1, len(more))
+            for some in combinations(more, size)
         )
 
-    def _with_node(self) -> Steps[list[Guess]]:
+    def _with_node(self, obstacles: ObstacleMap) -> Steps[list[Guess]]:
         """Return guesses that a node comes, of the smallest shapes that are there and help."""
         name, found = template_name(self._cluster), list[Guess]()
-        for node in (yield from self._shapes())[:_SHAPES_MAX]:
+        for node in (yield from self._shapes(obstacles))[:_SHAPES_MAX]:
             if len(found) >= _ADDED_MAX or self._is_over():
                 break
             guess = Guess([adding_like(node, name)])
@@ -279,12 +345,12 @@ class _Search:
             yield
         return found
 
-    def _shapes(self) -> Steps[list[Node]]:
+    def _shapes(self, obstacles: ObstacleMap) -> Steps[list[Node]]:
         """Return a node of each shape that may help, the smallest first."""
         found: dict[Hashable, tuple[int, int, str, Node]] = {}
         nodes = self._cluster.nodes
         cpu, memory = nodes.allocatable("cpu"), nodes.allocatable("memory")
-        for index, slot in enumerate(self._map.refused_for_others()):
+        for index, slot in enumerate(obstacles.refused_for_others()):
             node = nodes.nodes[slot]
             assert node is not None
             size = int(cpu[slot]), int(memory[slot]), node.name
@@ -297,31 +363,34 @@ class _Search:
 
     # Pods in the way
 
-    def _with_victims(self, kinds: Sequence[Kind]) -> Steps[list[Guess]]:
+    def _with_victims(self, look: Look) -> Steps[list[Guess]]:
         """Return guesses in which pods leave, after as few other changes as may be."""
         found: list[Guess] = []
-        for base in self._before_victims(kinds)[: self._context.limits.repair_removals_max]:
+        for base in self._before_victims(look)[: self._context.limits.repair_removals_max]:
             if self._is_over():
                 break
-            if not self._map.seem_enough(base.remedies, kinds):
+            if not look.obstacles.seem_enough(base.remedies, look.kinds):
                 guess = yield from self._victims_after(base)
                 found += [] if guess is None else [guess]
             yield
         return found
 
-    def _before_victims(self, kinds: Sequence[Kind]) -> list[Guess]:
+    def _before_victims(self, look: Look) -> list[Guess]:
         found: dict[frozenset[Key], Guess] = {}
-        for kind in kinds:
-            options = [(each, self._map.options(each, kind.slot)) for each in kind.obstacles]
-            fixed = [some for each, some in options if not each.removable]
-            loose = [[None, *some] for each, some in options if each.removable]
-            if len(fixed) >= 2 * self._bounds.changes_max or not 0 < len(loose) <= _LOOSE_MAX:
-                continue
-            for some in product(*fixed, *loose):
-                guess = Guess(each for each in some if each is not None)
-                if len(guess.remedies) < self._bounds.changes_max:
-                    found.setdefault(guess.keys, guess)
-        return sorted(found.values(), key=attrgetter("rank"))
+        with self._after(look.after):
+            for kind in look.kinds:
+                options = [
+                    (each, look.obstacles.options(each, kind.slot)) for each in kind.obstacles
+                ]
+                fixed = [some for each, some in options if not each.removable]
+                loose = [[None, *some] for each, some in options if each.removable]
+                if len(fixed) >= 2 * self._bounds.changes_max or not 0 < len(loose) <= _LOOSE_MAX:
+                    continue
+                for some in product(*fixed, *loose):
+                    guess = look.guess(each for each in some if each is not None)
+                    if len(guess.remedies) < self._bounds.changes_max:
+                        found.setdefault(guess.keys, guess)
+        return sorted(found.values())
 
     def _victims_after(self, base: Guess) -> Steps[Guess | None]:
         """Return the guess that so few pods as possible leave after some changes, if that helps.
@@ -346,26 +415,18 @@ class _Search:
 
     def _promising(self, base: Guess) -> list[Promising]:
         """Return the nodes of which few pods have to leave, each with how many that are at least."""
-        mark = self._without_pod()
-        try:
-            most = self._context.limits.repair_nodes_max
-            victims_max = self._bounds.victims_max
-            return promising_nodes(self._cluster, self._changed(base), victims_max, most)
-        finally:
-            self._cluster.undo(mark)
+        most, victims_max = self._context.limits.repair_nodes_max, self._bounds.victims_max
+        with self._after(base) as pod:
+            return promising_nodes(self._cluster, pod, victims_max, most)
 
     def _in_the_way(self, base: Guess, slot: int) -> tuple[Pod, ...]:
         """Return pods without which a node takes the pod after some changes; none if there is no way."""
-        cluster, bounds = self._cluster, self._bounds
+        bounds = self._bounds
         stays = None if bounds.plan.protect == Protected() else self._stays
         removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
-        mark = self._without_pod()
-        try:
-            pod = self._changed(base)
-            found = Elsewhere(cluster, pod, removability, self._budgets).on(slot)
-        finally:
-            cluster.undo(mark)
-            self._trials_left -= 1
+        with self._after(base) as pod:
+            found = Elsewhere(self._cluster, pod, removability, self._budgets).on(slot)
+        self._trials_left -= 1
         if found is None or (
             bounds.plan.respect_budgets and self._allowances.blocking(found.pods) is not None
         ):
@@ -377,11 +438,19 @@ class _Search:
 
     # Trying out
 
-    def _without_pod(self) -> int:
+    @contextmanager
+    def _after(self, guess: Guess) -> Iterator[Pod]:
+        """Make the changes, and undo them at the end; without the pod, which is given as it is then."""
         mark = self._cluster.mark()
-        if self._cluster.pod(*self._stored) is not None:
-            self._cluster.delete_pod(*self._stored)
-        return mark
+        try:
+            if self._cluster.pod(*self._stored) is not None:
+                self._cluster.delete_pod(*self._stored)
+            pod = self._changed(guess)
+            for each in guess.victims:
+                self._cluster.delete_pod(each.namespace, each.name)
+            yield pod
+        finally:
+            self._cluster.undo(mark)
 
     def _changed(self, guess: Guess) -> Pod:
         """Make the changes of nodes, and return the pod as it is after the others."""
@@ -399,21 +468,17 @@ class _Search:
 
     def tried(self, guess: Guess, *, untold: bool = False) -> Placement | Refusal:
         """Say where the pod would go after changes, or why nowhere; everything is undone."""
-        mark = self._without_pod()
-        try:
-            pod = self._changed(guess)
-            for each in guess.victims:
-                self._cluster.delete_pod(each.namespace, each.name)
-            return place(self._cluster, pod, untold=untold)
-        finally:
-            self._cluster.undo(mark)
-            self._trials_left -= 1
+        self._trials_left -= 1
+        with self._after(guess) as pod:
+            found = place(self._cluster, pod, untold=untold)
+        self._known[guess.identity] = isinstance(found, Placement)
+        return found
 
     def _fits_after(self, guess: Guess) -> bool:
-        key = guess.keys, frozenset((each.namespace, each.name) for each in guess.victims)
-        known = self._known.get(key)
+        known = self._known.get(guess.identity)
         if known is None:
-            known = self._known[key] = isinstance(self.tried(guess, untold=True), Placement)
+            self.tried(guess, untold=True)
+            known = self._known[guess.identity]
         return known
 
     def _proved(self, guess: Guess) -> Steps[Repair | None]:
@@ -435,18 +500,10 @@ class _Search:
 
     def _moves(self, guess: Guess, node_name: str) -> list[RepairMove]:
         """Place the pods that leave, one after the other, once the pod is there; undo all of it."""
-        mark, moves = self._without_pod(), list[RepairMove]()
-        try:
-            pod = self._changed(guess)
-            for each in guess.victims:
-                self._cluster.delete_pod(each.namespace, each.name)
+        self._trials_left -= len(guess.victims)
+        with self._after(guess) as pod:
             self._cluster.put_pod(replace(pod, node_name=node_name))
-            for each in guess.victims:
-                moves.append(self._moved(each))
-        finally:
-            self._cluster.undo(mark)
-            self._trials_left -= len(guess.victims)
-        return moves
+            return [self._moved(each) for each in guess.victims]
 
     def _moved(self, victim: Pod) -> RepairMove:
         left = replace(victim, node_name=None, nominated_node_name=None)
@@ -477,6 +534,7 @@ class _Search:
             return f"nothing keeps the pod from an empty node like {', '.join(sorted(names))}"
         if names:
             return f"nothing else keeps the pod from {', '.join(sorted(names))}"
-        count = self._map.count_without(guess.remedies)
+        assert guess.seen is not None
+        count = guess.seen.count_without(guess.remedies)
         nodes = "1 node" if count == 1 else f"{count} nodes"
         return f"nothing else keeps the pod from {nodes} of {self._cluster.nodes.count}"

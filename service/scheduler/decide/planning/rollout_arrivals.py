@@ -11,8 +11,8 @@ from typing import NamedTuple
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.group_membership import members_of
+from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.rollout_pods import Release, incoming
-from service.scheduler.decide.planning.waves import Kept
 from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.pod_groups import group_of
 

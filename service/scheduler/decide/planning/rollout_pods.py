@@ -16,16 +16,21 @@ from service.engine.analysis.violations import Violation, key_of
 from service.model.errors import InvalidManifest
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName
-from service.scheduler.decide.admitted_pods import as_created, as_updated
+from service.scheduler.decide.admission_changes import as_created, as_updated
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate
+from service.scheduler.decide.planning.eviction_waves import (
+    PROTECTED,
+    Kept,
+    breaking,
+    kept_by_budget,
+)
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.decide.planning.pod_removal_order import is_ready, removal_order_of
 from service.scheduler.decide.planning.protected_pods import is_protected
-from service.scheduler.decide.planning.removal_order import is_ready, removal_order_of
-from service.scheduler.decide.planning.waves import PROTECTED, Kept, breaking, kept_by_budget
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import Protected, Replace
 from service.scheduler.replica.pod_groups import group_of

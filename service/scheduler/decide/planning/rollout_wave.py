@@ -15,6 +15,7 @@ from service.model.manifest import PodManifest
 from service.model.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
+from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.rollout_arrivals import arrival, group_too_large
 from service.scheduler.decide.planning.rollout_pods import (
@@ -24,7 +25,6 @@ from service.scheduler.decide.planning.rollout_pods import (
     look,
     place_new,
 )
-from service.scheduler.decide.planning.waves import EVICTIONS_OVER, Kept
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import Protected, Replace
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from service.model.log import CLUSTER_KIND, ObjectRow
+from service.model.commit_log import CLUSTER_KIND, ObjectRow
 from service.model.past_revisions import PastState
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork import Fork

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.generated_names import with_name, with_names
 from service.scheduler.decide.ignored_fields import warnings_of_written
-from service.scheduler.decide.new_names import with_name, with_names
 from service.scheduler.decide.object_writes import (
     Written,
     delete_stored,
@@ -20,7 +20,7 @@ from service.scheduler.decide.object_writes import (
     upsert,
 )
 from service.scheduler.decide.writing.config import set_priority_class
-from service.scheduler.decide.writing.line_results import (
+from service.scheduler.decide.writing.independent_writes import (
     STEP_OBJECTS,
     Warnings,
     WriteOutcome,

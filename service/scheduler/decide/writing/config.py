@@ -3,10 +3,10 @@
 import msgspec
 from msgspec.structs import replace
 
+from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.extenders import ExtenderHosts
-from service.model.log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifest import PriorityClassManifest
 from service.model.patches import apply_patch
 from service.model.validation.configuration import only_one_default

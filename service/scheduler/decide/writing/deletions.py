@@ -6,7 +6,11 @@ from heapq import nsmallest
 from service.model.errors import Forbidden
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
-from service.scheduler.decide.writing.line_results import STEP_OBJECTS, WriteOutcome, attempted
+from service.scheduler.decide.writing.independent_writes import (
+    STEP_OBJECTS,
+    WriteOutcome,
+    attempted,
+)
 from service.scheduler.protocol.answers import DeletionOutcome, DeletionResult, DeletionsAnswer
 from service.scheduler.protocol.intents import DeleteObjects
 from service.scheduler.replica.replica import Stored

@@ -9,7 +9,7 @@ from service.model.field_warnings import warnings_in_part
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.object_writes import stored_as_meant, upsert
-from service.scheduler.decide.writing.line_results import (
+from service.scheduler.decide.writing.independent_writes import (
     STEP_OBJECTS,
     Warnings,
     WriteOutcome,

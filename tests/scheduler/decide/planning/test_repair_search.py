@@ -394,10 +394,16 @@ def test_no_smaller_set_of_changes_would_do(first: int) -> None:
         assert compare(seed, 2) == Comparison(least=True, kinds=True), seed
 
 
+def test_what_comes_in_the_way_after_a_change_is_done_away_with_as_well() -> None:
+    """Without its node affinity or selector, a pod has domains over which it has to be spread."""
+    for seed in (1477, 1559, 1689, 1871):
+        assert compare(seed, 2) == Comparison(least=True, kinds=True), seed
+
+
 @pytest.mark.exploration
 def test_no_smaller_set_of_changes_would_do_in_more_worlds() -> None:
-    counted = count_equal(range(100, 500), 3)
-    assert min(counted["least"], counted["kinds"]) >= counted["worlds"] * 0.98
+    counted = count_equal(range(100, 500), 2)
+    assert counted["least"] == counted["kinds"] == counted["worlds"]
 
 
 def count_equal(seeds_: range, most: int) -> Counter[str]:
@@ -412,4 +418,4 @@ def count_equal(seeds_: range, most: int) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    print(count_equal(range(2_000), 3))
+    print(count_equal(range(2_000), 2))

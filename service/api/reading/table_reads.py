@@ -1,0 +1,325 @@
+"""Reads committed objects straight from the store's tables, never from a replica.
+
+So every read shows all changes that any process acknowledged before the read arrived.
+"""
+
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+from typing_extensions import override
+
+from service.api.problems import RevisionNotReached
+from service.model.audit import AuditRow
+from service.model.commit_log import (
+    ClusterRow,
+    Counts,
+    EventPage,
+    Head,
+    ObjectKey,
+    ObjectPage,
+    ObjectRead,
+    ObjectRow,
+    ReplicaReport,
+    Snapshot,
+)
+from service.model.errors import MoorageError, NotFound
+from service.model.past_revisions import PastIndex, PastKey, PastScope, Readable
+from service.scheduler.replica.loading import Rows, Source, load
+
+DEFAULT_CLUSTER = "default"
+"""The name of the cluster that exists from the start."""
+CLUSTERS_KNOWN_MAX = 10_000
+BATCH_ROWS = 1_000
+"""How many rows a list reads at once; each batch shows the state at the time when it is read."""
+_POLL_SECONDS = 0.05
+
+
+class HeadRead(NamedTuple):
+    """A cluster by its id, and where its log ends."""
+
+    cluster_id: int
+    head: Head
+
+
+T = TypeVar("T")
+Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage, HeadRead)
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects of a kind that a list shall have, and how they are read."""
+
+    namespace: str | None = None
+    """The namespace of the objects; None means all namespaces."""
+    after: tuple[str, str] | None = None
+    """A namespace and name; objects up to and including this one are left out."""
+    rows: int = BATCH_ROWS
+    """How many rows are read at once."""
+    node_name: str | None = None
+    """If given, only pods on this node are read."""
+    at_least: int = 0
+    """The revision that the cluster must have reached."""
+    hold: Callable[[int], None] = lambda _: None
+    """It is called with the bytes held in memory besides the batches; it may raise TooManyBytes."""
+
+
+class Reads(Source, Protocol):
+    """The reads that the API needs of the store; each answer shows one instant, with its head.
+
+    Raises (from every method):
+        NotFound: there is no such cluster.
+        StorageUnavailable: the database cannot be reached.
+    """
+
+    async def list_clusters(self) -> list[ClusterRow]:
+        """All clusters, by name."""
+        ...
+
+    async def get_cluster(self, name: str) -> ClusterRow:
+        """One cluster with its configuration and counts."""
+        ...
+
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+        """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
+        ...
+
+    async def find_cluster(self, name: str) -> int:
+        """The id of the cluster that has this name now."""
+        ...
+
+    async def head(self, cluster_id: int) -> Head:
+        """The head, at which the log ends."""
+        ...
+
+    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+        """One object; its row is None if there is none."""
+        ...
+
+    @override
+    async def read_objects(
+        self,
+        cluster_id: int,
+        after: ObjectKey | None,
+        limit: int,
+        namespaces: Collection[str] | None = None,
+    ) -> ObjectPage:
+        """Up to `limit` objects of all kinds that follow a key, ordered by their keys.
+
+        With `namespaces`, only these namespaces, the objects in them, and all objects that are
+        neither namespaces nor in one.
+        """
+        ...
+
+    async def list_objects(
+        self,
+        cluster_id: int,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+        node_name: str | None = None,
+    ) -> ObjectPage:
+        """Up to `limit` objects of a kind that follow a key, ordered by namespace and name."""
+        ...
+
+    async def past_index(
+        self,
+        cluster_id: int,
+        scope: PastScope,
+        revision: int,
+        *,
+        changes_max: int,
+        after: tuple[str, str] | None = None,
+        node_name: str | None = None,
+        limit: int,
+    ) -> PastIndex:
+        """Up to `limit` objects of a kind that were there at a revision, and follow the key `after`.
+
+        At most the last `changes_max` changes of the log are looked at.
+        """
+        ...
+
+    async def past_objects(
+        self, cluster_id: int, kind: str, keys: Sequence[PastKey]
+    ) -> list[ObjectRow] | None:
+        """The first of these objects as they were, at least one; None: one is no longer known."""
+        ...
+
+    async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
+        """From which revisions on the objects of a scope are known."""
+        ...
+
+    async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
+        """When a revision was committed; None if the log does not tell."""
+        ...
+
+    async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
+        """When a node last reported; None if it never did, or nobody remembers it."""
+        ...
+
+    async def list_events(
+        self,
+        cluster_id: int,
+        *,
+        namespace: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+    ) -> EventPage:
+        """Up to `limit` events that follow a key, ordered by namespace and name."""
+        ...
+
+    async def list_audit(
+        self,
+        *,
+        after: tuple[int, int] | None = None,
+        cluster: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int,
+    ) -> list[AuditRow]:
+        """Up to `limit` rows of the audit that follow a key, ordered by chain and number."""
+        ...
+
+    async def replica_reports(self) -> list[ReplicaReport]:
+        """The latest reports of running processes on their replicas."""
+        ...
+
+
+class _Within:
+    """A source of a snapshot that has only the objects of some namespaces, but the whole log."""
+
+    def __init__(self, store: Reads, namespaces: Collection[str] | None) -> None:
+        self.read_log = store.read_log
+        self._store = store
+        self._namespaces = namespaces
+
+    async def read_objects(
+        self, cluster_id: int, after: ObjectKey | None, limit: int
+    ) -> ObjectPage:
+        """Read as `Reads.read_objects` does, in these namespaces only."""
+        return await self._store.read_objects(cluster_id, after, limit, self._namespaces)
+
+
+class ClusterReads:
+    """The store's reads, for clusters that are given by name.
+
+    The ids of clusters are remembered by name. No id is ever used again, so an id that is out of
+    date finds nothing, and the name is then looked up anew.
+    """
+
+    def __init__(self, store: Reads, revision_wait_seconds: float) -> None:
+        self.store = store
+        self._wait_seconds = revision_wait_seconds
+        self._ids: dict[str, int] = {}
+
+    async def get_object(
+        self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
+    ) -> ObjectRead:
+        """One object at revision `at_least` or later."""
+        return await self._reading(
+            cluster, lambda i: self.store.get_object(i, kind, namespace, name), at_least
+        )
+
+    async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
+        """The objects of a kind in batches, which are bounded in rows and in bytes."""
+        after = wanted.after
+        while True:
+            page = await self._list(cluster, kind, wanted, after)
+            yield page
+            if page.is_last(wanted.rows):
+                return
+            after = (page.rows[-1].namespace, page.rows[-1].name)
+
+    async def list_events(
+        self, cluster: str, wanted: Wanted, after: tuple[str, str] | None
+    ) -> EventPage:
+        """Up to `wanted.rows` events that follow the key `after`."""
+
+        def read(cluster_id: int) -> Awaitable[EventPage]:
+            return self.store.list_events(
+                cluster_id, namespace=wanted.namespace, after=after, limit=wanted.rows
+            )
+
+        return await self._reading(cluster, read, wanted.at_least)
+
+    async def position(self, cluster: str, *, at_least: int = 0) -> HeadRead:
+        """The id of the cluster that has this name, and its head at revision `at_least` or later."""
+
+        async def read(cluster_id: int) -> HeadRead:
+            return HeadRead(cluster_id, await self.store.head(cluster_id))
+
+        return await self._reading(cluster, read, at_least)
+
+    async def head(self, cluster: str) -> Head:
+        """The head of a cluster's log."""
+        return await self._by_id(cluster, self.store.head)
+
+    async def head_or_none(self, cluster: str) -> int | None:
+        """The revision of a cluster's head; None if it cannot be read."""
+        try:
+            return (await self.head(cluster)).revision
+        except MoorageError:
+            return None
+
+    async def load(
+        self,
+        cluster: str,
+        namespaces: Collection[str] | None,
+        new_rows: Callable[[], Rows],
+    ) -> Snapshot:
+        """The objects of a cluster at one revision, in `namespaces` as `Reads.read_objects` has it.
+
+        `service.scheduler.replica.loading.load` says how they are read in ranges.
+        """
+        source = _Within(self.store, namespaces)
+        return await self._by_id(cluster, partial(load, source, new_rows=new_rows))
+
+    async def _list(
+        self, cluster: str, kind: str, wanted: Wanted, after: tuple[str, str] | None
+    ) -> ObjectPage:
+        def read(cluster_id: int) -> Awaitable[ObjectPage]:
+            return self.store.list_objects(
+                cluster_id,
+                kind,
+                namespace=wanted.namespace,
+                after=after,
+                limit=wanted.rows,
+                node_name=wanted.node_name,
+            )
+
+        return await self._reading(cluster, read, wanted.at_least)
+
+    async def _reading(
+        self, cluster: str, read: Callable[[int], Awaitable[Answer]], at_least: int
+    ) -> Answer:
+        """Read again and again until the head has reached a revision, a limited number of times."""
+        for _ in range(max(1, round(self._wait_seconds / _POLL_SECONDS))):
+            answer = await self._by_id(cluster, read)
+            if answer.head.revision >= at_least:
+                return answer
+            await asyncio.sleep(_POLL_SECONDS)
+        raise RevisionNotReached(f"The cluster has not reached revision {at_least}.")
+
+    async def _by_id(self, cluster: str, read: Callable[[int], Awaitable[T]]) -> T:
+        known = self._ids.get(cluster)
+        if known is not None:
+            try:
+                return await read(known)
+            except NotFound:
+                del self._ids[cluster]
+        if len(self._ids) >= CLUSTERS_KNOWN_MAX:
+            self._ids.clear()
+        self._ids[cluster] = await self.store.find_cluster(cluster)
+        return await read(self._ids[cluster])

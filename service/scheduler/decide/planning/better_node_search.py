@@ -1,0 +1,303 @@
+"""The search for nodes on which pods are placed better than they are.
+
+First single pods move, each time the one that gains most, until no single move is an improvement.
+Then pods move together where one alone cannot: two that are in each other's way, and where there
+are few pods, some that are chosen at random, from numbers that are the same each time; after each
+of these single pods move again. The search ends when it finds no improvement, or with its budget.
+It changes the engine alone, tentatively; who asks it has it undone.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import combinations
+from random import Random
+from typing import NamedTuple
+
+from service.engine import Cluster
+from service.engine.analysis.better_nodes import Costs, Moving
+from service.engine.analysis.joint_placement_search import Arranging
+from service.model.objects import ObjectName, Pod
+from service.scheduler.decide.context import Steps
+
+TRIALS_MAX = 6_000
+"""How many times it is asked where a pod would be best, for pods that move together."""
+FEW = 48
+"""For at most so many kinds of pods, all pairs are tried, and pods are moved at random."""
+EXACT_MAX = 2_000
+"""Up to so many kinds of pods, all are tried first; else the order rests on estimates."""
+_ESTIMATED = -1
+"""Stands for the number of moves after which a pod was tried: it was not."""
+WIDTH = 8
+"""How many nodes are tried for a pod that moves together with others."""
+WISHES = 4
+"""On how many nodes where a pod would like to be others are tried that may leave for it."""
+
+Places = dict[ObjectName, int]
+"""The slot of the node that each pod goes to."""
+
+
+class _Kind(NamedTuple):
+    """Pods of one class on one node, which no rule tells apart."""
+
+    number: int
+    """The number of the class, in the order in which pods are named."""
+    slot: int
+
+
+class Rearranging:
+    """Moves pods of a cluster tentatively while that makes its measures less."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        moving: Moving,
+        pods: Iterable[ObjectName],
+        moves_max: int | None,
+        is_late: Callable[[], bool],
+    ) -> None:
+        self._cluster = cluster
+        self._moving = moving
+        self._moves_max = moves_max
+        self._is_late = is_late
+        self._chance = Random(0)  # noqa: S311 - it is to be the same each time
+        self._trials = 0
+        self._from: Places = {key: self._slot(key) for key in pods}
+        self._moved: set[ObjectName] = set()
+        self.changes: Costs = self._moving.none
+        """By how much the measures have changed."""
+        self.history: list[Places] = []
+        """What moved, in the order in which it was an improvement."""
+        self.ended_early = False
+        """Whether something was not tried any more, as time was over or too many pods had moved."""
+
+    @property
+    def places(self) -> Places:
+        """Where the pods go that are to move."""
+        return {key: self._slot(key) for key in self._from if key in self._moved}
+
+    def search(self) -> Steps[None]:
+        """Seek better nodes, and leave the pods on them."""
+        if self._moving.is_least():
+            return
+        yield from self._move_singly()
+        better = True
+        while better and not self._is_over():
+            better = yield from self._move_in_pairs()
+            if better:
+                yield from self._move_singly()
+        if 1 < len(self._from) <= FEW and not self._is_over():
+            yield from self._arrange()
+
+    # Single pods
+
+    def _move_singly(self) -> Steps[None]:
+        """Move the pod that gains most, again and again, until none gains anything."""
+        kinds = self._kinds()
+        queue = yield from self._ordered(kinds)
+        version, swept = 0, len(kinds) <= EXACT_MAX
+        while not self._is_over():
+            if not queue:
+                if swept:
+                    return
+                queue = yield from self._tried(kinds, version)
+                swept = True
+                continue
+            _, at, kind = heappop(queue)
+            members = kinds.get(kind)
+            if not members:
+                continue
+            found = yield from self._try(members[0])
+            if found is None:
+                continue
+            change, slot = found
+            # Estimates say too much; to wait for them would mean to try every pod before each move.
+            is_tried = bool(queue) and queue[0][1] != _ESTIMATED
+            if is_tried and at != version and (change, version, kind) > queue[0]:
+                heappush(queue, (change, version, kind))
+                continue
+            key = members.pop(0)
+            self._accept({key: slot}, change)
+            version += 1
+            swept = False
+            new = _Kind(kind.number, slot)
+            kinds[new].append(key)
+            for each in (kind, new):
+                heappush(queue, (change, version - 1, each))
+
+    def _ordered(
+        self, kinds: dict[_Kind, list[ObjectName]]
+    ) -> Steps[list[tuple[Costs, int, _Kind]]]:
+        if len(kinds) <= EXACT_MAX:
+            return (yield from self._tried(kinds, 0))
+        queue: list[tuple[Costs, int, _Kind]] = []
+        by_class: defaultdict[int, list[_Kind]] = defaultdict(list)
+        for kind in kinds:
+            by_class[kind.number].append(kind)
+        for alike in by_class.values():
+            if self._is_over():
+                break
+            estimates = self._moving.estimates(self._pod(kinds[alike[0]][0]))
+            for kind in alike:
+                estimate = tuple(int(each[kind.slot]) for each in estimates)
+                if estimate < self._moving.none:
+                    queue.append((estimate, _ESTIMATED, kind))
+            yield
+        heapify(queue)
+        return queue
+
+    def _tried(
+        self, kinds: dict[_Kind, list[ObjectName]], version: int
+    ) -> Steps[list[tuple[Costs, int, _Kind]]]:
+        queue = []
+        for kind, members in tuple(kinds.items()):
+            if self._is_over():
+                break
+            found = None if not members else (yield from self._try(members[0]))
+            if found is not None:
+                queue.append((found[0], version, kind))
+        heapify(queue)
+        return queue
+
+    def _try(self, key: ObjectName) -> Steps[tuple[Costs, int] | None]:
+        """Return the best node for a pod and what that changes; None if it is well where it is."""
+        pod, mark = self._pod(key), self._cluster.mark()
+        watch = self._moving.watch((pod,))
+        base = self._moving.lift(pod)
+        found = self._moving.options(pod, base, watch, 1)
+        self._cluster.undo(mark)
+        yield
+        if not found.changes or found.changes[0] >= self._moving.none:
+            return None
+        return found.changes[0], int(found.slots[0])
+
+    # Several pods
+
+    def _move_in_pairs(self) -> Steps[bool]:
+        """Move two pods together if that is an improvement; return whether any were."""
+        kinds = self._kinds()
+        firsts = [members[0] for members in kinds.values()]
+        if len(firsts) <= FEW:
+            pairs: Iterable[tuple[ObjectName, ObjectName]] = combinations(firsts, 2)
+        else:
+            pairs = self._in_the_way(firsts)
+        better = False
+        for pair in pairs:
+            if self._is_over() or self._is_spent():
+                break
+            found = yield from self._try_together(pair)
+            if found is not None:
+                self._accept(*found)
+                better = True
+        return better
+
+    def _in_the_way(self, firsts: Sequence[ObjectName]) -> Iterable[tuple[ObjectName, ObjectName]]:
+        """Yield pods with others that are on nodes where they would like to be."""
+        for key in firsts:
+            pod, mark = self._pod(key), self._cluster.mark()
+            self._moving.lift(pod)
+            wished = self._moving.wishes(pod, WISHES)
+            self._cluster.undo(mark)
+            self._trials += 1
+            for slot in wished:
+                for other, _ in tuple(self._cluster.placed_on(slot)):
+                    name = (other.namespace, other.name)
+                    if name in self._from and name != key:
+                        yield key, name
+
+    def _try_together(self, keys: Sequence[ObjectName]) -> Steps[tuple[Places, Costs] | None]:
+        """Return the best nodes for pods that are taken away together; None if there are no better."""
+        pods, mark = [self._pod(key) for key in keys], self._cluster.mark()
+        watch = self._moving.watch(pods)
+        base = self._moving.none
+        for pod in pods:
+            base = _sum(base, self._moving.lift(pod))
+        best, places = self._moving.none, None
+        first, last = pods
+        options = self._moving.options(first, base, None, WIDTH)
+        self._trials += 1
+        for slot, change in zip(options.slots, options.changes, strict=True):
+            moment = self._cluster.mark()
+            self._moving.put(first, int(slot))
+            found = self._moving.options(last, change, watch, 1)
+            self._trials += 1
+            self._cluster.undo(moment)
+            if found.changes and found.changes[0] < best:
+                best = found.changes[0]
+                places = dict(zip(keys, (int(slot), int(found.slots[0])), strict=True))
+        self._cluster.undo(mark)
+        yield
+        return None if places is None or not self._may(places) else (places, best)
+
+    def _arrange(self) -> Steps[None]:
+        """Seek nodes for all pods at once, and have those move that should be elsewhere."""
+        pods = [self._pod(key) for key in self._from]
+        arranging = Arranging(self._cluster, self._moving, pods, list(self._from.values()))
+        if not arranging.is_small:
+            return
+        for places in arranging.search(self._chance.random):
+            if self._is_over():
+                return
+            yield
+            if places:
+                change = self._moving.change([(self._pod(key), places[key]) for key in places])
+                if change is not None and change < self._moving.none and self._may(places):
+                    self._accept(places, change)
+
+    # What is so now
+
+    def _is_over(self) -> bool:
+        """Whether no other pod may move, or time is over."""
+        over = self._moves_max is not None and len(self._moved) >= self._moves_max
+        if over or self._is_late():
+            self.ended_early = True
+        return self.ended_early
+
+    def _is_spent(self) -> bool:
+        return self._trials >= TRIALS_MAX
+
+    def _may(self, places: Places) -> bool:
+        if self._moves_max is None:
+            return True
+        moved = self._moved | places.keys()
+        return sum(places.get(key) != self._from[key] for key in moved) <= self._moves_max
+
+    def _accept(self, places: Places, change: Costs) -> None:
+        pods = [self._pod(key) for key in places]
+        for pod in pods:
+            self._moving.lift(pod)
+        for pod, slot in zip(pods, places.values(), strict=True):
+            self._moving.put(pod, slot)
+        self.history.append(places)
+        self._note(places, change)
+
+    def _note(self, keys: Iterable[ObjectName], change: Costs) -> None:
+        self._moving.moved()
+        self.changes = _sum(self.changes, change)
+        for key in keys:
+            if self._slot(key) == self._from[key]:
+                self._moved.discard(key)
+            else:
+                self._moved.add(key)
+
+    def _kinds(self) -> defaultdict[_Kind, list[ObjectName]]:
+        kinds: defaultdict[_Kind, list[ObjectName]] = defaultdict(list)
+        numbers: dict[object, int] = {}
+        for key in self._from:
+            pod = self._pod(key)
+            alike = (self._cluster.class_of(pod), None if pod.resize is None else key)
+            number = numbers.setdefault(alike, len(numbers))
+            kinds[_Kind(number, self._slot(key))].append(key)
+        return kinds
+
+    def _pod(self, key: ObjectName) -> Pod:
+        pod = self._cluster.pod(*key)
+        assert pod is not None
+        return pod
+
+    def _slot(self, key: ObjectName) -> int:
+        return self._cluster.nodes.slots[self._pod(key).node_name or ""]
+
+
+def _sum(one: Costs, other: Costs) -> Costs:
+    return tuple(a + b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,307 @@
+"""What the scheduler needs from outside: a store, a clock and identifiers.
+
+Everything that could differ between two runs comes in here, so a simulation with several schedulers,
+one store and one clock can be repeated exactly. The types of the values are in `service.model.commit_log`.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from service.model.audit import AuditedCaller
+from service.model.commit_log import (
+    Behind,
+    ClusterRow,
+    CommitRequest,
+    CommitResult,
+    Committed,
+    Diverged,
+    Head,
+    HeldLeases,
+    IdempotencyKey,
+    IdempotencyRecord,
+    Lease,
+    LogPage,
+    Lost,
+    NodeLeases,
+    NodeReports,
+    ObjectKey,
+    ObjectPage,
+    ObjectRow,
+    ReplicaState,
+)
+from service.model.events import Event
+from service.model.past_revisions import PastChanges, PastIndex, PastKey, PastScope
+
+DecideLocked = Callable[[LogPage], CommitRequest | None]
+"""Decides on the log's end while the head is locked; None: there is nothing to commit after all.
+
+It is called in the event loop, must not wait, and should take at most 50 ms (P6).
+"""
+
+
+class Store(Protocol):
+    """The truth: a log of commits for each cluster, and the objects that it adds up to.
+
+    Every call raises StorageUnavailable when the database cannot be asked (nothing was
+    committed), and NotFound when the cluster is gone.
+    """
+
+    @property
+    def epoch(self) -> int:
+        """A number that rises when the database tells another history (P3)."""
+        ...
+
+    async def get_cluster(self, name: str) -> ClusterRow:
+        """The cluster that has this name now."""
+        ...
+
+    async def find_cluster(self, name: str) -> int:
+        """The number of the cluster that has this name now."""
+        ...
+
+    async def create_cluster(self, name: str, config: bytes, caller: AuditedCaller) -> ClusterRow:
+        """Create a cluster; raises Conflict if the name is taken meanwhile."""
+        ...
+
+    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller) -> bool:
+        """Delete a cluster with everything in it; False if it was gone already."""
+        ...
+
+    async def head(self, cluster_id: int) -> Head:
+        """Where the log ends, read after this call began (P8)."""
+        ...
+
+    async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
+        """Where several logs end; clusters that are gone are absent."""
+        ...
+
+    async def read_objects(
+        self, cluster_id: int, after: ObjectKey | None, limit: int
+    ) -> ObjectPage:
+        """Read at most `limit` objects of all kinds in the order of their keys, beyond `after` (P13).
+
+        The page's head is read at the same instant. If there are fewer than `limit` objects, these
+        are the last ones.
+        """
+        ...
+
+    async def read_log(
+        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+    ) -> LogPage | Diverged:
+        """Read whole commits after a revision whose last commit was `tip` (P3, P12)."""
+        ...
+
+    async def past_index(
+        self,
+        cluster_id: int,
+        scope: PastScope,
+        revision: int,
+        *,
+        changes_max: int,
+        after: tuple[str, str] | None = None,
+        node_name: str | None = None,
+        limit: int,
+    ) -> PastIndex:
+        """Find the objects of a kind that were there at a revision, by the last changes of the log."""
+        ...
+
+    async def past_objects(
+        self, cluster_id: int, kind: str, keys: Sequence[PastKey]
+    ) -> list[ObjectRow] | None:
+        """The first of these objects as they were, at least one; None: one is no longer known."""
+        ...
+
+    async def past_changes(
+        self,
+        cluster_id: int,
+        revision: int,
+        *,
+        changes_max: int,
+        limit: int,
+        without: Sequence[str] = (),
+    ) -> PastChanges:
+        """Find objects that have changed since a revision, but those of the kinds `without`."""
+        ...
+
+    async def bound_at(
+        self, cluster_id: int, namespace: str, name: str, revision: int
+    ) -> int | None:
+        """The change that gave a pod its node in the commit that a revision is of; None if none did."""
+        ...
+
+    async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
+        """Extend the log if it still ends where the request expects it to (P1).
+
+        Its leases cannot be taken by anybody else before it has ended.
+
+        Raises:
+            OutcomeUnknown: it is not known whether the log was extended; ask `settle_unknown`.
+            ReplicaMismatch: the objects stored are not those that the request changes.
+        """
+        ...
+
+    async def commit_locked(
+        self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
+    ) -> CommitResult | Behind | Diverged | None:
+        """Lock the head, hand the log since `after` to `decide`, commit what it returns (P6).
+
+        Raises what `commit` raises.
+        """
+        ...
+
+    async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
+        """Find out whether an attempt was committed, and make sure that this stays so (P4).
+
+        Raises:
+            OutcomeUnknown: it cannot be found out now, or never again.
+        """
+        ...
+
+    async def record_answers(
+        self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
+    ) -> CommitResult:
+        """Keep answers that changed nothing, if the log still ends at this head (P11)."""
+        ...
+
+    async def find_answers(
+        self, cluster_id: int, keys: Sequence[IdempotencyKey]
+    ) -> Sequence[IdempotencyRecord]:
+        """Return the records of those keys that have one."""
+        ...
+
+    def notify(self, cluster_id: int) -> None:
+        """Let other processes know, soon, that a log has grown: a hint, which may get lost (P14)."""
+        ...
+
+    def listen(self) -> AsyncGenerator[frozenset[int], None]:
+        """Yield the clusters whose logs are said to have grown; an empty set: perhaps all of them.
+
+        It never ends, and raises nothing.
+        """
+        ...
+
+    async def cluster_ids(self) -> list[int]:
+        """All clusters there are."""
+        ...
+
+    async def list_clusters(self) -> list[ClusterRow]:
+        """All clusters, with the numbers of their objects."""
+        ...
+
+    async def expired_leases(self, name: str) -> list[str]:
+        """The clusters whose lease of this name has run out, and was not given back."""
+        ...
+
+    async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
+        """The clusters whose lease of this name nobody holds, and where some object's body has these bytes."""
+        ...
+
+    async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
+        """Note of which history the cluster's revisions are; lift them, and return True, if some may be lost.
+
+        `known` is the last head that the caller knows; its presence in the log proves that nothing is (P3).
+        """
+        ...
+
+    async def acquire_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
+        ...
+
+    async def claim_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease, and return it with its holder; None if the cluster is gone."""
+        ...
+
+    async def prolong_leases(self, held: HeldLeases, seconds: float) -> bool:
+        """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
+        ...
+
+    async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
+        """Give a lease back, if the holder still has it."""
+        ...
+
+    async def renew_node_leases(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
+        """Note that nodes have reported now; of names that no node has nothing is noted."""
+        ...
+
+    async def look_at_node_leases(self, cluster_id: int, grace_seconds: float) -> NodeLeases:
+        """Find the nodes that have not reported for so long, though they did before."""
+        ...
+
+    async def forget_node_leases(self, cluster_id: int, names: Sequence[str]) -> None:
+        """Forget that nodes which are gone have ever reported."""
+        ...
+
+    async def unattended_nodes(self, name: str) -> list[str]:
+        """The clusters whose lease of this name nobody holds, with nodes that somebody has to look after."""
+        ...
+
+    async def compact(
+        self, cluster_id: int, *, keep_changes: int, keep_seconds: float
+    ) -> tuple[int, bool]:
+        """Do one step of compaction (P12); return the log's floor, and whether it rose.
+
+        If it rose, there may be more to do, so call this again.
+        """
+        ...
+
+    async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
+        """Delete some idempotency records that are older, and return how many; 0: none is left (P11)."""
+        ...
+
+    async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
+        """Add events, or count them if equal ones are stored; do nothing if the cluster is gone."""
+        ...
+
+    async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
+        """Delete some events that are too old, or too many of a reason; return how many, 0 at the end."""
+        ...
+
+    async def sweep_audit(self, *, keep_seconds: float) -> int:
+        """Delete some rows of the audit that are older, and return how many; 0: none is left."""
+        ...
+
+
+class ReplicaReports(Protocol):
+    """The place where processes report what their replicas hold."""
+
+    async def report_replicas(self, process: str, states: Mapping[int, ReplicaState]) -> None:
+        """Report all replicas of one process, by cluster; raises StorageUnavailable."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, and the only way to let it pass."""
+
+    def now(self) -> datetime:
+        """The wall clock, with a timezone: for timestamps that people read."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment: for time limits."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Let other tasks run for so long; 0: each of them once."""
+        ...
+
+
+class Ids(Protocol):
+    """Identifiers that nobody else has."""
+
+    def uid(self) -> str:
+        """A new object's `metadata.uid`."""
+        ...
+
+    def suffix(self) -> str:
+        """The end of a name that is made of a `generateName`, which others may have, too."""
+        ...
+
+    def commit_id(self) -> UUID:
+        """A new attempt's id."""
+        ...

@@ -1,0 +1,90 @@
+"""The last commits of a log, within bounds, for all watches that keep up with it."""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from uuid import UUID
+
+from service.model.commit_log import Head, LogPage
+from service.scheduler.watching.commits_by_node import NodeIndex
+from service.scheduler.watching.log_commits import LoggedCommit, commits_of
+
+
+class Ring:
+    """Recent commits, each standing on the one before.
+
+    Old ones make room as soon as changes or bytes are over a bound; the newest is kept whatever
+    its size. Readers know where they stand by the id of the last commit they have (P3).
+    """
+
+    def __init__(self, head: Head, *, changes_max: int, bytes_max: int) -> None:
+        self.revision = head.revision
+        self.tip = head.tip
+        self._changes_max = changes_max
+        self._bytes_max = bytes_max
+        self._commits: deque[LoggedCommit] = deque()
+        self._numbers: dict[UUID, int] = {}
+        """The number of the commit that follows each commit, counted from the first in the ring ever."""
+        self._dropped = 0
+        self._changes = self._bytes = 0
+        self.nodes: NodeIndex | None = None
+        """The commits by the nodes whose pods they concern, while anybody watches the pods of a node."""
+
+    def append(self, page: LogPage) -> None:
+        """Add the commits that follow `tip` in the log."""
+        for commit in commits_of(page):
+            assert commit.info.parent == self.tip
+            number = self._numbers[self.tip] = self.end
+            self._commits.append(commit)
+            if self.nodes is not None:
+                self.nodes.add(number, commit)
+            self._changes += len(commit.changes)
+            self._bytes += _size(commit)
+            self.tip = commit.info.commit_id
+        self.revision = page.revision
+        while len(self._commits) > 1 and self._is_over:
+            self._drop_oldest()
+        if self.nodes is not None:
+            self.nodes.drop_before(self._dropped)
+
+    def number_after(self, tip: UUID) -> int | None:
+        """Return the number of the commit that follows one, which may be still to come; None if it is gone."""
+        return self.end if tip == self.tip else self._numbers.get(tip)
+
+    @property
+    def end(self) -> int:
+        """The number of the next commit."""
+        return self._dropped + len(self._commits)
+
+    def after(self, tip: UUID, limit: int) -> Sequence[LoggedCommit] | None:
+        """Return commits that follow one, with about `limit` changes; None if it is not in the ring."""
+        if tip == self.tip:
+            return ()
+        number = self._numbers.get(tip)
+        if number is None:
+            return None
+        taken: list[LoggedCommit] = []
+        changes = 0
+        for commit in islice(self._commits, number - self._dropped, None):
+            taken.append(commit)
+            changes += len(commit.changes)
+            if changes >= limit:
+                break
+        return taken
+
+    @property
+    def _is_over(self) -> bool:
+        # Fences have no changes, but take room as well.
+        entries = max(self._changes, len(self._commits))
+        return entries > self._changes_max or self._bytes > self._bytes_max
+
+    def _drop_oldest(self) -> None:
+        commit = self._commits.popleft()
+        del self._numbers[commit.info.parent]
+        self._dropped += 1
+        self._changes -= len(commit.changes)
+        self._bytes -= _size(commit)
+
+
+def _size(commit: LoggedCommit) -> int:
+    return sum(len(change.body) for change in commit.changes)
