@@ -58,9 +58,12 @@ _NODES = """
         count(*) FILTER (WHERE shouldhaveshards AND isactive) AS workers
     FROM pg_dist_node WHERE noderole = 'primary'
 """
-_PLACED = (
-    "SELECT logicalrelid::regclass::text FROM pg_dist_partition WHERE partmethod IN ('h', 'n')"
-)
+# Those by a hash, and those that are on all servers. Citus also notes a table of the coordinator here
+# as soon as that refers to one of them.
+_PLACED = """
+    SELECT logicalrelid::regclass::text FROM pg_dist_partition
+    WHERE partmethod = 'h' OR repmodel = 't'
+"""
 _IN_ORDER = "SELECT set_config('citus.multi_shard_modify_mode', 'sequential', true)"
 _EVERYWHERE = "SELECT create_reference_table($1::text::regclass)"
 _BY_COLUMN = """

@@ -16,16 +16,16 @@ from service.store.distribution import (
 )
 
 PLAYED = """
-    CREATE TABLE pg_dist_partition (logicalrelid regclass, partmethod text);
+    CREATE TABLE pg_dist_partition (logicalrelid regclass, partmethod text, repmodel text);
     CREATE TABLE called (place serial, what text, given text[]);
     CREATE FUNCTION create_reference_table(name regclass) RETURNS void LANGUAGE sql AS $$
-        INSERT INTO pg_dist_partition VALUES (name, 'n');
+        INSERT INTO pg_dist_partition VALUES (name, 'n', 't');
         INSERT INTO called (what, given) VALUES ('reference', ARRAY[name::text]);
     $$;
     CREATE FUNCTION create_distributed_table(
         name regclass, by text, colocate_with text, shard_count integer
     ) RETURNS void LANGUAGE sql AS $$
-        INSERT INTO pg_dist_partition VALUES (name, 'h');
+        INSERT INTO pg_dist_partition VALUES (name, 'h', 's');
         INSERT INTO called (what, given)
         VALUES ('table', ARRAY[name::text, by, colocate_with, shard_count::text]);
     $$;
@@ -74,7 +74,8 @@ async def test_a_later_table_is_distributed_beside_the_others(operator: asyncpg.
     async with operator.transaction():
         await distribute_new(operator, 8)
         await operator.execute(
-            "DELETE FROM pg_dist_partition WHERE logicalrelid = 'webhook'::regclass; TRUNCATE called"
+            "UPDATE pg_dist_partition SET partmethod = 'n' WHERE logicalrelid = 'webhook'::regclass;"
+            "TRUNCATE called"
         )
         assert await distribute_new(operator) == ["webhook"]
     assert await calls(operator, "table") == [["webhook", "cluster_id", "head", None]]
