@@ -3,6 +3,7 @@
 import asyncpg
 import pytest
 
+from service.model.commit_log import DuplicateKey, ReplicaMismatch
 from service.store.connections import connector, data_source_name
 from service.store.distribution import (
     CREATED_EVERYWHERE,
@@ -14,6 +15,8 @@ from service.store.distribution import (
     distribute_new,
     is_distributed,
 )
+from service.store.postgres import PostgresStore
+from tests.store.history import answer, commit_on, create
 
 PLAYED = """
     CREATE TABLE pg_dist_partition (logicalrelid regclass, partmethod text, repmodel text);
@@ -87,3 +90,28 @@ async def test_a_database_without_citus_is_refused_and_stays_as_it_is(database_u
     connection = await asyncpg.connect(data_source_name(database_url))
     assert not await is_distributed(connection)
     await connection.close()
+
+
+TAKEN = """
+    CREATE FUNCTION taken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE unique_violation USING MESSAGE =
+            format('duplicate key value violates unique constraint "%s_pkey_102167"', TG_TABLE_NAME);
+    END $$;
+    CREATE TRIGGER taken BEFORE INSERT ON object FOR EACH ROW EXECUTE FUNCTION taken();
+"""
+
+
+async def test_a_key_that_is_taken_on_another_server_is_recognized_by_the_message(
+    database_url: str, operator: asyncpg.Connection
+):
+    store = PostgresStore(database_url)
+    cluster_id = await store.find_cluster("default")
+    request = commit_on(await store.head(cluster_id), create("a"), idempotency=(answer("k"),))
+    await operator.execute(TAKEN)
+    with pytest.raises(ReplicaMismatch, match="object_pkey_102167"):
+        await store.commit(cluster_id, request)
+    await operator.execute(
+        "CREATE TRIGGER taken BEFORE INSERT ON idempotency FOR EACH ROW EXECUTE FUNCTION taken()"
+    )
+    assert isinstance(await store.commit(cluster_id, request), DuplicateKey)
+    await store.close()
