@@ -15,7 +15,7 @@ from service.cli.server.worker import COLLECTION_THRESHOLDS
 from service.engine import Cluster, Placement, place
 from service.model.config import ClusterConfig
 from service.model.manifest import TemplateCache, parse_pod
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 
 def loaded(workload: Workload, templates: TemplateCache, pods: int | None = None) -> Cluster:

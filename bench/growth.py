@@ -16,7 +16,7 @@ from bench.engine import collecting_as_workers_do, place_one
 from bench.figures import Table
 from service.engine import Cluster
 from service.model.manifest import TemplateCache
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 NODES, PODS = 5_000, 5_000
 ASKED = 201

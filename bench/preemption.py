@@ -20,7 +20,7 @@ from service.engine import Cluster, Preemption, Refusal, place, preempt
 from service.model.config import ClusterConfig
 from service.model.disruption_budgets import DisruptionBudget
 from service.model.manifest import TemplateCache, parse_node, parse_pod
-from service.model.objects import LabelSelector, Pod
+from service.model.pods_and_nodes import LabelSelector, Pod
 
 Manifest = dict[str, Any]
 

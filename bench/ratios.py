@@ -19,7 +19,7 @@ from bench.figures import Table, verdict
 from bench.workloads import Manifest, Workload, find
 from service.engine import Cluster
 from service.model.manifest import TemplateCache
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 ROUNDS = 41
 BYSTANDER_TIMES = 4

@@ -8,7 +8,7 @@ from service.engine import Cluster, check
 from service.model.config import ClusterConfig
 from service.model.manifest import TemplateCache, parse_any
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import Namespace, Node, Pod
+from service.model.pods_and_nodes import Namespace, Node, Pod
 
 Manifest = dict[str, Any]
 Placements = Mapping[tuple[str, str], str]

@@ -11,7 +11,7 @@ from bench.engine import place_one
 from service.engine import Cluster
 from service.model.config import ClusterConfig
 from service.model.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 Manifest = dict[str, Any]
 

@@ -33,7 +33,7 @@ from service.api.middleware.fast_path import Direct
 from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
-from service.api.reading.table_reads import ClusterReads
+from service.api.reading.stored_reads import ClusterReads
 from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.security.anonymous_concurrency import Turns
 from service.api.security.authentication import Authentication, PrincipalStore
@@ -61,7 +61,7 @@ from service.scheduler.controllers.cluster_owners import ALL_SERVERS, ClusterOwn
 from service.scheduler.controllers.cluster_shares import ClusterShares
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
-from service.scheduler.replica_reports import Reporter
+from service.scheduler.replica_state_reports import Reporter
 from service.scheduler.scrubber import Pace, Scrubber
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process

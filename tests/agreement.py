@@ -12,7 +12,7 @@ from typing import Self
 
 from service.engine import Cluster, place
 from service.model.config import ClusterConfig
-from service.model.objects import Namespace, Node, Pod
+from service.model.pods_and_nodes import Namespace, Node, Pod
 
 
 @dataclass

@@ -54,7 +54,7 @@ def test_an_edited_source_runs_whatever_is_compiled(checkout):
 
 
 def test_an_edited_source_that_the_engine_imports_counts_too(checkout):
-    with (checkout / "service/model/objects.py").open("a") as objects:
+    with (checkout / "service/model/pods_and_nodes.py").open("a") as objects:
         objects.write("\n# Another line.\n")
     assert which(checkout)[0] == "False"
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import msgspec
 
 from service.api.bodies.request_reading import BodyReader
-from service.api.reading.computed_reads import ComputedReads
+from service.api.reading.computed_status_reads import ComputedReads
 from service.api.reading.event_reads import EVENT_KIND, EventReads
 from service.api.reading.past_reads import PastReads
-from service.api.reading.table_reads import ClusterReads
+from service.api.reading.stored_reads import ClusterReads
 from service.api.security.authentication import Authentication
 from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.metrics import Metrics

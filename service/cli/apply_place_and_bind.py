@@ -25,7 +25,7 @@ from service.cli.manifests import read_manifests, told_by_manifest
 from service.cli.options import DryRun, Session, connected
 from service.cli.resources import RESOURCES, pod_identity
 from service.cli.table_rows import identity
-from service.cli.workload_pods import Expansion, Origin, pod_of
+from service.cli.workload_expansion import Expansion, Origin, pod_of
 
 LIST_OBJECTS_MAX = 10_000
 """By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""

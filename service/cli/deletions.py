@@ -14,7 +14,7 @@ from service.cli.options import DryRun, Session, connected
 from service.cli.output import print_error
 from service.cli.resources import Target, complete_kind, read_targets
 from service.cli.table_rows import identity
-from service.cli.workload_pods import Expansion, Origin, expand
+from service.cli.workload_expansion import Expansion, Origin, expand
 
 CLAIM = "PersistentVolumeClaim"
 

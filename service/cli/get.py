@@ -14,7 +14,7 @@ from moorage.events import ServerSentEvent
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.found_in_other_namespaces import NOT_FOUND, telling_whereabouts
 from service.cli.jsonpath import Path, read_path, shown
-from service.cli.listing import Listing, Style
+from service.cli.list_printing import Listing, Style
 from service.cli.options import Session, connected
 from service.cli.output import print_error
 from service.cli.resources import (

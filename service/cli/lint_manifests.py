@@ -11,7 +11,7 @@ from service.cli.errors import ExitCode
 from service.cli.manifests import read_manifests
 from service.cli.options import Session, connected
 from service.cli.table_rows import identity
-from service.cli.workload_pods import Origin
+from service.cli.workload_expansion import Origin
 
 Finding = dict[str, str]
 

@@ -7,7 +7,7 @@ from typing import Any
 from service.cli.errors import Refused
 from service.cli.manifest_sources import read_objects
 from service.cli.options import Session
-from service.cli.workload_pods import Expansion, Object, expand, workload_kind
+from service.cli.workload_expansion import Expansion, Object, expand, workload_kind
 
 BELONGING = ("NodeName", "NodeAffinity", "TaintToleration")
 """The filters by which Kubernetes decides on which nodes a daemon belongs, whether it fits or not.

@@ -8,10 +8,10 @@ import typer
 from service.cli.durations import read_seconds
 from service.cli.errors import Refused
 from service.cli.found_in_other_namespaces import NOT_FOUND
+from service.cli.goal_selectors import label_selector
 from service.cli.options import Session, connected
 from service.cli.plan_progress import FOREVER, Patience, wait_for_plans
-from service.cli.selectors import label_selector
-from service.cli.stored_plans import did, has_ended, keep_plan
+from service.cli.plan_storing import did, has_ended, keep_plan
 
 _NAME = "rebalance"
 

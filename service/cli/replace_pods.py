@@ -9,8 +9,8 @@ from service.cli.errors import ExitCode, WrongUsage
 from service.cli.manifest_sources import read_objects
 from service.cli.options import DryRun, Session, connected
 from service.cli.plan_progress import FOREVER, NoWait, Patience, wait_for_plans
-from service.cli.stored_plans import did, has_ended, keep_plan
-from service.cli.workload_pods import expand, workload_kind
+from service.cli.plan_storing import did, has_ended, keep_plan
+from service.cli.workload_expansion import expand, workload_kind
 
 _KIND = "Deployment"
 _IS_REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.errors import ExitCode
+from service.cli.goal_selectors import label_selector
 from service.cli.options import Session, connected
-from service.cli.selectors import label_selector
 
 
 @connected

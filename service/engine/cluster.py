@@ -25,7 +25,8 @@ from service.model.config import ClusterConfig
 from service.model.device_kinds import device_object
 from service.model.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import (
+from service.model.persistent_volumes import ClaimReference, VolumeObject
+from service.model.pods_and_nodes import (
     LabelSelector,
     Namespace,
     Node,
@@ -35,7 +36,6 @@ from service.model.objects import (
     Pod,
 )
 from service.model.volume_kinds import volume_object
-from service.model.volumes import ClaimReference, VolumeObject
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """The bytes of cached masks and scores; the least recently used are dropped first."""

@@ -9,8 +9,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from service.model.object_kept_for_rules import KeptObject, alike
-from service.model.objects import LabelSelector, Node, Partial, Pod
 from service.model.pod_resource_requests import placed_requests
+from service.model.pods_and_nodes import LabelSelector, Node, Partial, Pod
 
 Pair = tuple[str, str]
 """A label: key and value."""

@@ -8,8 +8,8 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.state.columns import Ints
 from service.engine.state.topology import TopologyKey
-from service.model.objects import Pod
 from service.model.pod_resource_requests import pod_requests
+from service.model.pods_and_nodes import Pod
 
 _SCORED = ("cpu", "memory")
 """The resources by which domains are compared, as NodeResourcesFit compares nodes."""

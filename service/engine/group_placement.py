@@ -41,7 +41,7 @@ from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
 from service.model.devices import ClaimAllocation
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 T = TypeVar("T")
 Search = Generator[None, None, T]

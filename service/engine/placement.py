@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
+from service.engine.fallback_when_full import fallbacks, variant
 from service.engine.node_ranking.candidates import Candidates
 from service.engine.nominations import assume, reservations, reserved_node
 from service.engine.plugin import DomainScores, RelativeScore
 from service.engine.plugin_pipeline import Pipeline, RelativeWeight
 from service.engine.refusal import Refusal, refuse
-from service.engine.spread_fallback import fallbacks, variant
 from service.engine.state.columns import Ints
 from service.engine.state.group_domain import GroupDomain
 from service.engine.state.nodes import NodeTable
@@ -23,7 +23,7 @@ from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import TIE_BITS, VETO, tie_hash
 from service.engine.state.vetoes import Vetoes
 from service.model.devices import ClaimAllocation
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 
 class Placement(NamedTuple):

@@ -23,7 +23,7 @@ from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes
 from service.model import plugin_arguments
 from service.model.config import ClusterConfig, ResourceWeight, SchedulerProfile
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.validation.plugins import Arguments
 
 MAX_NODE_SCORE: Final = 100

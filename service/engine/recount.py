@@ -21,8 +21,8 @@ from service.engine.state.node_rules import Use
 from service.engine.state.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
 from service.engine.state.pod_classes import OwnedTerm, PodClass
 from service.engine.state.topology import NO_DOMAIN
-from service.model.objects import Node, Pod, PodSpec
 from service.model.pod_resource_requests import host_ports
+from service.model.pods_and_nodes import Node, Pod, PodSpec
 from service.model.quantity import amounts
 from service.model.whole_cluster_topology_key import topology_value
 

@@ -13,7 +13,7 @@ from service.engine.plugin_pipeline import Pipeline
 from service.engine.state.columns import Mask
 from service.engine.state.group_domain import GROUP_TOPOLOGY, GroupDomain
 from service.engine.state.pod_classes import PodClass
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 NO_NODES = "no nodes available to schedule pods"
 NARROWED = "node(s) didn't satisfy plugin(s) [{}]"

@@ -21,7 +21,7 @@ from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_volumes import claims_of
 from service.engine.state.vetoes import Vetoes
 from service.engine.state.volumes import PodVolumes
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.model.volume_kinds import PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaimBody
 
 

@@ -37,7 +37,7 @@ from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_importance import PODS as ONE_EACH
 from service.model.config import ClusterConfig, parse_config
 from service.model.manifest import TemplateCache, parse_kept, parse_node, parse_pod
-from service.model.objects import Node, Pod
+from service.model.pods_and_nodes import Node, Pod
 from service.model.profiles import DEFAULT_SCHEDULER
 
 Manifest = dict[str, Any]

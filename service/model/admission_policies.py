@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from service.model.objects import LabelSelector, Strict
+from service.model.pods_and_nodes import LabelSelector, Strict
 
 Operation = Literal["Create", "Update"]
 

@@ -16,7 +16,7 @@ from service.model.device_kinds import RESOURCE_CLAIM, ResourceClaimBody
 from service.model.devices import Grant, nodes_of
 from service.model.manifest_kept_for_rules import KeptManifest, edited, load_kept, part_of
 from service.model.metadata import Json
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 from service.model.strict_json import encode
 from service.model.validation.combinators import entries_of, items_of
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.match_label_keys import label_keys, pod_terms
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Affinity,
     DataAffinity,
     PodConnection,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from service.model.objects import LabelSelector, PodAffinityTerm, PodSpec
+from service.model.pods_and_nodes import LabelSelector, PodAffinityTerm, PodSpec
 from service.model.selectors import is_empty, matches
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"

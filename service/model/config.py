@@ -8,7 +8,6 @@ import msgspec
 from service.model.admission_policies import AdmissionPolicy
 from service.model.errors import PluginMissing
 from service.model.extenders import Extender
-from service.model.objects import PodSpec, Strict, TopologySpreadConstraint
 from service.model.plugin_arguments import (
     RequestedToCapacityRatio,
     ResourceWeight,
@@ -16,6 +15,7 @@ from service.model.plugin_arguments import (
     ShapePoint,
     StrategyType,
 )
+from service.model.pods_and_nodes import PodSpec, Strict, TopologySpreadConstraint
 from service.model.priority_classes import PriorityClassEntry
 from service.model.profiles import DEFAULT_SCHEDULER, Profile
 from service.model.switchable_features import Features

@@ -1,7 +1,7 @@
 """Data sets: where data is, so that pods can name the data that they work on and not the nodes."""
 
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,

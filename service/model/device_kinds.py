@@ -25,7 +25,7 @@ from service.model.devices import (
     ResourceSlice,
 )
 from service.model.object_kept_for_rules import KeptKind, KeptObject
-from service.model.objects import NodeSelector, Partial, Strict
+from service.model.pods_and_nodes import NodeSelector, Partial, Strict
 from service.model.validation.devices import CLAIM, CLAIM_STATUS, CLASS, SLICE, TEMPLATE
 
 Text = str | int | float

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from typing_extensions import override
 
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import LabelSelector, Partial, Pod
 from service.model.pod_counts_or_percentages import amount_of_whole, scaled_up
+from service.model.pods_and_nodes import LabelSelector, Partial, Pod
 from service.model.selectors import is_empty, matches
 from service.model.validation import names
 from service.model.validation.combinators import (

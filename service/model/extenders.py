@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from service.model.objects import Container, PodSpec, Strict
+from service.model.pods_and_nodes import Container, PodSpec, Strict
 from service.model.validation.extenders import seconds_of
 
 TIMEOUT_SECONDS: Final = 5.0

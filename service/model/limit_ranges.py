@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import Container, Partial, PodSpec, Quantities
 from service.model.pod_resource_requests import exact_limits, exact_requests
+from service.model.pods_and_nodes import Container, Partial, PodSpec, Quantities
 from service.model.quantity import NANO, parse_quantity
 from service.model.quota import format_amount
 from service.model.validation.combinators import entries_of, items_of, key_at

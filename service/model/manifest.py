@@ -30,9 +30,9 @@ from service.model.manifest_base import (
 from service.model.manifest_kept_for_rules import KeptManifest, load_kept, parse_kept
 from service.model.metadata import Json, Metadata, PodCondition, members_of, read_metadata
 from service.model.node_manifest import NodeManifest, load_node, parse_node, parse_plain_node
-from service.model.objects import Namespace
 from service.model.pod_group_manifest import PodGroupManifest, load_pod_group, parse_pod_group
 from service.model.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
+from service.model.pods_and_nodes import Namespace
 from service.model.quota_manifest import (
     PriorityClassManifest,
     QuotaManifest,

@@ -11,8 +11,8 @@ from service.model.field_warnings import FieldWarnings, warnings_in_members
 from service.model.managed_fields import MANAGED_FIELDS, Manager, read_managers, written
 from service.model.metadata import Json, Metadata, fields_of, following, read_metadata
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import Namespace, Node, Partial, Pod
 from service.model.pod_group import PodGroup
+from service.model.pods_and_nodes import Namespace, Node, Partial, Pod
 from service.model.quota import ResourceQuota
 from service.model.strict_json import decode_strict, encode
 from service.model.validation.combinators import Limits, Problems, entries_of

@@ -18,7 +18,7 @@ from service.model.manifest_base import (
 )
 from service.model.metadata import Json, Metadata, members_of, read_metadata
 from service.model.object_kept_for_rules import KeptKind, KeptObject
-from service.model.objects import Partial
+from service.model.pods_and_nodes import Partial
 from service.model.strict_json import encode
 from service.model.validation.combinators import Limits, entries_of, without_nulls
 from service.model.validation.kinds import KindRules, kind_rules

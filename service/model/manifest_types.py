@@ -1,11 +1,11 @@
 """Parts of manifests as they are on the wire, of which what scheduling reads is taken by hand.
 
 Validation follows from these types, and the OpenAPI document shows them. Parts that are decoded as a
-whole are in `service.model.objects`.
+whole are in `service.model.pods_and_nodes`.
 """
 
-from service.model import objects
-from service.model.objects import AtLeastOne, Quantities, Strict, Value
+from service.model import pods_and_nodes
+from service.model.pods_and_nodes import AtLeastOne, Quantities, Strict, Value
 
 
 class ObjectMeta(Value, frozen=True, kw_only=True):
@@ -47,14 +47,14 @@ class WorkloadReference(Strict, frozen=True, kw_only=True):
     """Tells the replicas of the pod group apart: each is a group of its own."""
 
 
-class PodSpec(objects.PodSpec, frozen=True, kw_only=True):
+class PodSpec(pods_and_nodes.PodSpec, frozen=True, kw_only=True):
     """What scheduling reads of a pod. Other fields are kept and returned as they are."""
 
     node_name: str | None = None
     """The node that the pod is bound to; absent while it is pending."""
     host_network: bool | None = None
     """Whether the ports of containers are ports of the node."""
-    resource_claims: tuple[objects.PodResourceClaim, ...] = ()
+    resource_claims: tuple[pods_and_nodes.PodResourceClaim, ...] = ()
     """Claims to devices, which the pod is given together with its node. With other values of the
     setting `deviceClaims` it is refused, or they are passed over."""
     scheduling_group: PodSchedulingGroup | None = None
@@ -68,7 +68,7 @@ class NodeSpec(Value, frozen=True, kw_only=True):
 
     unschedulable: bool | None = None
     """Takes no new pods that do not tolerate it."""
-    taints: list[objects.Taint] | None = None
+    taints: list[pods_and_nodes.Taint] | None = None
     """What keeps pods off that do not tolerate it."""
 
 
@@ -96,7 +96,7 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """What pods may use, by resource name."""
     capacity: Quantities | None = None
     """Taken as allocatable where that is absent."""
-    images: list[objects.ContainerImage] | None = None
+    images: list[pods_and_nodes.ContainerImage] | None = None
     """Images on the node."""
     conditions: list[NodeCondition] | None = None
     """What is known of the node, one condition for each type."""

@@ -13,7 +13,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from service.model.objects import OwnerReference, PodResize, Value
+from service.model.pods_and_nodes import OwnerReference, PodResize, Value
 from service.model.strict_json import encode
 from service.model.times import rfc3339
 from service.model.validation.combinators import entries_of, items_of, without_nulls

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from service.model.metadata import Json
-from service.model.objects import Affinity
+from service.model.pods_and_nodes import Affinity
 from service.model.quota import all_terms
 from service.model.validation.combinators import entries_of, items_of
 

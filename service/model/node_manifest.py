@@ -19,7 +19,7 @@ from service.model.metadata import (
     read_metadata,
     with_condition,
 )
-from service.model.objects import ContainerImage, Node, Taint
+from service.model.pods_and_nodes import ContainerImage, Node, Taint
 from service.model.template_cache import NodeShape, NodeShapes, TemplateCache
 from service.model.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
 from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls

@@ -12,7 +12,7 @@ import msgspec
 
 from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifest import NodeManifest, PodManifest
-from service.model.objects import Affinity
+from service.model.pods_and_nodes import Affinity
 
 
 class Subject(Protocol):

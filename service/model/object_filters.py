@@ -5,7 +5,7 @@ import msgspec
 from service.model.manifest import PodManifest
 from service.model.namespace_selectors import uses_namespace_selector
 from service.model.object_fields import OBJECT_FIELDS, Subject
-from service.model.objects import LabelSelector
+from service.model.pods_and_nodes import LabelSelector
 from service.model.selectors import matches
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import LabelSelector, Partial, Strict
+from service.model.pods_and_nodes import LabelSelector, Partial, Strict
 from service.model.rebalance_objectives import MEASURED, Objective, fits_objectives
 from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.validation import names

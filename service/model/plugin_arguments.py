@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from service.model.objects import NodeAffinity, Strict, TopologySpreadConstraint
+from service.model.pods_and_nodes import NodeAffinity, Strict, TopologySpreadConstraint
 from service.model.validation.affinity import (
     NODE_AFFINITY,
     default_spread_constraints,

@@ -6,7 +6,7 @@ greater. So it becomes such a term where a spec is decoded, and no rule has to k
 
 from msgspec.structs import replace
 
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Affinity,
     PodAffinity,
     PodAffinityTerm,

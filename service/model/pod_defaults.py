@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from service.model.objects import Container
 from service.model.pod_resource_requests import container_requests, is_pod_level
+from service.model.pods_and_nodes import Container
 from service.model.quantity import format_quantity
 from service.model.validation.combinators import without_nulls
 

@@ -42,9 +42,9 @@ from service.model.metadata import (
     with_condition,
     with_required_node,
 )
-from service.model.objects import Pod, PodResize
 from service.model.patches import merge_patch
 from service.model.pod_group import POD_GROUP_LABEL
+from service.model.pods_and_nodes import Pod, PodResize
 from service.model.scheduling_groups import refuse_other_group
 from service.model.specs_cut_at_names import known_name
 from service.model.strict_json import decode_strict, encode

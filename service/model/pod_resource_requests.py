@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Container,
     ContainerStatus,
     PodResize,

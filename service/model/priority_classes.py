@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from service.model.objects import Value
+from service.model.pods_and_nodes import Value
 
 PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from service.model.extenders import Extender
-from service.model.objects import Strict
+from service.model.pods_and_nodes import Strict
 from service.model.validation.plugins import ALL, KNOWN, Arguments, filtering, scoring
 
 DEFAULT_SCHEDULER = "default-scheduler"

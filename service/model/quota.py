@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from service.model.config import MatchScope
-from service.model.objects import (
+from service.model.pod_resource_requests import Nanos, exact_limits, exact_requests
+from service.model.pods_and_nodes import (
     Affinity,
     Container,
     PodAffinity,
@@ -17,7 +18,6 @@ from service.model.objects import (
     PodSpec,
     Quantities,
 )
-from service.model.pod_resource_requests import Nanos, exact_limits, exact_requests
 from service.model.quantity import NANO, format_quantity
 from service.model.validation.quotas import OPPORTUNITY
 from service.model.validation.resources import is_extended

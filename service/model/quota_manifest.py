@@ -14,7 +14,7 @@ from service.model.config import MatchScope
 from service.model.field_warnings import FieldWarnings, warnings_in
 from service.model.manifest_base import Draft, ObjectManifest, head_of, open_draft
 from service.model.metadata import Json, Metadata, members_of, read_metadata
-from service.model.objects import Quantities
+from service.model.pods_and_nodes import Quantities
 from service.model.priority_classes import PriorityClassEntry
 from service.model.quantity import parse_quantity
 from service.model.quota import ResourceQuota, shipped_scope

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.objects import Taint, Toleration
+from service.model.pods_and_nodes import Taint, Toleration
 
 
 class RepairChange(

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from service.model.objects import Strict
 from service.model.pod_counts_or_percentages import amount, amount_of_whole, scaled_down, scaled_up
+from service.model.pods_and_nodes import Strict
 from service.model.validation.combinators import Problems, Record, Rule, at
 
 DEFAULT_AMOUNT = "25%"

@@ -15,7 +15,7 @@ from service.model.field_warnings import (
     RULES_CONTRADICT,
     FieldWarning,
 )
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Affinity,
     LabelSelector,
     NodeAffinity,

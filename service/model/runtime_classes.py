@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import Partial, PodSpec, Quantities, Toleration
+from service.model.pods_and_nodes import Partial, PodSpec, Quantities, Toleration
 from service.model.quantity import parse_quantity
 from service.model.validation import names
 from service.model.validation.combinators import (

@@ -14,8 +14,8 @@ import msgspec
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import AtLeastOne, Partial
 from service.model.pod_group import POD_GROUP_LABEL
+from service.model.pods_and_nodes import AtLeastOne, Partial
 from service.model.validation import names
 from service.model.validation.combinators import (
     INT32_MAX,

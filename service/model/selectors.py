@@ -7,7 +7,7 @@ Labels are a mapping from key to value. Sources: `k8s.io/apimachinery/pkg/labels
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Affinity,
     LabelSelector,
     LabelSelectorRequirement,

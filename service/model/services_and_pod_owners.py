@@ -5,7 +5,7 @@ owner.
 """
 
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import LabelSelector, Partial
+from service.model.pods_and_nodes import LabelSelector, Partial
 from service.model.validation import names
 from service.model.validation.combinators import INT32_MAX, Rule, record, whole_number
 from service.model.validation.selectors import LABEL_SELECTOR, LABELS

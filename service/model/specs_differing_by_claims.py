@@ -8,7 +8,7 @@ import re
 
 from msgspec.structs import replace
 
-from service.model.objects import PersistentVolumeClaimVolumeSource, PodSpec, Volume
+from service.model.pods_and_nodes import PersistentVolumeClaimVolumeSource, PodSpec, Volume
 from service.model.specs_cut_at_names import CutNames
 
 _NAMED = re.compile(rb'("(?:claimName|hostname)":")([^"\\]*)"')

@@ -6,7 +6,7 @@ The controller of DaemonSets writes the name into the one required term of the n
 
 from msgspec.structs import replace
 
-from service.model.objects import NodeSelector, NodeSelectorRequirement, PodSpec
+from service.model.pods_and_nodes import NodeSelector, NodeSelectorRequirement, PodSpec
 from service.model.specs_cut_at_names import CutNames
 
 _NAMED = b'"matchFields":[{"key":"metadata.name","operator":"In","values":["'

@@ -6,7 +6,7 @@ read. So a cluster can go back to the time before the feature, and forth again, 
 
 import msgspec
 
-from service.model.objects import Strict
+from service.model.pods_and_nodes import Strict
 
 NAMESPACE_SELECTOR = "PodAffinityNamespaceSelector"
 

@@ -21,10 +21,10 @@ from typing_extensions import override
 from service.model.annotated_rules import AnnotatedSpec, check_together, put_together
 from service.model.field_warnings import FieldWarning, warnings_in_part
 from service.model.match_label_keys import LabelKeys, label_keys, merge_label_keys
-from service.model.objects import ContainerImage, PodSpec, Quantities, Taint
 from service.model.pod_connections import with_connections
 from service.model.pod_defaults import Json, fill_defaults
 from service.model.pod_resource_requests import pod_requests
+from service.model.pods_and_nodes import ContainerImage, PodSpec, Quantities, Taint
 from service.model.quantity import INT64_MAX
 from service.model.rule_warnings import warnings_of_rules
 from service.model.scheduling_groups import GroupMembership, membership_of

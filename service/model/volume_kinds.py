@@ -1,7 +1,7 @@
 """The kinds of objects that say which volumes there are, who claims them and where they can be used.
 
 Here is what rules read of each as it is written, and what follows from that
-(`service.model.volumes`).
+(`service.model.persistent_volumes`).
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,23 @@ from typing import cast
 from msgspec.structs import replace
 
 from service.model.object_kept_for_rules import KeptKind, KeptObject
-from service.model.objects import (
+from service.model.persistent_volumes import (
+    ZONE_KEYS,
+    ClaimReference,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    DiskName,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    Topology,
+    VolumeAttachment,
+    VolumeObject,
+    ZoneLabels,
+    in_tree_disk,
+)
+from service.model.pods_and_nodes import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,
     CinderVolumeSource,
@@ -36,22 +52,6 @@ from service.model.validation.combinators import (
 )
 from service.model.validation.resources import quantities, quantity
 from service.model.validation.selectors import LABEL_SELECTOR, NODE_SELECTOR
-from service.model.volumes import (
-    ZONE_KEYS,
-    ClaimReference,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    DiskName,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    Topology,
-    VolumeAttachment,
-    VolumeObject,
-    ZoneLabels,
-    in_tree_disk,
-)
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim whose binding to `volumeName` is complete."""

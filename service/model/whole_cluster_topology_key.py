@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from service.model.objects import Pod, PodAffinityTerm
+from service.model.pods_and_nodes import Pod, PodAffinityTerm
 
 CLUSTER_KEY = "moorage.dev/cluster"
 """The topology key for rules over clusters; nodes need no label for it."""

@@ -12,7 +12,7 @@ import msgspec
 from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
 from service.model.commit_log import HeldLeases
 from service.model.errors import Conflict
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult, Strategy
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from service.engine.recount import Mistake, Step, recounting
 from service.model.manifest import PodManifest
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.replica.replica import Replica

@@ -40,7 +40,7 @@ from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.plan_execution import AllKeptPlans
 from service.scheduler.controllers.split_groups import AllSplitGroups
 from service.scheduler.controllers.upkeep import Upkeep
-from service.scheduler.decide.simulation import Simulation, simulating
+from service.scheduler.decide.inline_cluster_simulation import Simulation, simulating
 from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.extender_calls import Consulting
 from service.scheduler.multi_cluster_placement import OverClusters

@@ -17,7 +17,7 @@ from bench.bytecodes import bytecodes
 from bench.ratios import apart_by, sample
 from service.engine import Cluster
 from service.model.manifest import TemplateCache
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 NODES = 100
 FEW, TIMES = 1_000, 10

@@ -15,7 +15,7 @@ from service.model.manifest import (
     parse_pod,
 )
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import LabelSelector, Namespace, Node, Pod
+from service.model.pods_and_nodes import LabelSelector, Namespace, Node, Pod
 
 Manifest = dict[str, Any]
 

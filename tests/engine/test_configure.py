@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from service.engine import Cluster
 from service.model.config import ClusterConfig
-from service.model.objects import Node
+from service.model.pods_and_nodes import Node
 
 
 def _cluster() -> Cluster:

@@ -16,7 +16,7 @@ from service.engine import (
     placing_group,
 )
 from service.model.config import ClusterConfig
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Affinity,
     Container,
     LabelSelector,

@@ -6,7 +6,7 @@ import pytest
 
 from service.engine import Cluster, UnknownSchedulerError, explain, place
 from service.model.config import parse_config
-from service.model.objects import Namespace, Node, Pod, Taint
+from service.model.pods_and_nodes import Namespace, Node, Pod, Taint
 from tests.engine import objects
 
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

@@ -21,7 +21,7 @@ from service.engine import (
     preempt,
 )
 from service.model.manifest import parse_pod_group
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from tests.builders import node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene

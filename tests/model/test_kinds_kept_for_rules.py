@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from service.model.errors import InvalidManifest
 from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifest import TemplateCache, load_any, parse_any, parse_kept
-from service.model.objects import LabelSelector, OwnerReference
+from service.model.pods_and_nodes import LabelSelector, OwnerReference
 from service.model.services_and_pod_owners import ReplicaSetBody, ReplicaSetSpec
 from service.model.volume_kinds import CSIDriverBody
 from tests.kept_kinds import KINDS, kept

@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from service.model.objects import PodResize, PodSpec
 from service.model.pod_resource_requests import (
     DEFAULT_CPU_MILLI,
     DEFAULT_MEMORY_BYTES,
@@ -11,6 +10,7 @@ from service.model.pod_resource_requests import (
     placed_requests,
     pod_requests,
 )
+from service.model.pods_and_nodes import PodResize, PodSpec
 
 
 def container(cpu=None, memory=None, *, always=False, name="c", **more):

@@ -4,7 +4,7 @@ from itertools import product
 
 from hypothesis import given, settings, strategies as st
 
-from service.model.objects import NodeSelectorRequirement, NodeSelectorTerm
+from service.model.pods_and_nodes import NodeSelectorRequirement, NodeSelectorTerm
 from service.model.satisfiability import can_hold, node_terms_can_match
 from service.model.selectors import node_term_matches, requirement_matches
 from tests.seeds import examples

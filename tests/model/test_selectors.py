@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     LabelSelector,
     NodeSelectorTerm,
     PodSpec,

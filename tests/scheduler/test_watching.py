@@ -18,7 +18,7 @@ from service.model.errors import (
     Overloaded,
     StorageUnavailable,
 )
-from service.model.objects import LabelSelector
+from service.model.pods_and_nodes import LabelSelector
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import Selection

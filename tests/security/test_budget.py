@@ -431,7 +431,7 @@ def narrow(monkeypatch) -> None:
     async def nothing(*_: object) -> None: ...
 
     monkeypatch.setattr("service.scheduler.service.Scheduler.loop_here", nothing)
-    monkeypatch.setattr("service.api.handlers.overview.ROWS_PER_PIECE", 1)
+    monkeypatch.setattr("service.api.handlers.topology_and_export.ROWS_PER_PIECE", 1)
 
 
 async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, narrow) -> None:

@@ -96,7 +96,7 @@ OWN_NAMES = {
     "scheduler/decide/pod_events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
     "scheduler/decide/evicting/rule_conflicts.py": "the owner of a rule in the victim's own namespace",
-    "scheduler/decide/planning/immediate_plans.py": "pods that the request itself names or selects",
+    "scheduler/decide/planning/plan_commit.py": "pods that the request itself names or selects",
     "scheduler/decide/planning/pod_replacement_goal.py": "the pods that the request itself names",
     "scheduler/decide/redactable_references.py": "references, and names in one's own namespace",
     "scheduler/decide/object_writes.py": "the object that the request itself names",

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.api.openapi import object_types
-from service.model import device_kinds, manifest_types, objects, scheduling_groups as groups
+from service.model import device_kinds, manifest_types, pods_and_nodes, scheduling_groups as groups
 from service.model.config import MatchScope
 from service.model.field_warnings import PASSED_OVER, PassedOver
 from tools.manifests import versions
@@ -49,54 +49,57 @@ _CLAIM: Sequence[tuple[str, str, type[msgspec.Struct]]] = (
 
 PLACES: Sequence[Place] = (
     Place("Pod", "PodSpec", "spec", manifest_types.PodSpec),
-    Place("Pod", "Container", "spec.containers[]", objects.Container),
-    Place("Pod", "ContainerPort", "spec.containers[].ports[]", objects.ContainerPort),
+    Place("Pod", "Container", "spec.containers[]", pods_and_nodes.Container),
+    Place("Pod", "ContainerPort", "spec.containers[].ports[]", pods_and_nodes.ContainerPort),
     Place(
-        "Pod", "ResourceRequirements", "spec.containers[].resources", objects.ResourceRequirements
+        "Pod",
+        "ResourceRequirements",
+        "spec.containers[].resources",
+        pods_and_nodes.ResourceRequirements,
     ),
     Place("Pod", "VolumeSource", "spec.volumes[]"),
-    Place("Pod", "Affinity", "spec.affinity", objects.Affinity),
-    Place("Pod", "NodeAffinity", "spec.affinity.nodeAffinity", objects.NodeAffinity),
-    Place("Pod", "NodeSelector", _NODE, objects.NodeSelector),
-    Place("Pod", "NodeSelectorTerm", _NODE_TERM, objects.NodeSelectorTerm),
+    Place("Pod", "Affinity", "spec.affinity", pods_and_nodes.Affinity),
+    Place("Pod", "NodeAffinity", "spec.affinity.nodeAffinity", pods_and_nodes.NodeAffinity),
+    Place("Pod", "NodeSelector", _NODE, pods_and_nodes.NodeSelector),
+    Place("Pod", "NodeSelectorTerm", _NODE_TERM, pods_and_nodes.NodeSelectorTerm),
     Place(
         "Pod",
         "NodeSelectorRequirement",
         f"{_NODE_TERM}.matchExpressions[]",
-        objects.NodeSelectorRequirement,
+        pods_and_nodes.NodeSelectorRequirement,
     ),
     Place(
         "Pod",
         "PreferredSchedulingTerm",
         f"spec.affinity.nodeAffinity.{_PREFERRED}",
-        objects.PreferredSchedulingTerm,
+        pods_and_nodes.PreferredSchedulingTerm,
     ),
-    Place("Pod", "PodAffinity", "spec.affinity.podAffinity", objects.PodAffinity),
-    Place("Pod", "PodAntiAffinity", "spec.affinity.podAntiAffinity", objects.PodAffinity),
-    Place("Pod", "PodAffinityTerm", _TERM, objects.PodAffinityTerm),
+    Place("Pod", "PodAffinity", "spec.affinity.podAffinity", pods_and_nodes.PodAffinity),
+    Place("Pod", "PodAntiAffinity", "spec.affinity.podAntiAffinity", pods_and_nodes.PodAffinity),
+    Place("Pod", "PodAffinityTerm", _TERM, pods_and_nodes.PodAffinityTerm),
     Place(
         "Pod",
         "WeightedPodAffinityTerm",
         f"spec.affinity.podAffinity.{_PREFERRED}",
-        objects.WeightedPodAffinityTerm,
+        pods_and_nodes.WeightedPodAffinityTerm,
     ),
-    Place("Pod", "Toleration", "spec.tolerations[]", objects.Toleration),
+    Place("Pod", "Toleration", "spec.tolerations[]", pods_and_nodes.Toleration),
     Place(
         "Pod",
         "TopologySpreadConstraint",
         "spec.topologySpreadConstraints[]",
-        objects.TopologySpreadConstraint,
+        pods_and_nodes.TopologySpreadConstraint,
     ),
     Place("Pod", "PodSchedulingGroup", "spec.schedulingGroup", manifest_types.PodSchedulingGroup),
     Place("Pod", "WorkloadReference", "spec.workloadRef", manifest_types.WorkloadReference),
-    Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", objects.PodResourceClaim),
-    Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", objects.PodSchedulingGate),
+    Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", pods_and_nodes.PodResourceClaim),
+    Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", pods_and_nodes.PodSchedulingGate),
     Place("Pod", "PodStatus", "status", object_types.PodStatus),
-    Place("Pod", "ContainerStatus", "status.containerStatuses[]", objects.ContainerStatus),
+    Place("Pod", "ContainerStatus", "status.containerStatuses[]", pods_and_nodes.ContainerStatus),
     Place("Node", "NodeSpec", "spec", manifest_types.NodeSpec),
-    Place("Node", "Taint", "spec.taints[]", objects.Taint),
+    Place("Node", "Taint", "spec.taints[]", pods_and_nodes.Taint),
     Place("Node", "NodeStatus", "status", manifest_types.NodeStatus),
-    Place("Node", "ContainerImage", "status.images[]", objects.ContainerImage),
+    Place("Node", "ContainerImage", "status.images[]", pods_and_nodes.ContainerImage),
     Place("Namespace", "NamespaceSpec", "spec"),
     Place("Namespace", "NamespaceStatus", "status"),
     Place("ResourceQuota", "ResourceQuotaSpec", "spec", object_types.ResourceQuotaSpec),

@@ -11,7 +11,7 @@ from service.api.bodies.request_reading import wrong_parameter
 from service.model.namespace_selectors import uses_namespace_selector
 from service.model.object_fields import NODE_NAME, OBJECT_FIELDS, PENDING, PHASE, Listed
 from service.model.object_filters import FieldRequirement, ObjectFilter
-from service.model.objects import LabelSelector, LabelSelectorRequirement
+from service.model.pods_and_nodes import LabelSelector, LabelSelectorRequirement
 from service.model.selectors import matches
 
 # Repetitions are possessive: spaces that could stand before or after each of many commas in

@@ -7,7 +7,7 @@ from typing import TypeVar
 from service.api.cooperative_pauses import Pause
 from service.api.problems import FIELD_PROBLEMS_MAX
 from service.model.errors import FieldError, InvalidManifest
-from service.model.incremental_json import LargeObject, Member
+from service.model.stepwise_json_reading import LargeObject, Member
 from service.model.strict_json import decode_items, decode_members
 
 LARGE_BYTES = 1024 * 1024

@@ -10,7 +10,7 @@ from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
 from service.api.bodies.request_reading import converted
 from service.api.openapi.principal_types import ScopeName
 from service.model.errors import FieldError, InvalidManifest
-from service.model.incremental_json import Member, whole
+from service.model.stepwise_json_reading import Member, whole
 from service.model.strict_json import decode_strict, encode
 from service.model.template_cache import TemplateCache
 from service.model.whole_cluster_topology_key import CLUSTER_KEY, counts_other_namespaces

@@ -13,9 +13,9 @@ from service.api.cooperative_pauses import Pause
 from service.api.openapi.placement_types import PlacementRequest
 from service.model.errors import FieldError, InvalidManifest
 from service.model.generated_names import is_undrawn
-from service.model.incremental_json import Member, whole
 from service.model.manifest import AnyManifest
 from service.model.pod_manifest import PodManifest, parse_pod
+from service.model.stepwise_json_reading import Member, whole
 from service.model.strict_json import decode_strict, too_many
 from service.model.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NOTHING_SAID, PlacePods

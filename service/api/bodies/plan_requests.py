@@ -11,7 +11,7 @@ from service.api.bodies.placement_requests import parse_replicas, refuse_repeate
 from service.api.openapi import plan_types
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest, parse_node, parse_pod
-from service.model.objects import LabelSelector, Taint
+from service.model.pods_and_nodes import LabelSelector, Taint
 from service.model.rebalance_objectives import (
     MEASURED,
     OBJECTIVES_WANTED,

@@ -44,15 +44,15 @@ from service.api.openapi.operations import (
     described,
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
-from service.api.security.rights_to_named_objects import (
+from service.api.security.rights_to_objects_in_bodies import (
     deciding_for,
     refusal,
     require_pruning,
     require_writing,
 )
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
-from service.model.incremental_json import Member, whole
 from service.model.manifest import Applicable, parse_any
+from service.model.stepwise_json_reading import Member, whole
 from service.model.strict_json import decode_strict
 from service.model.validation.combinators import entries_of
 from service.scheduler.protocol.answers import ApplyAnswer

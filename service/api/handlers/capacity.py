@@ -15,7 +15,7 @@ from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
-from service.api.security.rights_to_named_objects import deciding_for, require_placing
+from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing
 from service.api.security.visibility import seen_capacity, visibility_of
 from service.model.strict_json import decode_strict, encode
 from service.model.validation import names

@@ -26,7 +26,7 @@ from service.api.openapi.operations import (
     Operation,
     described,
 )
-from service.api.reading.table_reads import Reads
+from service.api.reading.stored_reads import Reads
 from service.api.security.callers import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of
 from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts

@@ -18,7 +18,7 @@ from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi.object_operations import Resource, create_operation
 from service.api.openapi.operations import described
 from service.api.openapi.resources import RESOURCES
-from service.api.security.rights_to_named_objects import deciding_for
+from service.api.security.rights_to_objects_in_bodies import deciding_for
 from service.api.security.visibility import visibility_of
 from service.model.manifest import parse_new
 from service.model.plans import PLAN

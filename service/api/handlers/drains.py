@@ -16,7 +16,7 @@ from service.api.openapi.access import Cluster
 from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.security.callers import told_caller
-from service.api.security.rights_to_named_objects import deciding_for
+from service.api.security.rights_to_objects_in_bodies import deciding_for
 from service.model.plans import PLAN, PlanState
 from service.scheduler.decide.plan_admission import require_draining
 from service.scheduler.protocol.answers import ObjectAnswer

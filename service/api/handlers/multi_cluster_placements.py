@@ -15,9 +15,9 @@ from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, descr
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
-from service.api.security.rights_to_named_objects import require_placing
-from service.api.worker_forwarding.leases_of_subrequests import SubrequestTerms
+from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.worker_forwarding.sockets import ForwardedAnswer
+from service.api.worker_forwarding.subrequest_terms import SubrequestTerms
 from service.api.worker_forwarding.subrequests import ask_cluster
 from service.model.errors import Forbidden, OutcomeUnknown, Unavailable
 from service.model.principals import Principal

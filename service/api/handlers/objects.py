@@ -71,9 +71,9 @@ from service.api.openapi.operations import (
 from service.api.reading.event_reads import EVENT_KIND
 from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
 from service.api.reading.past_reads import KEYS_AT_ONCE
-from service.api.reading.table_reads import BATCH_ROWS, Wanted
+from service.api.reading.stored_reads import BATCH_ROWS, Wanted
 from service.api.security.callers import told_caller
-from service.api.security.rights_to_named_objects import deciding_for
+from service.api.security.rights_to_objects_in_bodies import deciding_for
 from service.api.security.visibility import (
     Lists,
     Visibility,

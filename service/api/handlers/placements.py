@@ -29,7 +29,7 @@ from service.api.openapi.operations import (
     described,
 )
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
-from service.api.security.rights_to_named_objects import (
+from service.api.security.rights_to_objects_in_bodies import (
     deciding_for,
     require_force,
     require_placing,
@@ -43,7 +43,7 @@ from service.api.security.visibility import (
     visibility_for,
     visibility_of,
 )
-from service.api.worker_forwarding.leases_of_subrequests import TERMS, terms_of
+from service.api.worker_forwarding.subrequest_terms import TERMS, terms_of
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem

@@ -21,7 +21,7 @@ from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
 from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.exposition import CONTENT_TYPE
 from service.model.field_warnings import WARNINGS
-from service.model.objects import Value
+from service.model.pods_and_nodes import Value
 from service.scheduler.service import Scheduler
 
 _PAGE_POLICY = {

@@ -11,7 +11,7 @@ from service.api.bodies.request_reading import AnyRequest, wrong_parameter
 from service.api.bodies.responses import items, json_response, list_head
 from service.api.handler_services import Services
 from service.api.reading.sorted_reads import SORTED_LIMIT_MAX, Placed, SortedReads
-from service.api.reading.table_reads import Wanted
+from service.api.reading.stored_reads import Wanted
 from service.api.security.visibility import Lists, seen_parts, seen_rows, visibility_of
 from service.model.commit_log import PAGE_BYTES_MAX
 from service.model.object_filters import ObjectFilter

@@ -29,7 +29,7 @@ from service.api.openapi.operations import (
     as_ndjson,
     described,
 )
-from service.api.security.rights_to_named_objects import deciding_for, refusal
+from service.api.security.rights_to_objects_in_bodies import deciding_for, refusal
 from service.model.errors import Forbidden, InvalidManifest
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.callers import Caller

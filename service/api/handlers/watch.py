@@ -35,7 +35,7 @@ from service.model.commit_log import CLUSTER_KIND
 from service.model.manifest import PodManifest
 from service.model.object_fields import NODE_NAME
 from service.model.object_filters import FieldRequirement
-from service.model.objects import AtLeastOne
+from service.model.pods_and_nodes import AtLeastOne
 from service.scheduler.watching import Selection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60

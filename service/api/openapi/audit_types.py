@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from service.model.audit import AuditRow
-from service.model.objects import Value
+from service.model.pods_and_nodes import Value
 
 
 class AuditPlace(Value, frozen=True, kw_only=True):

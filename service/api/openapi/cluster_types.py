@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from service.model.config import ClusterConfig
-from service.model.objects import Strict, Value
+from service.model.pods_and_nodes import Strict, Value
 
 
 class ClusterCounts(Value, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from service.model.objects import Strict, Value
+from service.model.pods_and_nodes import Strict, Value
 
 
 class LeaseMeta(Value, frozen=True, kw_only=True):

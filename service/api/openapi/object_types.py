@@ -2,21 +2,21 @@
 
 Handlers read manifests as bytes through `service.model.manifest`, which checks all of what is
 written here and more; these types are for readers and for generated clients. What scheduling
-reads is taken from `service.model.objects` and `service.model.manifest_types`, not written a second time.
+reads is taken from `service.model.pods_and_nodes` and `service.model.manifest_types`, not written a second time.
 """
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.model import manifest_types, objects
+from service.model import manifest_types, pods_and_nodes
 from service.model.config import MatchScope
 from service.model.events import EventReason, EventType
 from service.model.field_warnings import FieldWarning
 from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
 from service.model.object_kept_for_rules import KeptKind
-from service.model.objects import Quantities, Strict, Value
+from service.model.pods_and_nodes import Quantities, Strict, Value
 from service.model.priority_classes import PriorityClassFields
 from service.model.scheduling_groups import PodGroupSchedulingConstraints, PodGroupSchedulingPolicy
 
@@ -60,9 +60,9 @@ class PodStatus(Value, frozen=True, kw_only=True):
     """The node on which preemption makes room for the pod."""
     conditions: list[PodCondition] | None = None
     """What is known of the pod, one condition for each type."""
-    container_statuses: list[objects.ContainerStatus] | None = None
+    container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
     """Resources granted to running containers."""
-    init_container_statuses: list[objects.ContainerStatus] | None = None
+    init_container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
     """Resources granted to running init containers."""
 
 

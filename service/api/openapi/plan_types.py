@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from service.api.openapi.object_types import Node, Pod, PodTemplate
-from service.model import objects
-from service.model.objects import Strict
+from service.model import pods_and_nodes
 from service.model.plans import WhenUnschedulable
+from service.model.pods_and_nodes import Strict
 from service.model.rebalance_objectives import Objective
 from service.model.rollouts import PodOwner
 from service.scheduler.protocol.placements import Explain, PodRef
@@ -44,7 +44,7 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     """What is changed."""
     names: list[str] | None = None
     """Names of nodes, pods or namespaces."""
-    selector: objects.LabelSelector | None = None
+    selector: pods_and_nodes.LabelSelector | None = None
     """A selector of the labels of nodes, pods or namespaces."""
     topology: Domains | None = None
     """Nodes in these domains, or pods on such nodes. Of AddNodes: the domains that nodes get in turn."""
@@ -57,7 +57,7 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     """AddNodes: how many."""
     labels: dict[str, str | None] | None = None
     """SetLabels, SetNamespaceLabels: the labels to set; null removes a label."""
-    taints: list[objects.Taint] | None = None
+    taints: list[pods_and_nodes.Taint] | None = None
     """SetTaints: all taints that the nodes have then."""
     pods: list[Pod] | None = None
     """PutPods: pods that are there then; with a `nodeName` they are on that node."""
@@ -70,7 +70,7 @@ class PlanNodes(Strict, frozen=True, kw_only=True):
 
     names: list[str] | None = None
     """Names of nodes."""
-    selector: objects.LabelSelector | None = None
+    selector: pods_and_nodes.LabelSelector | None = None
     """A selector of the nodes' labels."""
     topology: Domains | None = None
     """Domains that the nodes are in."""
@@ -110,7 +110,7 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """Drain: the nodes to be emptied."""
     namespace: str | None = None
     """Remove, Replace, Rebalance: the namespace of the pods."""
-    selector: objects.LabelSelector | None = None
+    selector: pods_and_nodes.LabelSelector | None = None
     """Remove, Replace, Rebalance: a selector of the pods' labels. Pods that are leaving or have ended do
     not count. New pods of a Replace may have the labels, too."""
     owner: PodOwner | None = None
@@ -151,7 +151,7 @@ class ProtectedPods(Strict, frozen=True, kw_only=True):
 
     priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] | None = None
     """Pods of at least this priority."""
-    selector: objects.LabelSelector | None = None
+    selector: pods_and_nodes.LabelSelector | None = None
     """Pods with such labels."""
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from service.api.openapi import object_types
 from service.model.config import ClusterConfig
-from service.model.objects import Value
+from service.model.pods_and_nodes import Value
 from service.scheduler.watching import BindingChange
 
 _SCHEMAS = "#/components/schemas/"

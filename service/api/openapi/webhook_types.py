@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from service.api.openapi.principal_types import ScopeName
-from service.model.objects import Strict, Value
+from service.model.pods_and_nodes import Strict, Value
 from service.model.webhooks import WebhookEvents
 
 

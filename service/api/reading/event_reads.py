@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from service.api.reading.table_reads import ClusterReads, Wanted
+from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.commit_log import ObjectPage, ObjectRow
 from service.model.events import EventRow
 from service.scheduler.service import Scheduler

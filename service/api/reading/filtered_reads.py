@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from heapq import merge
 
 from service.api.cooperative_pauses import Pause
-from service.api.reading.table_reads import ClusterReads, Wanted
+from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.object_filters import ObjectFilter
 from service.scheduler.replica.committed_view import INDEXED_KINDS

@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from service.api.cooperative_pauses import Pause
 from service.api.reading.filtered_reads import LOOKS_BETWEEN, row_of
-from service.api.reading.table_reads import ClusterReads, Wanted
+from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.commit_log import Head, ObjectPage, ObjectRow
 from service.model.object_filters import ObjectFilter
 from service.model.object_order import Order, OrderKey

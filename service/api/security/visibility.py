@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from service.api.bodies.request_reading import AnyRequest
 from service.api.openapi.access import require
 from service.api.problems import GrantsChanged
-from service.api.reading.table_reads import Wanted
+from service.api.reading.stored_reads import Wanted
 from service.api.security.callers import caller_of
 from service.engine import PROVISION
 from service.engine.analysis.culprits import Culprit
-from service.engine.analysis.exemptions import Exemption
 from service.engine.analysis.explanation import Explanation, Summary
+from service.engine.analysis.left_out_rules import Exemption
 from service.engine.plugins import inter_pod_affinity, node_ports
 from service.model.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.config import ClusterConfig, parse_config

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tenacity import RetryCallState, Retrying, wait_random_exponential
 
-from service.api.reading.table_reads import Reads
+from service.api.reading.stored_reads import Reads
 from service.api.webhooks.messages import Batch, next_batch
 from service.api.webhooks.sending import Reply, Sender, WebhookMeter
 from service.model.audit import AuditedCaller

@@ -24,13 +24,13 @@ from service.api.security.callers import (
 )
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.api.worker_forwarding.leases_of_subrequests import rest_on, terms_of
 from service.api.worker_forwarding.sockets import (
     ForwardedAnswer,
     ForwardedRequest,
     SocketPeers,
     cluster_in,
 )
+from service.api.worker_forwarding.subrequest_terms import rest_on, terms_of
 from service.api.worker_forwarding.unanswered_requests import (
     AnswerLost,
     OtherOwner,

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.analysis.concerned_rules import BrokenRule, Concern, ConcernedRules
-from service.engine.analysis.placement_costs import PlacementCost, SkewCost
+from service.engine.analysis.placement_measures import PlacementCost, SkewCost
 from service.engine.cluster import Cluster
 from service.engine.placement import (
     candidates_of,
@@ -25,7 +25,7 @@ from service.engine.state.columns import Ints, Mask, Slots
 from service.engine.state.node_rules import Use
 from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import tie_hash
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 Costs = tuple[int, ...]
 """One figure for each measure, the most important first; less is better."""

@@ -4,7 +4,7 @@ from service.engine.analysis.cluster_totals import resource_totals
 from service.engine.cluster import Cluster
 from service.engine.state.spread_constraints import SpreadRule
 from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.whole_cluster_topology_key import CLUSTER_KEY
 
 _LOAD = ("cpu", "memory")

@@ -17,7 +17,7 @@ from service.engine.state.columns import Ints, Slots
 from service.engine.state.counters import DomainCounter, Eligibility
 from service.engine.state.pod_classes import PodClass
 from service.engine.state.topology import TopologyKey
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 
 BrokenRule = tuple[ObjectName, str]
 """A pod, and the path of its rule that does not hold."""

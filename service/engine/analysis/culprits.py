@@ -30,7 +30,7 @@ from service.engine.state.node_selectors import required_mask
 from service.engine.state.pod_classes import PodClass, Template
 from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.quantity import format_amount
 
 PODS_MAX = 20

@@ -4,7 +4,7 @@ from service.engine.cluster import Cluster
 from service.engine.plugins.dynamic_resources import NAME
 from service.engine.state.device_search import Refused
 from service.model.devices import ClaimAllocation
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 
 def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllocation] | None:

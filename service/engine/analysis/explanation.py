@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.analysis.culprits import Culprit, culprits
-from service.engine.analysis.exemptions import Exemption, exemptions, fallen_back
+from service.engine.analysis.left_out_rules import Exemption, exemptions, fallen_back
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of, settled
 from service.engine.plugin import Failure
@@ -21,7 +21,7 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.pod_classes import PodClass
 from service.engine.state.volume_matching import VolumeMatches
 from service.model.annotated_rules import RulesOrigin, rules_from
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from service.engine.analysis.better_nodes import Moving
 from service.engine.analysis.concerned_rules import BrokenRule
-from service.engine.analysis.placement_costs import NodeCost, PreferenceCost, SkewCost
+from service.engine.analysis.placement_measures import NodeCost, PreferenceCost, SkewCost
 from service.engine.analysis.required_rules import (
     Ruled,
     affinity_rules,
@@ -27,7 +27,7 @@ from service.engine.state.counters import DomainCounter, SpreadCounter
 from service.engine.state.pod_classes import PodClass
 from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 
 NODES_MAX = 64
 """Among how many nodes pods are arranged at most."""

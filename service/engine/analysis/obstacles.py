@@ -34,7 +34,7 @@ from service.engine.plugins import (
 from service.engine.state.columns import Ints, Mask
 from service.engine.state.pod_importance import PODS
 from service.engine.state.taints import HARD_EFFECTS, tolerates
-from service.model.objects import Node, Pod, Taint, Toleration
+from service.model.pods_and_nodes import Node, Pod, Taint, Toleration
 from service.model.quantity import format_amount
 from service.model.repair_changes import (
     AddToleration,

@@ -15,7 +15,7 @@ from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.node_rules import NodeRules
 from service.engine.state.node_selectors import required_mask
 from service.engine.state.nodes import NodeTable
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 REMEMBERED_MAX = 1_024
 """How many costs of pending pods are kept; if there are more, all are forgotten."""

@@ -11,7 +11,7 @@ from service.engine.plugins import (
 from service.engine.state.node_rules import NodeRules, RequiredNodes
 from service.engine.state.pod_classes import AffinityTerm, OwnedTerm, PodClass, Role, Template
 from service.engine.state.spread_constraints import SpreadRule
-from service.model.objects import NodeSelector, PodAffinity, PodAffinityTerm, PodSpec
+from service.model.pods_and_nodes import NodeSelector, PodAffinity, PodAffinityTerm, PodSpec
 
 Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -36,7 +36,7 @@ from service.engine.state.node_selectors import required_mask
 from service.engine.state.pod_classes import AffinityTerm, MatcherEntry, PodClass, Template
 from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     ObjectName,
     Pod,
 )

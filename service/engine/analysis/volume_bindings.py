@@ -6,7 +6,7 @@ from service.engine.cluster import Cluster
 from service.engine.plugins.volume_binding import NAME, unbound_claims
 from service.engine.state.pod_volumes import claims_of
 from service.engine.state.volume_matching import PROVISION, VolumeMatches
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 
 __all__ = ["PROVISION", "assume_bindings", "bindings_on", "user_of_claim"]
 

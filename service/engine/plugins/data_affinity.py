@@ -14,7 +14,7 @@ from service.engine.state.node_selectors import term_mask
 from service.engine.state.nodes import NodeTable
 from service.engine.state.pod_classes import PodClass
 from service.model.data_sets import DATA_SET, data_sets_of
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 NAME = "DataAffinity"
 LACKING = 'node(s) didn\'t have the data set "{}"'

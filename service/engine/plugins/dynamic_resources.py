@@ -34,7 +34,7 @@ from service.model.device_kinds import (
     RESOURCE_SLICE,
     ResourceClaimBody,
 )
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 NAME = "DynamicResources"
 UNAVAILABLE = "resourceclaim not available on the node"

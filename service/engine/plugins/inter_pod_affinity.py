@@ -36,8 +36,8 @@ from service.engine.state.siblings import are_siblings, mark_of
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes
 from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.objects import Pod, PodAffinity, PodAffinityTerm
 from service.model.plugin_arguments import InterPodAffinityArgs
+from service.model.pods_and_nodes import Pod, PodAffinity, PodAffinityTerm
 from service.model.selectors import matches
 from service.model.validation.plugins import Arguments
 

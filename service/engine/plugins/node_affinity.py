@@ -14,8 +14,8 @@ from service.engine.state.node_selectors import named_nodes, required_mask, term
 from service.engine.state.nodes import NodeTable
 from service.engine.state.pod_classes import PodClass
 from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.objects import Node, NodeSelectorRequirement, Pod
 from service.model.plugin_arguments import NodeAffinityArgs
+from service.model.pods_and_nodes import Node, NodeSelectorRequirement, Pod
 from service.model.selectors import required_node_affinity_matches, required_node_selectors
 from service.model.validation.plugins import Arguments
 

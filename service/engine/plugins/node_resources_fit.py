@@ -25,8 +25,8 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_importance import PODS
 from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.objects import Pod
 from service.model.plugin_arguments import NodeResourcesFitArgs, ScoringStrategy
+from service.model.pods_and_nodes import Pod
 from service.model.validation.plugins import Arguments
 
 NAME = "NodeResourcesFit"

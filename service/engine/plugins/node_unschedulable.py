@@ -11,7 +11,7 @@ from service.engine.state.columns import Mask, Rows, at
 from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
 from service.engine.state.taints import tolerates
-from service.model.objects import Taint
+from service.model.pods_and_nodes import Taint
 
 NAME = "NodeUnschedulable"
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")

@@ -14,7 +14,7 @@ from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
 from service.engine.state.volumes import PodVolumes
 from service.engine.volume_plugin import VolumePlugin, mask_of
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.volume_kinds import (
     CSI_NODE,
     PERSISTENT_VOLUME,

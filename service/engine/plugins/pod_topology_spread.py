@@ -32,8 +32,8 @@ from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes
 from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import Partial, Pod, TopologySpreadConstraint
 from service.model.plugin_arguments import PodTopologySpreadArgs
+from service.model.pods_and_nodes import Partial, Pod, TopologySpreadConstraint
 from service.model.selectors import matches
 from service.model.validation.plugins import Arguments
 

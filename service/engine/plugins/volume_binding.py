@@ -15,13 +15,13 @@ from service.engine.state.vetoes import Vetoes
 from service.engine.state.volume_matching import VolumeMatches
 from service.engine.state.volumes import PodVolumes, VolumeTable
 from service.engine.volume_plugin import VolumePlugin
+from service.model.persistent_volumes import PersistentVolumeClaim
 from service.model.volume_kinds import (
     CSI_DRIVER,
     CSI_STORAGE_CAPACITY,
     PERSISTENT_VOLUME,
     STORAGE_CLASS,
 )
-from service.model.volumes import PersistentVolumeClaim
 
 NAME = "VolumeBinding"
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"

@@ -13,7 +13,7 @@ from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
 from service.engine.state.volumes import PodVolumes
 from service.engine.volume_plugin import VolumePlugin, mask_of
-from service.model.volumes import ONE_POD, PersistentVolumeClaim
+from service.model.persistent_volumes import ONE_POD, PersistentVolumeClaim
 
 NAME = "VolumeRestrictions"
 DISK = "node(s) had no available disk"

@@ -21,7 +21,7 @@ from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_importance import importance
 from service.engine.state.topology import NO_DOMAIN
 from service.model.disruption_budgets import DisruptionBudget
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 
 SPARE_MAX: Final = 64
 """So many pods more than have to leave for one rule are removed to choose from."""

@@ -13,7 +13,7 @@ from service.engine.state.columns import Mask, Slots
 from service.engine.state.pod_classes import PodClass
 from service.engine.state.pod_importance import ImportanceTable
 from service.model.disruption_budgets import DisruptionBudget
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.selectors import matches
 
 Pair = tuple[str, str]

@@ -31,7 +31,7 @@ from service.engine.state.pod_classes import PodClass
 from service.engine.state.rank_bits import tie_hash
 from service.model.config import PreemptionScope
 from service.model.disruption_budgets import DisruptionBudget
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 UNDER_WAY = "not eligible due to a terminating pod on the nominated node."

@@ -11,7 +11,7 @@ from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Removability, Victims, victims_of
 from service.engine.state.pod_importance import importance
 from service.model.disruption_budgets import DisruptionBudget
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 
 class OneByOne:

@@ -5,7 +5,7 @@ from service.engine.state.objects_kept_for_rules import KeptObjects
 from service.engine.state.pod_classes import PodClass
 from service.model.data_sets import DATA_SET, DataSetBody, data_sets_of, nodes_with
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import ObjectName, Partial, Pod
+from service.model.pods_and_nodes import ObjectName, Partial, Pod
 
 
 class DataSets:

@@ -9,7 +9,7 @@ from service.engine.state.matchers import Requirement, Selector, compile_selecto
 from service.engine.state.pod_classes import MatchIndex, PodClass
 from service.model.kinds_kept_for_rules import KEPT_KINDS
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import ObjectName, OwnerReference, Partial, Pod
+from service.model.pods_and_nodes import ObjectName, OwnerReference, Partial, Pod
 from service.model.services_and_pod_owners import (
     ReplicaSetBody,
     ReplicationControllerBody,

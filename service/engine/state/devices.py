@@ -23,7 +23,7 @@ from service.model.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from service.model.objects import NodeSelector, ObjectName
+from service.model.pods_and_nodes import NodeSelector, ObjectName
 
 VERDICTS_MAX = 64
 """For so many different sets of claims it is kept which nodes can meet them; the oldest are dropped."""

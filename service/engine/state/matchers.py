@@ -7,7 +7,7 @@ values, so that they share their counters.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from service.model.objects import LabelSelector, PodAffinityTerm
+from service.model.pods_and_nodes import LabelSelector, PodAffinityTerm
 
 
 class Requirement(NamedTuple):

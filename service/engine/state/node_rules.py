@@ -13,7 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from service.engine.state.nodes import AMOUNT_MAX, HostPort, image_name
-from service.model.objects import (
+from service.model.pod_resource_requests import (
+    PodRequests,
+    host_ports,
+    placed_requests,
+    pod_requests,
+)
+from service.model.pods_and_nodes import (
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
@@ -24,12 +30,6 @@ from service.model.objects import (
     PreferredSchedulingTerm,
     Toleration,
     TopologySpreadConstraint,
-)
-from service.model.pod_resource_requests import (
-    PodRequests,
-    host_ports,
-    placed_requests,
-    pod_requests,
 )
 
 NODE_NAME_FIELD = "metadata.name"

@@ -6,7 +6,7 @@ from service.engine.state.columns import Mask, Rows, at
 from service.engine.state.node_rules import RequiredNodes, names_in
 from service.engine.state.nodes import NodeTable
 from service.engine.state.topology import TopologyKey
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     LabelSelectorRequirement,
     NodeSelectorRequirement,
     NodeSelectorTerm,

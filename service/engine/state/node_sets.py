@@ -16,8 +16,8 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import VETO
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes
-from service.model.objects import LabelSelector, NodeSelector
-from service.model.volumes import ZONE_KEYS, Topology, ZoneLabels
+from service.model.persistent_volumes import ZONE_KEYS, Topology, ZoneLabels
+from service.model.pods_and_nodes import LabelSelector, NodeSelector
 
 FEW_NODES = 32
 """Up to so many nodes are looked at one by one, in plain integers."""

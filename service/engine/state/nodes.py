@@ -12,7 +12,7 @@ from service.engine.state.materialized_views import NodeViews
 from service.engine.state.rank_bits import TIE_BITS, tie_hash
 from service.engine.state.topology import NodeItself, TopologyKey
 from service.engine.state.tree_layout import Layout
-from service.model.objects import Node, Taint
+from service.model.pods_and_nodes import Node, Taint
 from service.model.quantity import amounts
 from service.model.whole_cluster_topology_key import topology_value
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
 
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import ObjectName, Partial
+from service.model.pods_and_nodes import ObjectName, Partial
 
 B = TypeVar("B", bound=Partial)
 

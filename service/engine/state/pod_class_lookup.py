@@ -44,7 +44,7 @@ from service.engine.state.topology import TopologyKey
 from service.engine.state.volumes import PodVolumes, VolumeTable
 from service.model.config import ClusterConfig
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Affinity,
     Partial,
     Pod,

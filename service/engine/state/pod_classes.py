@@ -16,7 +16,7 @@ from service.engine.state.pod_devices import PodDevices
 from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import TopologyKey
 from service.engine.state.volumes import PodVolumes
-from service.model.objects import Affinity, LabelSelector, OwnerReference, PodSpec
+from service.model.pods_and_nodes import Affinity, LabelSelector, OwnerReference, PodSpec
 from service.model.selectors import matches as selector_matches
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from service.engine.state.device_search import WantedClaim
 from service.engine.state.devices import DeviceTable
 from service.model.devices import CONSUMERS_MAX, DeviceClaimSpec, ResourceClaim
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 
 MISSING = 'could not find ResourceClaim "{}"'
 NO_TEMPLATE = 'resourceclaimtemplate "{}" not found'

@@ -15,7 +15,7 @@ from service.engine.state.columns import Ids, Ints, Mask, Slots
 from service.engine.state.node_rules import Use
 from service.engine.state.nodes import NodeTable
 from service.engine.state.pod_classes import PodClass
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 NOBODY: Final = 2**62
 """The priority where there is no pod: beyond those of all pods."""

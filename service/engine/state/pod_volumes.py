@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from service.model.objects import ObjectName, Pod, Volume
-from service.model.volumes import DiskName, in_tree_disk
+from service.model.persistent_volumes import DiskName, in_tree_disk
+from service.model.pods_and_nodes import ObjectName, Pod, Volume
 
 DiskKey = tuple[str, ...]
 """What two pods share that use one disk: its kind, and what names it."""

@@ -10,7 +10,7 @@ like the pods that any selector matches.
 import msgspec
 
 from service.engine.state.matchers import Matcher, NamespaceRule, Requirement, TermMatcher
-from service.model.objects import Affinity, Pod
+from service.model.pods_and_nodes import Affinity, Pod
 
 KEY = " siblings"
 """The key of the label, which is no valid one."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from service.engine.state.columns import Ints, Mask, Rows, at
 from service.engine.state.nodes import NodeTable
-from service.model.objects import Taint, Toleration
+from service.model.pods_and_nodes import Taint, Toleration
 
 HARD_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 

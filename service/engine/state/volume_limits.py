@@ -13,7 +13,7 @@ import numpy as np
 
 from service.engine.state.columns import Column, Mask
 from service.engine.state.nodes import NodeTable
-from service.model.volumes import DiskName
+from service.model.persistent_volumes import DiskName
 
 UNLIMITED: Final = 2**62
 AMPLE: Final = 16

@@ -12,9 +12,9 @@ import numpy as np
 from service.engine.state.columns import Ids, Mask
 from service.engine.state.node_sets import NodeSet
 from service.engine.state.volumes import VolumeTable
-from service.model.objects import ObjectName
+from service.model.persistent_volumes import PersistentVolume, PersistentVolumeClaim
+from service.model.pods_and_nodes import ObjectName
 from service.model.selectors import matches
-from service.model.volumes import PersistentVolume, PersistentVolumeClaim
 
 NO_VOLUME = -1
 PROVISION = "provision"

@@ -13,8 +13,7 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.pod_volumes import attached_disks, claims_of, disks_of
 from service.engine.state.used_disks import Disks
 from service.engine.state.volume_limits import DiskUser, VolumeLimits
-from service.model.objects import ObjectName, Pod
-from service.model.volumes import (
+from service.model.persistent_volumes import (
     DRIVERS_OF_PROVISIONERS,
     NO_PROVISIONER,
     CSIDriver,
@@ -27,6 +26,7 @@ from service.model.volumes import (
     VolumeAttachment,
     VolumeObject,
 )
+from service.model.pods_and_nodes import ObjectName, Pod
 
 Sized = tuple[int, str]
 """Capacity and name of a volume, by which smaller ones come first."""

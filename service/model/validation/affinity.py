@@ -5,7 +5,7 @@ Kubernetes never built. What a selector may say of its own `matchLabelKeys` depe
 and on whether it is created: see `service.model.match_label_keys`.
 """
 
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Affinity,
     DataAffinity,
     NodeAffinity,

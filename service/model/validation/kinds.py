@@ -15,8 +15,8 @@ from service.model.manifest_types import (
     ObjectMeta,
     PodGroupSpec,
 )
-from service.model.objects import ContainerImage
 from service.model.pod_group import COSCHEDULING, UPSTREAM
+from service.model.pods_and_nodes import ContainerImage
 from service.model.priority_classes import PriorityClassFields
 from service.model.validation import names, pods
 from service.model.validation.combinators import (

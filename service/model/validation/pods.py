@@ -5,7 +5,7 @@ host port; fields that scheduling does not read are not looked at.
 """
 
 from service.model.manifest_types import PodSchedulingGroup, PodSpec, WorkloadReference
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     Container,
     ContainerStatus,
     PodResourceClaim,

@@ -7,7 +7,7 @@ scheduler, where the term then matches no node.
 
 import msgspec
 
-from service.model.objects import (
+from service.model.pods_and_nodes import (
     LabelSelector,
     LabelSelectorRequirement,
     NodeSelector,

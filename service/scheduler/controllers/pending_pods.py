@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from service.model.config import stored_config
 from service.model.errors import MoorageError, NotFound
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue

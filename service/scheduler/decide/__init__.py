@@ -24,14 +24,14 @@ from service.scheduler.decide.planning.cordon_drain_and_pause import (
     drain_node,
     set_plan_state,
 )
-from service.scheduler.decide.planning.immediate_plans import commit_plan
 from service.scheduler.decide.planning.next_plan_steps import advance_plans
+from service.scheduler.decide.planning.plan_commit import commit_plan
 from service.scheduler.decide.planning.plan_making import plan_among_placements
 from service.scheduler.decide.reading.binding_confirmation import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology
-from service.scheduler.decide.writing.applying import apply_lines, apply_objects
+from service.scheduler.decide.writing.bulk_writes import apply_lines, apply_objects
 from service.scheduler.decide.writing.config import patch_config, put_config
-from service.scheduler.decide.writing.deletions import delete_objects
+from service.scheduler.decide.writing.filtered_deletions import delete_objects
 from service.scheduler.decide.writing.patching import apply_object, patch_object
 from service.scheduler.decide.writing.pod_binding import bind_pod, evict_pod
 from service.scheduler.decide.writing.status_reports import report_statuses

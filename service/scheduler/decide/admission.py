@@ -15,8 +15,8 @@ from service.model.config import ClusterConfig
 from service.model.errors import Denied
 from service.model.limit_ranges import LIMIT_RANGE, LimitRangeBody, claim_violations, violations
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import Pod, PodAffinityTerm, PodSpec, Quantities
 from service.model.pod_resource_requests import requirements
+from service.model.pods_and_nodes import Pod, PodAffinityTerm, PodSpec, Quantities
 from service.model.runtime_classes import (
     RUNTIME_CLASS,
     WITHOUT_CLASS,

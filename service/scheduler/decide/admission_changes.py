@@ -8,8 +8,8 @@ from service.model.config import ClusterConfig
 from service.model.errors import InvalidManifest
 from service.model.limit_ranges import defaults_of
 from service.model.manifest import KeptManifest, PodManifest
-from service.model.objects import Pod, PodSpec
 from service.model.pod_resource_requests import requirements
+from service.model.pods_and_nodes import Pod, PodSpec
 from service.model.runtime_classes import read_by_runtime_class
 from service.scheduler.decide.admission import (
     ADMITTING_KINDS,

@@ -7,7 +7,9 @@ from msgspec.structs import replace
 from service.model.annotated_rules import PATH, annotation_of
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest
-from service.model.objects import (
+from service.model.pod_connections import stated_affinity
+from service.model.pod_resource_requests import host_ports
+from service.model.pods_and_nodes import (
     Container,
     DataAffinity,
     NodeAffinity,
@@ -17,8 +19,6 @@ from service.model.objects import (
     ResourceRequirements,
     Toleration,
 )
-from service.model.pod_connections import stated_affinity
-from service.model.pod_resource_requests import host_ports
 from service.model.quantity import parse_quantity
 
 FIXED = "may not change in a placed pod"

@@ -35,7 +35,7 @@ from service.model.devices import ClaimAllocation
 from service.model.errors import Conflict, Denied, FieldError, InvalidManifest
 from service.model.manifest import AnyManifest, PodManifest
 from service.model.manifest_kept_for_rules import KeptManifest
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.replica.kinds import StoredManifest

@@ -17,7 +17,7 @@ from service.model.disruption_budgets import (
     need_of,
 )
 from service.model.object_kept_for_rules import KeptObject
-from service.model.objects import ObjectName, OwnerReference, Pod
+from service.model.pods_and_nodes import ObjectName, OwnerReference, Pod
 from service.model.selectors import matches
 from service.model.services_and_pod_owners import (
     ReplicaSetBody,

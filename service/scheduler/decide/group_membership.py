@@ -8,8 +8,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.model.manifest import KeptManifest, PodGroupManifest, PodManifest
-from service.model.objects import ObjectName
 from service.model.pod_group import PodGroupStatus, phase_of
+from service.model.pods_and_nodes import ObjectName
 from service.model.scheduling_groups import WORKLOAD, WorkloadBody
 from service.scheduler.decide.redactable_references import pod_named
 from service.scheduler.replica.kinds import WaitingGroup

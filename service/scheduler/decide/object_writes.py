@@ -42,18 +42,21 @@ from service.scheduler.decide.device_claims import (
 )
 from service.scheduler.decide.field_ownership import is_managed, recorded
 from service.scheduler.decide.generated_names import with_name
-from service.scheduler.decide.ignored_fields import warnings_of_written
+from service.scheduler.decide.ignored_field_warnings import warnings_of_written
 from service.scheduler.decide.move_reservations import note_arrival
-from service.scheduler.decide.node_lifecycle.node_updates import as_remembered, note_deletion
-from service.scheduler.decide.observer_rights import authorize_change, authorize_removal
+from service.scheduler.decide.node_lifecycle.kept_on_client_writes import (
+    as_remembered,
+    note_deletion,
+)
 from service.scheduler.decide.plan_admission import refuse_impossible, with_progress
+from service.scheduler.decide.rights_to_state_facts import authorize_change, authorize_removal
 from service.scheduler.decide.switched_off_features import check_scopes, without_features_off
 from service.scheduler.decide.volume_bindings import (
     keep_binding,
     refuse_while_in_use,
     release_volumes,
 )
-from service.scheduler.decide.waiting_groups import leave_waiting
+from service.scheduler.decide.waiting_all_or_none import leave_waiting
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import (

@@ -20,7 +20,7 @@ from service.model.bound_volumes import (
 )
 from service.model.errors import Conflict
 from service.model.manifest_kept_for_rules import KeptManifest
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.volume_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.kinds import StoredManifest

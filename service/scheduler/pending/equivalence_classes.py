@@ -5,7 +5,7 @@ from enum import Enum
 
 from service.engine.cluster_events import Pair
 from service.engine.plugins.node_resources_fit import NAME as FIT
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef

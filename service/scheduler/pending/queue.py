@@ -24,7 +24,7 @@ from service.engine.cluster_events import ClusterEvent
 from service.model.annotated_rules import annotation_of
 from service.model.config import ClusterConfig
 from service.model.manifest import PodManifest
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.model.scheduling_groups import WORKLOAD
 from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates

@@ -30,7 +30,7 @@ from service.model.manifest import (
     PodGroupManifest,
     PodManifest,
 )
-from service.model.objects import Node, Pod
+from service.model.pods_and_nodes import Node, Pod
 from service.scheduler.replica.kinds import MoveReservation, NodeState, WaitingGroup
 from service.scheduler.replica.replica import Entry
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from service.model.errors import Denied
 from service.model.extenders import Extender
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 
 ASKS_EXTENDERS = "AsksExtenders"
 """The reason of a refusal where the extenders of a pod's profile are not asked."""

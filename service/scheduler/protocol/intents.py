@@ -17,9 +17,9 @@ from service.model.errors import Forbidden, InvalidManifest
 from service.model.extenders import ExtenderHosts
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.object_filters import ObjectFilter
-from service.model.objects import ObjectName
 from service.model.patches import PatchType
 from service.model.plans import PlanState, WhenUnschedulable
+from service.model.pods_and_nodes import ObjectName
 from service.scheduler.protocol.answers import (
     Answer,
     ApplyAnswer,

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from service.model.manifest import NodeManifest, PodManifest
-from service.model.objects import LabelSelector, Taint
+from service.model.pods_and_nodes import LabelSelector, Taint
 from service.model.rebalance_objectives import Objective
 from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.model.selectors import matches

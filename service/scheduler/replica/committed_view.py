@@ -10,7 +10,7 @@ from contextlib import suppress
 from service.model.manifest import NodeManifest, PodManifest
 from service.model.object_fields import NODE_NAME, PHASE, phase_of
 from service.model.object_filters import ObjectFilter
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 from service.scheduler.replica.replica import Entry, Replica, Stored
 
 INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})

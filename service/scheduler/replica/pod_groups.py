@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from service.model.manifest import PodManifest
-from service.model.objects import ObjectName
 from service.model.pod_group import POD_GROUP_LABEL
+from service.model.pods_and_nodes import ObjectName
 from service.scheduler.replica.kinds import StoredManifest, WaitingGroup
 
 

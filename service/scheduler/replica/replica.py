@@ -24,7 +24,7 @@ from service.model.manifest import (
     QuotaManifest,
     TemplateCache,
 )
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.scheduler.replica.kinds import (
     ConfigManifest,
     EvictionState,

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from service.model.commit_log import Change
-from service.scheduler.watching.log_commits import LoggedCommit
+from service.scheduler.watching.page_commits import LoggedCommit
 from service.scheduler.watching.watch_events import nodes_of
 
 

@@ -10,7 +10,7 @@ from service.model.errors import Compacted, HistoryReplaced, MoorageError, Stora
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.watching.commits_by_node import NodeIndex
-from service.scheduler.watching.log_commits import LoggedCommit
+from service.scheduler.watching.page_commits import LoggedCommit
 from service.scheduler.watching.recent_commits import Ring
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from service.model.commit_log import Head, LogPage
 from service.scheduler.watching.commits_by_node import NodeIndex
-from service.scheduler.watching.log_commits import LoggedCommit, commits_of
+from service.scheduler.watching.page_commits import LoggedCommit, commits_of
 
 
 class Ring:

@@ -10,7 +10,7 @@ from service.model.errors import Compacted
 from service.model.manifest import PodManifest
 from service.model.object_fields import NODE_NAME, OBJECT_FIELDS, Listed
 from service.model.object_filters import FieldRequirement
-from service.model.objects import LabelSelector
+from service.model.pods_and_nodes import LabelSelector
 from service.model.selectors import matches
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]

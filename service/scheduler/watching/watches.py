@@ -14,7 +14,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.watching.commits_by_node import Position
 from service.scheduler.watching.feed import Feed, lost_history
-from service.scheduler.watching.log_commits import LoggedCommit, commits_of
+from service.scheduler.watching.page_commits import LoggedCommit, commits_of
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 """A function that runs a coroutine in the background, and keeps its task from being collected."""

@@ -12,7 +12,7 @@ from service.engine.preemption.search import CUT_SHORT, UNDER_WAY
 from service.engine.preemption.victims import Removability, cost_of
 from service.model.config import PreemptionScope
 from service.model.disruption_budgets import DisruptionBudget
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from tests.builders import Manifest, NodeBuilder, PodBuilder, matching, node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene

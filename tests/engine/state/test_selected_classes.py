@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from service.engine import Cluster
-from service.model.objects import LabelSelector
+from service.model.pods_and_nodes import LabelSelector
 from service.model.selectors import matches
 from tests.builders import pod
 from tests.engine import objects

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from service.model.errors import InvalidManifest, NotFound, PodDiffers
-from service.scheduler.decide.simulation import Simulation
+from service.scheduler.decide.inline_cluster_simulation import Simulation
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PodRef
 from tests.builders import matching, namespace, node, pod

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from service.engine.analysis.violations import Inspection, Violation, key_of
 from service.model.manifest import PodManifest
-from service.model.objects import ObjectName, PodSpec
+from service.model.pods_and_nodes import ObjectName, PodSpec
 from service.scheduler.decide.conditions import evicted
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace

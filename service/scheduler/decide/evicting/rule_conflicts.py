@@ -11,7 +11,7 @@ from typing import NamedTuple
 from service.engine.analysis.violations import Crowd, Inspection, Rivals, Violation, key_of
 from service.engine.state.pod_classes import PodClass
 from service.model.config import ClusterConfig
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.scheduler.decide.evicting.victim_search import Quarrel, let_leave
 from service.scheduler.decide.pod_events import Rule
 from service.scheduler.decide.redactable_references import pod_named, reference

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from service.model.manifest import NodeManifest
 from service.model.manifest_types import NodeCondition
 from service.model.node_manifest import READY
-from service.model.objects import Taint, TaintEffect
+from service.model.pods_and_nodes import Taint, TaintEffect
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import (
     OWN_KEYS,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from service.model.manifest import PodManifest
-from service.model.objects import Node, PodSpec, Taint
+from service.model.pods_and_nodes import Node, PodSpec, Taint
 from service.scheduler.decide.conditions import evicted, failed, placed_at
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.readiness import Judged, Readiness, judge

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from service.engine.state.taints import tolerates
 from service.model.config import ClusterConfig
-from service.model.objects import Node, Pod, Taint, Toleration
+from service.model.pods_and_nodes import Node, Pod, Taint, Toleration
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

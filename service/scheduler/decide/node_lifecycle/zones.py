@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from service.model.config import ClusterConfig
-from service.model.objects import Node
+from service.model.pods_and_nodes import Node
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 """The label of nodes that do not count for the state of their zone."""

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from service.engine import Colocation, GroupRefusal, Placement, placing_group
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.group_membership import members_of, shortage
@@ -21,7 +21,7 @@ from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, 
 from service.scheduler.decide.pod_events import tell_failed
 from service.scheduler.decide.redactable_references import reference
 from service.scheduler.decide.shared_domain import SharedDomain, shared_domain
-from service.scheduler.decide.waiting_groups import wait_together
+from service.scheduler.decide.waiting_all_or_none import wait_together
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
     GroupFailure,

@@ -14,7 +14,7 @@ from service.engine import (
     placing_group,
 )
 from service.model.errors import Denied
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.group_membership import Members, shortage

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine import Explanation, Placement, Refusal, Summary
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.group_membership import members_of

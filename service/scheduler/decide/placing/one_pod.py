@@ -17,7 +17,7 @@ from service.engine import (
 )
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
 from service.model.manifest import PodManifest
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.scheduler.decide.admission import admit, knows_scheduler
 from service.scheduler.decide.admission_changes import as_created, as_updated, was_admitted
 from service.scheduler.decide.admission_policies import admit_by_policies
@@ -26,17 +26,17 @@ from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import missing
-from service.scheduler.decide.observer_rights import authorize_status
 from service.scheduler.decide.placing.preempting import find_room, make_room
 from service.scheduler.decide.placing.preemption_answers import with_proposal
 from service.scheduler.decide.placing.with_extenders import as_extenders_say
 from service.scheduler.decide.pod_events import tell_failed, tell_scheduled
+from service.scheduler.decide.rights_to_state_facts import authorize_status
 from service.scheduler.decide.switched_off_features import (
     warnings_of_features,
     without_features_off,
 )
 from service.scheduler.decide.volume_bindings import bind_volumes
-from service.scheduler.decide.waiting_groups import end_waiting
+from service.scheduler.decide.waiting_all_or_none import end_waiting
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
 

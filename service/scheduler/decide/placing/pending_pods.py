@@ -9,7 +9,7 @@ from service.engine.analysis.nearest_fit import nearest_node, verdict_key
 from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.model.errors import Denied
 from service.model.manifest import PodManifest
-from service.model.objects import ObjectName, Pod, PodSpec
+from service.model.pods_and_nodes import ObjectName, Pod, PodSpec
 from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend

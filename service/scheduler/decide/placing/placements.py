@@ -9,7 +9,7 @@ from service.model.cluster_comparison import ClusterComparison
 from service.model.errors import FieldError, InvalidManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.generated_names import with_names
-from service.scheduler.decide.ignored_fields import warnings_of
+from service.scheduler.decide.ignored_field_warnings import warnings_of
 from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, candidates_of

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from service.engine import NoPreemption, Preemption, preempt
 from service.model.manifest import PodManifest
 from service.model.metadata import PREEMPTED_REASON
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.scheduler.decide.conditions import evicted
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.pod_events import tell_evicted

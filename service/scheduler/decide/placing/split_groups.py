@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from service.engine import Placement
 from service.model.cluster_comparison import GroupComparison, ReservationComparison
 from service.model.errors import Conflict
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.scheduler.decide.conditions import bound, waiting
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.group_membership import members_of
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.placing.one_pod import RESERVED, RESERVED_REASON, Candidate
 from service.scheduler.decide.pod_events import tell_scheduled
-from service.scheduler.decide.waiting_groups import leave_waiting
+from service.scheduler.decide.waiting_all_or_none import leave_waiting
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms
 from service.scheduler.replica.kinds import GroupReservation, SplitGroup

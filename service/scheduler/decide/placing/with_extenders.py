@@ -9,7 +9,7 @@ from service.engine import Explanation, Placement, Refusal, Summary, explain, pl
 from service.model.errors import Denied
 from service.model.extenders import Extender
 from service.model.manifest import PodManifest
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.extenders import (
     ASKS_EXTENDERS,

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from service.model.config import parse_config
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import NodeManifest, PodManifest
-from service.model.objects import Node, ObjectName
 from service.model.patches import apply_patch
+from service.model.pods_and_nodes import Node, ObjectName
 from service.model.specs_differing_by_node import names_node
 from service.scheduler.decide.admission_changes import as_created, was_admitted
 from service.scheduler.decide.context import Steps

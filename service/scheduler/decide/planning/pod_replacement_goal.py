@@ -13,7 +13,7 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept, told_of
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_placements import Explaining
-from service.scheduler.decide.planning.rollout_arrivals import arrival, group_too_large
+from service.scheduler.decide.planning.new_pods_per_wave import arrival, group_too_large
 from service.scheduler.decide.planning.rollout_pods import (
     Departing,
     Readiness,

@@ -1,6 +1,6 @@
 """Which pods the bounds of a plan leave on their nodes, whatever its goal is."""
 
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.selectors import matches
 from service.scheduler.protocol.plans import Protected
 

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from service.engine.analysis.better_nodes import Costs, Moving
 from service.model.manifest import PodManifest
-from service.model.objects import ObjectName, Pod
+from service.model.pods_and_nodes import ObjectName, Pod
 from service.model.rebalance_objectives import Objective
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances

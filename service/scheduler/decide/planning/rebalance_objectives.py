@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from service.engine import Cluster
 from service.engine.analysis.better_nodes import Measure
-from service.engine.analysis.placement_costs import (
+from service.engine.analysis.placement_measures import (
     BlocksCost,
     LoadCost,
     PreferenceCost,

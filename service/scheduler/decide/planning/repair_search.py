@@ -38,7 +38,7 @@ from service.engine.analysis.obstacles import (
 from service.engine.preemption.cross_node import Elsewhere
 from service.engine.preemption.victims import Removability
 from service.model.manifest import PodManifest
-from service.model.objects import Node, ObjectName, Pod
+from service.model.pods_and_nodes import Node, ObjectName, Pod
 from service.model.repair_changes import AnyRepairChange, RemovePods
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps

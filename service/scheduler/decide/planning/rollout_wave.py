@@ -17,7 +17,7 @@ from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
 from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.rollout_arrivals import arrival, group_too_large
+from service.scheduler.decide.planning.new_pods_per_wave import arrival, group_too_large
 from service.scheduler.decide.planning.rollout_pods import (
     Departing,
     Readiness,

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from msgspec.structs import replace
 
 from service.engine import Cluster, Explanation, explain, explain_node
-from service.model.objects import Node, Pod
+from service.model.pods_and_nodes import Node, Pod
 from service.model.quantity import format_amount
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext

@@ -1,4 +1,4 @@
-"""Changing parts of an object."""
+"""Changes parts of an object, by patches and by server-side apply."""
 
 import msgspec
 

@@ -7,7 +7,7 @@ from service.scheduler.decide.admission import admit, knows_scheduler
 from service.scheduler.decide.conditions import EVICTION_REASON, GATED, bound, evicted
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.device_claims import allocate_devices
-from service.scheduler.decide.ignored_fields import warnings_of
+from service.scheduler.decide.ignored_field_warnings import warnings_of
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
 from service.scheduler.decide.placing.one_pod import RESERVED, unknown_scheduler

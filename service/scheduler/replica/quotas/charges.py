@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from service.engine import Cluster, OpportunityCosts
 from service.model.anti_affinity_to_all_pods import exclusive_keys
-from service.model.objects import Pod, PodSpec
+from service.model.pods_and_nodes import Pod, PodSpec
 from service.model.quantity import MILLI, NANO
 from service.model.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
 

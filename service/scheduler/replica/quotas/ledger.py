@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from service.engine import Cluster
 from service.model.manifest import NodeManifest, PodManifest, QuotaManifest
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 from service.model.quota import ResourceQuota
 from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
 from service.scheduler.replica.quotas.charges import Charges, Nanos

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from service.model.errors import MoorageError, NotFound
 from service.model.manifest import PodManifest, TemplateCache, parse_any, parse_node, parse_pod
-from service.model.objects import Taint
+from service.model.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.planning.plan_making import make_plan

@@ -18,7 +18,7 @@ from service.model.manifest import (
 from service.scheduler.decide import decide
 from service.scheduler.decide.admission_changes import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.ignored_fields import warnings_of_written
+from service.scheduler.decide.ignored_field_warnings import warnings_of_written
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from service.cli.errors import WrongUsage
-from service.cli.workload_pods import expand
+from service.cli.workload_expansion import expand
 from tests.cli.conftest import CLUSTER
 
 LABELS = {"app": "web"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from service.model.errors import InvalidManifest, MalformedJSON
-from service.model.incremental_json import LargeObject
+from service.model.stepwise_json_reading import LargeObject
 from service.model.strict_json import decode_items, decode_members, decode_strict
 
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=4)

@@ -16,17 +16,17 @@ import numpy as np
 
 from service.engine.analysis.required_rules import anti_affinity_rules, exempt_rules, owned_rules
 from service.engine.cluster import Cluster
+from service.engine.fallback_when_full import fallbacks, variant
 from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugins import inter_pod_affinity
 from service.engine.plugins.pod_topology_spread import allowed_domains
-from service.engine.spread_fallback import fallbacks, variant
 from service.engine.state.columns import ALL
 from service.engine.state.counters import DomainLimit
 from service.engine.state.matchers import Subject
 from service.engine.state.pod_classes import MatcherEntry, OwnedTerm, PodClass
 from service.engine.state.spread_constraints import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
-from service.model.objects import Pod
+from service.model.pods_and_nodes import Pod
 
 OWN = "Pods in daemonNamespaces do not count for required anti-affinity of other pods."
 OWN_OF_DAEMON = "Only pods in daemonNamespaces count for required anti-affinity of a pod in them."

@@ -1,4 +1,4 @@
-"""Which fields of manifests a cluster passes over, by its configuration and its profiles."""
+"""Warns of fields of manifests that a cluster passes over, by its configuration and its profiles."""
 
 from service.model.field_warnings import (
     DEVICE_CLAIMS,

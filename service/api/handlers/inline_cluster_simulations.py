@@ -19,7 +19,6 @@ from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
-from service.model.incremental_json import Member, whole
 from service.model.manifest import (
     AnyManifest,
     PodManifest,
@@ -28,9 +27,10 @@ from service.model.manifest import (
     parse_node,
     parse_pod,
 )
+from service.model.stepwise_json_reading import Member, whole
 from service.model.strict_json import decode_strict
 from service.model.template_cache import TemplateCache
-from service.scheduler.decide.simulation import Simulation
+from service.scheduler.decide.inline_cluster_simulation import Simulation
 from service.scheduler.protocol.placements import PlacementAnswer
 
 T = TypeVar("T", bound=AnyManifest)

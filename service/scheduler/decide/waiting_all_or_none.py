@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from service.model.objects import ObjectName
+from service.model.pods_and_nodes import ObjectName
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.replica import Replica

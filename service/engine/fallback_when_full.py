@@ -8,7 +8,7 @@ pay nothing. A placed pod counts as one that has them soft, since they may have 
 from msgspec.structs import replace
 
 from service.engine.state.pod_classes import FALLBACK, Template
-from service.model.objects import Pod, PodSpec
+from service.model.pods_and_nodes import Pod, PodSpec
 
 
 def fallbacks(pod: Pod) -> tuple[int, ...]:

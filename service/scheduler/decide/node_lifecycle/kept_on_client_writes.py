@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from service.model.manifest import NodeManifest
-from service.model.objects import Taint
+from service.model.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import OWN_KEYS
 from service.scheduler.replica.kinds import NodeState

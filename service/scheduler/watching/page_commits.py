@@ -1,4 +1,4 @@
-"""The commits of a log with their changes, as watches take them."""
+"""Divides a page of the log into its commits with their changes, as watches take them."""
 
 from collections.abc import Iterator, Sequence
 

@@ -34,7 +34,7 @@ from service.api.openapi.operations import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.problems import problem_of, request_id_of
 from service.api.security.callers import caller_of
-from service.api.security.rights_to_named_objects import deciding_for, deletable_in
+from service.api.security.rights_to_objects_in_bodies import deciding_for, deletable_in
 from service.api.security.visibility import EVERYBODYS, visibility_of
 from service.model.errors import FieldError, InvalidManifest, MoorageError
 from service.scheduler.protocol.answers import DeletionsAnswer
