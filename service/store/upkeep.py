@@ -62,6 +62,33 @@ _PROLONG = """
     UPDATE lease SET until = now() + $3::interval WHERE cluster_id = $1 AND name = ANY($2)
 """
 _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
+_TRANSFER = """
+    UPDATE lease SET holder = $4, until = clock_timestamp() + $5::interval
+    WHERE cluster_id = $1 AND name = $2 AND holder = $3 AND until > clock_timestamp()
+    RETURNING name
+"""
+# The statement does not see its own row if that is new.
+_ANNOUNCE = """
+    WITH gone AS (
+        DELETE FROM worker WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM worker WHERE until < clock_timestamp() AND name <> $2
+            ORDER BY servers, name FOR UPDATE SKIP LOCKED
+        ))
+    ), own AS (
+        INSERT INTO worker AS w (servers, name, until)
+        VALUES ($1, $2, clock_timestamp() + $4::interval)
+        ON CONFLICT (servers, name) DO UPDATE SET until = excluded.until
+    ), held AS (
+        SELECT holder, count(*) AS clusters FROM lease
+        WHERE name = $3 AND until > clock_timestamp() GROUP BY holder
+    ), living AS (
+        SELECT name FROM worker WHERE servers = $1 AND until > clock_timestamp()
+        UNION SELECT $2
+    )
+    SELECT living.name, coalesce(held.clusters, 0) AS clusters
+    FROM living LEFT JOIN held ON held.holder = living.name
+"""
+_WITHDRAW = "DELETE FROM worker WHERE servers = $1 AND name = $2"
 _REPORT = """
     WITH gone AS (
         DELETE FROM replica_report
@@ -149,6 +176,34 @@ class Upkeep:
             async with self._writer.driver() as connection:
                 rows = await connection.fetch(_UNATTENDED, name, mention, kind)
         return [row["name"] for row in rows]
+
+    async def pass_lease(
+        self, cluster_id: int, name: str, holder: str, to: str, seconds: float
+    ) -> bool:
+        """Give a lease to another holder, if the holder still has it; return whether that was done."""
+        values = (cluster_id, name, holder, to, timedelta(seconds=seconds))
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                return await connection.fetchval(_TRANSFER, *values) is not None
+
+    async def announce_worker(
+        self, servers: str, name: str, lease: str, seconds: float
+    ) -> dict[str, int]:
+        """Say that a worker is there for so long; how many leases of a name each worker holds that is there.
+
+        `servers` is what workers that forward to each other have in common.
+        """
+        values = (servers, name, lease, timedelta(seconds=seconds))
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                rows = await connection.fetch(_ANNOUNCE, *values)
+        return {row["name"]: row["clusters"] for row in rows}
+
+    async def withdraw_worker(self, servers: str, name: str) -> None:
+        """Say that a worker is about to end."""
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                await connection.execute(_WITHDRAW, servers, name)
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""

@@ -16,6 +16,7 @@ import msgspec
 
 from service.api.telemetry.exposition import DIRECTORY_VARIABLE
 from service.api.telemetry.log_lines import configure_logs, logging_of
+from service.api.worker_forwarding.server_connections import servers_of
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
 from service.cli.server.connection_limits import (
     accepted_connections_max,
@@ -36,7 +37,7 @@ from service.cli.server.tls import certificate_of
 from service.cli.server.worker_processes import run_workers
 from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
-from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
+from service.settings import FILE_SUFFIX, PREFIX, SECRETS, InvalidSettings, Settings
 from service.store.distribution import ServersMissing, distribute
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.migrate import NewerTables, newest, upgrade_async
@@ -65,6 +66,7 @@ def run_server(settings: Settings) -> None:
         Unavailable: the workers ended although nobody asked for it.
     """
     certificate = certificate_of(settings)
+    _refuse_unusable_peers(settings)
     raise_file_limit()
     configure_logs(settings)
     told = {
@@ -112,6 +114,20 @@ def run_server(settings: Settings) -> None:
         if code is not ExitCode.OK:
             raise Unavailable("The server's processes ended by themselves.")
     _log.info("Moorage has stopped.")
+
+
+def _refuse_unusable_peers(settings: Settings) -> None:
+    """Look whether workers will be able to listen to other servers, and have certificates for it.
+
+    Raises:
+        WrongUsage: they will not.
+    """
+    try:
+        servers = servers_of(settings, "")
+    except InvalidSettings as error:
+        raise WrongUsage(str(error)) from None
+    if servers is not None:
+        servers.stop_listening()
 
 
 def _with_health(settings: Settings, until: ExitStack) -> Settings:

@@ -28,6 +28,7 @@ from service.model.commit_log import (
     NodeReports,
     ObjectKey,
     ObjectPage,
+    ObjectRead,
     ObjectRow,
     ReplicaState,
 )
@@ -85,6 +86,16 @@ class Store(Protocol):
         The page's head is read at the same instant. If there are fewer than `limit` objects, these
         are the last ones.
         """
+        ...
+
+    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+        """One object, and the head of the same instant."""
+        ...
+
+    async def list_objects(
+        self, cluster_id: int, kind: str, *, after: tuple[str, str] | None = None, limit: int
+    ) -> ObjectPage:
+        """At most `limit` objects of a kind that follow the key `after`, ordered by namespace and name."""
         ...
 
     async def read_log(
@@ -219,6 +230,22 @@ class Store(Protocol):
 
     async def prolong_leases(self, held: HeldLeases, seconds: float) -> bool:
         """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
+        ...
+
+    async def pass_lease(
+        self, cluster_id: int, name: str, holder: str, to: str, seconds: float
+    ) -> bool:
+        """Give a lease to another holder; False: the holder no longer has it."""
+        ...
+
+    async def announce_worker(
+        self, servers: str, name: str, lease: str, seconds: float
+    ) -> dict[str, int]:
+        """Say that a worker is there; how many leases of this name each worker of these servers holds."""
+        ...
+
+    async def withdraw_worker(self, servers: str, name: str) -> None:
+        """Say that a worker is about to end."""
         ...
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
