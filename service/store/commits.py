@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 _KEY_TAKEN = "idempotency_pkey"
 _OBJECT_EXISTS = "object_pkey"
-_QUOTED = re.compile(r'"([^"]*)"')
+_QUOTED = re.compile(rf'"((?:{_KEY_TAKEN}|{_OBJECT_EXISTS})[^"]*)"')
 _MISMATCH = "MR002"
 _MISTAKES = ("22", "23", "42", "MR")
 """Error classes of mistakes: bad values, broken constraints, missing tables, unequal arrays."""
@@ -499,13 +499,12 @@ def _refusal(error: Exception) -> Exception | None:
 def _constraint(error: asyncpg.PostgresError) -> str:
     """The name of the broken constraint, followed by the shard's number if that is on another server.
 
-    Citus passes on what another server says, but not the name as a field of its own.
+    Citus passes on what another server says, but not the name as a field of its own, and where it
+    copies rows there, not the code of the error either.
     """
     named: str | None = getattr(error, "constraint_name", None)
-    if named is None and isinstance(error, asyncpg.UniqueViolationError):
-        found = _QUOTED.search(str(error))
-        named = found[1] if found else None
-    return named or ""
+    found = None if named else _QUOTED.search(str(error))
+    return named or (found[1] if found else "")
 
 
 def _is_mistake(error: Exception) -> bool:

@@ -63,8 +63,8 @@ _PROLONG = """
 """
 _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
 _TRANSFER = """
-    UPDATE lease SET holder = $4, until = clock_timestamp() + $5::interval
-    WHERE cluster_id = $1 AND name = $2 AND holder = $3 AND until > clock_timestamp()
+    UPDATE lease SET holder = $4, until = now() + $5::interval
+    WHERE cluster_id = $1 AND name = $2 AND holder = $3 AND until > now()
     RETURNING name
 """
 # The statement does not see its own row if that is new.
@@ -76,17 +76,15 @@ _ANNOUNCE = """
         ))
     ), own AS (
         INSERT INTO worker AS w (servers, name, until)
-        VALUES ($1, $2, clock_timestamp() + $4::interval)
+        VALUES ($1, $2, clock_timestamp() + $3::interval)
         ON CONFLICT (servers, name) DO UPDATE SET until = excluded.until
-    ), held AS (
-        SELECT holder, count(*) AS clusters FROM lease
-        WHERE name = $3 AND until > clock_timestamp() GROUP BY holder
-    ), living AS (
-        SELECT name FROM worker WHERE servers = $1 AND until > clock_timestamp()
-        UNION SELECT $2
     )
-    SELECT living.name, coalesce(held.clusters, 0) AS clusters
-    FROM living LEFT JOIN held ON held.holder = living.name
+    SELECT name FROM worker WHERE servers = $1 AND until > clock_timestamp()
+    UNION SELECT $2
+"""
+_HOLDERS = """
+    SELECT l.holder, count(*) AS clusters FROM lease AS l
+    WHERE l.name = $1 AND l.until > clock_timestamp() GROUP BY l.holder
 """
 _WITHDRAW = "DELETE FROM worker WHERE servers = $1 AND name = $2"
 _REPORT = """
@@ -193,11 +191,13 @@ class Upkeep:
 
         `servers` is what workers that forward to each other have in common.
         """
-        values = (servers, name, lease, timedelta(seconds=seconds))
+        length = timedelta(seconds=seconds)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
-                rows = await connection.fetch(_ANNOUNCE, *values)
-        return {row["name"]: row["clusters"] for row in rows}
+                living = await connection.fetch(_ANNOUNCE, servers, name, length)
+                holders = await connection.fetch(_HOLDERS, lease)
+        held = {row["holder"]: row["clusters"] for row in holders}
+        return {row["name"]: held.get(row["name"], 0) for row in living}
 
     async def withdraw_worker(self, servers: str, name: str) -> None:
         """Say that a worker is about to end."""

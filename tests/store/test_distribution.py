@@ -94,7 +94,7 @@ async def test_a_database_without_citus_is_refused_and_stays_as_it_is(database_u
 
 TAKEN = """
     CREATE FUNCTION taken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        RAISE unique_violation USING MESSAGE =
+        RAISE SQLSTATE 'XX000' USING MESSAGE =
             format('duplicate key value violates unique constraint "%s_pkey_102167"', TG_TABLE_NAME);
     END $$;
     CREATE TRIGGER taken BEFORE INSERT ON object FOR EACH ROW EXECUTE FUNCTION taken();
