@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -173,6 +173,9 @@ HA_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 
 ha: setup .ha/patroni/bin/patroni ## run three PostgreSQLs under Patroni and two servers on this machine (needs etcd) (ARGS="--haproxy")
 	@.venv/bin/python -m tests.concurrency.failovers.running $(ARGS)
+
+many-servers: setup ## have servers forward to each other behind a balancer while one is killed and one stands still (ARGS="--clusters 100")
+	@.venv/bin/python -m tests.concurrency.many_servers $(ARGS)
 
 failovers: setup .ha/patroni/bin/patroni ## have PostgreSQL fail over for many reasons under load, and check what is left (ARGS="--failovers 100")
 	@.venv/bin/python -m tests.concurrency.failovers $(ARGS)

@@ -17,7 +17,7 @@ from importlib import metadata
 from itertools import chain, repeat
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from litestar import Litestar
 from litestar.di import Provide
@@ -51,12 +51,14 @@ from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
 from service.api.worker_forwarding.liveness import Liveness
 from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
+from service.api.worker_forwarding.server_connections import Servers, servers_of
 from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_of
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.template_cache import TemplateCache
-from service.scheduler.controllers.cluster_owners import ClusterOwners
+from service.scheduler.controllers.cluster_owners import ALL_SERVERS, ClusterOwners
+from service.scheduler.controllers.cluster_shares import ClusterShares
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica_reports import Reporter
@@ -271,6 +273,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             DatabaseReporter(store, proof, metrics, budget).run(),
             _deliveries(settings, store, sender, clock, metrics).run(),
             Scrubber(scheduler, clock, metrics, pace).run(),
+            *([forwarding.shares.run()] if forwarding else []),
             *_reports(settings, store, scheduler, clock, proof),
         ]
 
@@ -358,9 +361,13 @@ def _forwarding(
 ) -> "_Forwarding | None":
     """Make what forwards requests to other workers.
 
-    Returns None if the server has only one worker, or if the settings forbid forwarding.
+    Returns None if there are no others, or if the settings forbid forwarding.
+
+    Raises:
+        InvalidSettings: other servers cannot be listened to.
     """
-    if not settings.forwarding or settings.workers == 1 or settings.forwarding_dir is None:
+    alone = settings.workers == 1 and settings.peer_address is None
+    if not settings.forwarding or alone or settings.forwarding_dir is None:
         return None
     own = RandomIds().uid()
     try:
@@ -368,52 +375,77 @@ def _forwarding(
     except ValueError as error:
         _log.warning("No request will be forwarded: %s", error)
         return None
-    presence = Liveness(path.parent, own)
-    server = f"{socket.gethostname()}:{settings.port}"
-    cluster_owners = ClusterOwners(
-        store, clock, limits, server=server, own=own, lives=presence.lives
-    )
-    return _Forwarding(settings, cluster_owners, presence, path, clock, metrics, budget)
+    others = OtherWorkers(path, Liveness(path.parent, own), servers_of(settings, own))
+    server = f"{socket.gethostname()}:{settings.port}" if others.servers is None else ALL_SERVERS
+    own = own if others.servers is None else others.servers.own
+    cluster_owners = ClusterOwners(store, clock, limits, server=server, own=own, lives=others.lives)
+    return _Forwarding(settings, cluster_owners, others, clock, limits, metrics, budget)
+
+
+class OtherWorkers(NamedTuple):
+    """What a worker has of the other workers that it can reach."""
+
+    path: Path
+    """The socket on which it listens to those of its server; theirs are in the same folder."""
+    presence: Liveness
+    servers: Servers | None
+    """Those of other servers; None if only those of its own are reached."""
+
+    def lives(self, worker: str) -> bool:
+        """Whether a worker is running, as far as is known."""
+        if self.servers is None or self.servers.is_here(worker):
+            return self.presence.lives(worker)
+        return not self.servers.is_gone(worker)
 
 
 class _Forwarding:
-    """Forwards requests to the other workers of this server, and answers those from them."""
+    """Forwards requests to other workers, and answers those from them."""
 
     def __init__(
         self,
         settings: Settings,
         cluster_owners: ClusterOwners,
-        presence: Liveness,
-        path: Path,
+        others: OtherWorkers,
         clock: Clock,
+        limits: Limits,
         metrics: Metrics,
         budget: Budget,
     ) -> None:
         self.cluster_owners = cluster_owners
         self._budget = budget
-        self._presence = presence
-        self._path = path
+        self._others = others
         self._listener: Listener | None = None
         self._peers = SocketPeers(
-            path.parent,
+            others.path.parent,
             answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
             budget=budget,
+            servers=others.servers,
         )
         bodies = BodyReader(settings, clock.monotonic)
         self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
+        self.shares = ClusterShares(
+            cluster_owners, clock, limits.owner_lease_seconds, self.middleware.prepare
+        )
+        """What gives each worker its share of the clusters."""
 
     async def start(self, app: ASGIApp, spans: Spans | None) -> None:
         """Listen to the other workers."""
         decide = partial(decide_forwarded, app, spans=spans)
-        self._listener = Listener(self._path, decide, self._budget)
+        self._listener = Listener(
+            self._others.path, decide, self._budget, self.cluster_owners.passed_to
+        )
         await self._listener.start()
+        if self._others.servers is not None:
+            await self._others.servers.listen(self._listener.serve)
 
     async def stop(self) -> None:
         """Answer the requests that others have forwarded, and take no more."""
+        if self._others.servers is not None:
+            self._others.servers.stop_listening()
         if self._listener is not None:
             await self._listener.close()
         await self._peers.close()
-        self._presence.end()
+        self._others.presence.end()
 
 
 async def _warm_up() -> None:

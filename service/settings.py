@@ -21,7 +21,7 @@ import msgspec
 from service.model.validation.wording import worded
 
 PREFIX = "MOORAGE_"
-SECRETS = ("token", "database_url", "migration_url")
+SECRETS = ("token", "database_url", "migration_url", "peer_secret")
 """Settings that can be in a file, which a variable such as `MOORAGE_TOKEN_FILE` then names."""
 FILE_SUFFIX = "_file"
 
@@ -47,6 +47,11 @@ TokenTypes = Annotated[
 ]
 """Media types, separated by commas; `application/` is left out."""
 
+PeerAddress = Annotated[
+    str, msgspec.Meta(pattern=r"^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}$")
+]
+"""A name or an address as it stands in a URL, with a port."""
+
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogLevels = Annotated[
     str,
@@ -57,6 +62,7 @@ LogLevels = Annotated[
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
 
+_PORT_MAX = 65535
 _KIB = 1024
 _MIB = 1024 * _KIB
 
@@ -194,6 +200,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the workers of a server forward a cluster's requests to the one that decides them."""
     forwarding_dir: str | None = None
     """The folder in which these workers find each other; `moorage serve` sets it."""
+    peer_address: PeerAddress | None = None
+    """The host and port by which other servers reach this one, to forward a cluster's requests to it.
+
+    Its first worker listens at this port, each further one at the next; one more may be used while
+    workers are replaced. Without it, requests are forwarded within the server only.
+    """
+    peer_host: str | None = None
+    """The address to listen on for other servers, if it is not the one that they use."""
+    peer_secret: Annotated[str, msgspec.Meta(min_length=TOKEN_CHARACTERS_MIN)] | None = None
+    """What servers prove to each other that they are servers by; the same for all of a database."""
+    peer_certificate: str | None = None
+    """PEM file of the certificate that this server shows to other servers; with `peer_key` and
+    `peer_authorities` they speak TLS, and each side asks for the other's certificate."""
+    peer_key: str | None = None
+    """PEM file of its key."""
+    peer_authorities: str | None = None
+    """PEM file of the authorities that sign the certificates of servers."""
+    peer_plain: bool = False
+    """Whether servers may speak to each other without TLS, as in a network that encrypts by itself."""
     failed_authentications_burst: Count = 10
     """How many wrong tokens of one address each worker answers without a pause."""
     failed_authentication_seconds: Count = 1
@@ -440,6 +465,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     except msgspec.ValidationError as error:
         raise InvalidSettings(_in_words_of_the_environment(str(error), from_files)) from None
     _refuse_unsafe_identity_provider(settings)
+    _refuse_unsafe_peers(settings)
     proxy_networks(settings)
     webhook_networks(settings)
     return settings
@@ -498,6 +524,30 @@ def _refuse_unsafe_identity_provider(settings: Settings) -> None:
             raise InvalidSettings(f"{PREFIX}{name}: has to begin with https://.")
 
 
+def _refuse_unsafe_peers(settings: Settings) -> None:
+    """Refuse other servers without a secret, or whose requests could be read on the way."""
+    tls = (settings.peer_certificate, settings.peer_key, settings.peer_authorities)
+    if any(tls) and not all(tls):
+        raise InvalidSettings(
+            "MOORAGE_PEER_CERTIFICATE, MOORAGE_PEER_KEY and MOORAGE_PEER_AUTHORITIES have to be given together."
+        )
+    if settings.peer_address is None:
+        return
+    if settings.peer_secret is None:
+        raise InvalidSettings("MOORAGE_PEER_ADDRESS needs MOORAGE_PEER_SECRET.")
+    host, _, port = settings.peer_address.rpartition(":")
+    if not 0 < int(port) <= _PORT_MAX - settings.workers:
+        raise InvalidSettings(
+            f"MOORAGE_PEER_ADDRESS: {port} and the ports after it, one for each worker and one more, are no ports."
+        )
+    if not (all(tls) or settings.peer_plain or is_loopback(host.strip("[]"))):
+        raise InvalidSettings(
+            f"MOORAGE_PEER_ADDRESS: {host} can be reached from other machines, and requests would be sent in clear: give "
+            "MOORAGE_PEER_CERTIFICATE, MOORAGE_PEER_KEY and MOORAGE_PEER_AUTHORITIES, or set MOORAGE_PEER_PLAIN=true where "
+            "the network itself encrypts."
+        )
+
+
 def settings_of_this_process() -> Settings:
     """Return the settings in this process's environment, which only this function reads."""
     return read_settings(os.environ)  # noqa: TID251
@@ -551,5 +601,6 @@ def _in_words_of_the_environment(message: str, from_files: Sequence[str]) -> str
     if not wrong.field:
         return message
     suffix = FILE_SUFFIX.upper() if wrong.field in from_files else ""
-    length = f" of at least {TOKEN_CHARACTERS_MIN} characters" if wrong.field == "token" else ""
+    has_minimum = wrong.field in {"token", "peer_secret"}
+    length = f" of at least {TOKEN_CHARACTERS_MIN} characters" if has_minimum else ""
     return f"{PREFIX}{wrong.field.upper()}{suffix}: {wrong.message}{length}."

@@ -1,6 +1,7 @@
 """Helps with the data folders and the processes of servers."""
 
 import contextlib
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,12 @@ from tests.waiting import WAIT_SECONDS
 
 PLAIN_HTTP: dict[str, Any] = {"timeout": WAIT_SECONDS, "verify": False}
 """Options for httpx, by which a client reads no certificates: that takes longer than any request here."""
+
+
+def own_address() -> str:
+    """An address of this machine that no other process of the tests listens at."""
+    number = os.getpid()
+    return ".".join(map(str, (127, 64 | number >> 16, number >> 8 & 255, number & 255)))
 
 
 def workers_of(server: LocalServer) -> list[psutil.Process]:

@@ -15,6 +15,7 @@ MAY_SLEEP = {
     "concurrency/plans": "drives exploration: kills at times of chance, and clients that look again",
     "concurrency/simulation": "time is a number there",
     "concurrency/faults": "drives exploration, and faults that last for a while are what it is about",
+    "concurrency/many_servers.py": "drives exploration, whose phases last for a while",
     "concurrency/failovers": "drives exploration, and asks Patroni, which tells nobody by itself",
     "security/attacks": "drives exploration, and attacks that last for a while are what it is about",
 }

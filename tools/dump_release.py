@@ -103,7 +103,7 @@ def _dump_of(code: Path) -> str:
         if (code / "service" / "store" / "audit.py").exists():
             environment["MOORAGE_AUDIT"] = "on"
         with contextlib.chdir(code):
-            server = LocalServer(folder / "unused", environment=environment)
+            server = LocalServer(folder / "unused", workers=2, environment=environment)
             server.start()
         try:
             with Client(server.url) as client:

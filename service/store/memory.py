@@ -100,6 +100,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         self._numbers = iter(range(1, 1 << 62))
         self._listeners: list[_Listener] = []
         self._reports: dict[str, tuple[datetime, dict[int, ReplicaState]]] = {}
+        self._workers: dict[tuple[str, str], datetime] = {}
         self._create("default", b"{}")
 
     async def close(self) -> None:
@@ -453,6 +454,33 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         for cluster_id, name in held.names:
             await self.acquire_lease(cluster_id, name, held.holder, seconds)
         return True
+
+    async def pass_lease(
+        self, cluster_id: int, name: str, holder: str, to: str, seconds: float
+    ) -> bool:
+        """Give a lease to another holder, if the holder still has it; return whether that was done."""
+        own, now = self.clusters.get(cluster_id), self._clock()
+        held = own.leases.get(name) if own else None
+        if own is None or held is None or held.holder != holder or not _lasts(held, now):
+            return False
+        until = now + timedelta(seconds=seconds)
+        own.leases[name] = Lease(cluster_id=cluster_id, name=name, holder=to, until=until)
+        return True
+
+    async def announce_worker(
+        self, servers: str, name: str, lease: str, seconds: float
+    ) -> dict[str, int]:
+        """Say that a worker is there for so long; how many leases of a name each worker holds that is there."""
+        now = self._clock()
+        self._workers[servers, name] = now + timedelta(seconds=seconds)
+        self._workers = {each: until for each, until in self._workers.items() if until > now}
+        held = [own.leases[lease] for own in self.clusters.values() if lease in own.leases]
+        holders = Counter(each.holder for each in held if _lasts(each, now))
+        return {each: holders[each] for common, each in self._workers if common == servers}
+
+    async def withdraw_worker(self, servers: str, name: str) -> None:
+        """Say that a worker is about to end."""
+        self._workers.pop((servers, name), None)
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""

@@ -235,6 +235,16 @@ replica_report = Table(
     prefixes=["UNLOGGED"],
 )
 
+worker = Table(
+    "worker",
+    metadata,
+    _key("servers"),
+    _key("name"),
+    _time("until"),
+    PrimaryKeyConstraint("servers", "name", name="worker_pkey"),
+    prefixes=["UNLOGGED"],
+)
+
 lease = Table(
     "lease",
     metadata,

@@ -64,6 +64,12 @@ def test_every_setting_can_be_handed_down() -> None:
             oidc_keys_url="https://u",
             metrics_dir="m",
             forwarding_dir="h",
+            peer_address="127.0.0.1:7000",
+            peer_host="127.0.0.2",
+            peer_secret=TOKEN,
+            peer_certificate="c",
+            peer_key="k",
+            peer_authorities="a",
             health_port=8081,
             health_socket="s",
             connections_max=1000,
@@ -72,6 +78,36 @@ def test_every_setting_can_be_handed_down() -> None:
     )
     environment = {f"MOORAGE_{n.upper()}": str(v).lower() for n, v in settings.items()}
     assert msgspec.structs.asdict(read_settings(environment)) == settings
+
+
+PEERS = {"MOORAGE_PEER_ADDRESS": "10.0.0.5:7000", "MOORAGE_PEER_SECRET": TOKEN}
+CERTIFICATE = {f"MOORAGE_PEER_{name}": "f" for name in ("CERTIFICATE", "KEY", "AUTHORITIES")}
+
+
+def test_servers_do_not_speak_in_clear_unless_told_so() -> None:
+    with pytest.raises(InvalidSettings, match=r"MOORAGE_PEER_ADDRESS: .* in clear"):
+        read_settings(PEERS)
+    for given in (
+        CERTIFICATE,
+        {"MOORAGE_PEER_PLAIN": "true"},
+        {"MOORAGE_PEER_ADDRESS": "[::1]:7000"},
+    ):
+        assert read_settings(PEERS | given).peer_secret == TOKEN
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"MOORAGE_PEER_ADDRESS": "127.0.0.1:7000"}, "needs MOORAGE_PEER_SECRET"),
+        (PEERS | {"MOORAGE_PEER_ADDRESS": "10.0.0.5"}, "MOORAGE_PEER_ADDRESS: "),
+        (PEERS | {"MOORAGE_PEER_ADDRESS": "127.0.0.1:65535"}, "MOORAGE_PEER_ADDRESS: 65535"),
+        (PEERS | {"MOORAGE_PEER_SECRET": TOKEN[:31]}, "MOORAGE_PEER_SECRET: .*32 characters"),
+        (PEERS | {"MOORAGE_PEER_KEY": "f"}, "MOORAGE_PEER_KEY .*together"),
+    ],
+)
+def test_what_servers_need_of_each_other_is_whole(given: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidSettings, match=message):
+        read_settings(given)
 
 
 def test_a_server_process_needs_a_database(monkeypatch) -> None:

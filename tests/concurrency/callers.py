@@ -49,12 +49,14 @@ class Caller:
         token: str,
         *,
         cluster: str = "default",
+        servers: Sequence[httpx.AsyncClient] = (),
     ) -> None:
+        """`servers` are those at the `urls`, if others use the same connections."""
         self._notebook = notebook
         self._name = name
         self._path = f"/v1/clusters/{cluster}"
         options = {"headers": bearer(token), "limits": httpx.Limits(max_keepalive_connections=1)}
-        self._servers = [
+        self._servers = [*servers] or [
             httpx.AsyncClient(base_url=url, **PLAIN_HTTP, **options)  # HTTP
             for url in urls
         ]

@@ -129,6 +129,37 @@ async def test_who_claims_a_lease_learns_whose_it_is(store: AnyStore, cluster_id
     assert await store.claim_lease(999_999, "requests", "w1", 60) is None
 
 
+async def test_a_lease_is_passed_on_by_whoever_holds_it(store: AnyStore, cluster_id: int):
+    """P19: from then on it is the other one's, and nobody else's in between."""
+    lease = (cluster_id, "requests")
+    assert await store.claim_lease(*lease, "w1", 60)
+    assert not await store.pass_lease(*lease, "w2", "w3", 60)
+    assert await store.pass_lease(*lease, "w1", "w2", 60)
+    assert not await store.pass_lease(*lease, "w1", "w3", 60)
+    told = await store.claim_lease(*lease, "w1", 60)
+    assert told is not None
+    assert told.holder == "w2"
+    assert await store.claim_lease(*lease, "w2", 0)
+    assert not await store.pass_lease(*lease, "w2", "w3", 60), "it has ended"
+
+
+async def test_workers_tell_that_they_are_there_and_learn_who_has_how_many_leases(
+    store: AnyStore, cluster_id: int
+):
+    other = (await store.create_cluster("other", b"{}")).cluster_id
+    for number in (cluster_id, other):
+        await store.claim_lease(number, "requests@*", "w1", 60)
+    await store.claim_lease(other, "pending", "w2", 60)
+    assert await store.announce_worker("*", "w1", "requests@*", 60) == {"w1": 2}
+    assert await store.announce_worker("*", "w2", "requests@*", 60) == {"w1": 2, "w2": 0}
+    assert await store.announce_worker("host:1", "w3", "requests@host:1", 60) == {"w3": 0}
+    await store.announce_worker("*", "w2", "requests@*", 0)
+    assert await store.announce_worker("*", "w1", "requests@*", 60) == {"w1": 2}, "w2 is late"
+    await store.announce_worker("*", "w2", "requests@*", 60)
+    await store.withdraw_worker("*", "w1")
+    assert await store.announce_worker("*", "w2", "requests@*", 60) == {"w2": 0}
+
+
 async def test_of_those_who_claim_a_lease_at_the_same_time_all_learn_whose_it_is(
     store: AnyStore, cluster_id: int
 ):

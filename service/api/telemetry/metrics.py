@@ -28,7 +28,7 @@ from service.settings import Limit
 PROFILES_MAX = 50
 """How many names of profiles become labels; pods of all other profiles are counted as `other`."""
 
-Forwarding = Literal["answered", "unreachable", "lost"]
+Forwarding = Literal["answered", "passed", "unreachable", "lost"]
 """What came of a request that was forwarded to another worker."""
 QUEUES = ("active", "backoff", "unschedulable", "gated")
 

@@ -3,6 +3,8 @@
 import fcntl
 from pathlib import Path
 
+from service.api.worker_forwarding.peer_names import id_in
+
 
 class Liveness:
     """It holds this worker's lock and tests those of others, in a folder that only they share."""
@@ -33,4 +35,4 @@ class Liveness:
 
 
 def _file_of(folder: Path, worker: str) -> Path:
-    return folder / f"{worker}.lock"
+    return folder / f"{id_in(worker)}.lock"

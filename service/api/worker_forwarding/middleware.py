@@ -1,6 +1,7 @@
 """Passes requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
 
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Any
 
 from litestar import Request
@@ -24,19 +25,28 @@ from service.api.security.callers import (
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.api.worker_forwarding.leases_of_subrequests import rest_on, terms_of
-from service.api.worker_forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
+from service.api.worker_forwarding.sockets import (
+    ForwardedAnswer,
+    ForwardedRequest,
+    SocketPeers,
+    cluster_in,
+)
 from service.api.worker_forwarding.unanswered_requests import (
     AnswerLost,
+    OtherOwner,
     Repeat,
     Unreachable,
     forward,
 )
+from service.model.principals import ADMIN, Principal
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
 """A request with a larger body is decided by the worker where it arrives."""
 _SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 """These headers are not forwarded; the principal that they proved is sent in their place."""
+ITSELF = Principal("moorage", (ADMIN,))
+"""Who makes the requests that workers make of each other by themselves."""
 _OF_PACKED = frozenset({b"content-encoding", b"content-length"})
 """These headers are about a body as it arrived, which is unpacked from here on."""
 _FORWARDED = "moorage_forwarded"
@@ -98,9 +108,44 @@ class ForwardingMiddleware:
         return await forward(self, holder, request, _repeat(scope), lambda: _here(app, scope, body))
 
     async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
-        """Ask another worker as `SocketPeers.ask` does, and count the outcome."""
+        """Ask another worker as `SocketPeers.ask` does, and count the outcome.
+
+        If it has passed the cluster on, the one that has it now is asked instead, and nobody else.
+        """
+        try:
+            return await self._ask_one(holder, request, repeat)
+        except OtherOwner as passed:
+            cluster = cluster_in(request)
+            self._cluster_owners.learn(cluster, passed.holder)
+            if passed.holder == self._cluster_owners.own:
+                raise
+            return await self._ask_one(passed.holder, request, repeat)
+
+    async def prepare(self, worker: str, cluster: str) -> bool:
+        """Have another worker load a cluster into its memory; return whether it has."""
+        request = ForwardedRequest(
+            method="GET",
+            path=(path := f"/v1/clusters/{cluster}/namespaces/default/resourcequotas"),
+            raw_path=path.encode(),
+            query=b"",
+            headers=[],
+            body=b"",
+            principal=ITSELF,
+        )
+        try:
+            answer = await self._peers.ask(worker, request, "Safe")
+        except (Unreachable, AnswerLost):
+            return False
+        return answer.status in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}
+
+    async def _ask_one(
+        self, holder: str, request: ForwardedRequest, repeat: Repeat
+    ) -> ForwardedAnswer:
         try:
             answer = await self._peers.ask(holder, request, repeat)
+        except OtherOwner:
+            self._metrics.forwarded("passed")
+            raise
         except Unreachable:
             self._metrics.forwarded("unreachable")
             self._cluster_owners.not_reached(holder)

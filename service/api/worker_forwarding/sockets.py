@@ -1,8 +1,9 @@
-"""Carries requests and answers between the workers of a server, over sockets in a private folder.
+"""Carries requests and answers between workers: those of a server, over sockets in a private folder.
 
 Each worker listens on a socket named after itself, and keeps one connection to each worker that it
 forwards requests to. On a connection, requests and answers pass in any order, as frames: four bytes
-of length, then MessagePack. A large answer is sent in parts, with other frames in between.
+of length, then MessagePack. A large answer is sent in parts, with other frames in between. Between
+workers of different servers the same frames pass (`service.api.worker_forwarding.server_connections`).
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +21,14 @@ from msgspec.structs import replace
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
 from service.api.worker_forwarding.leases_of_subrequests import SubrequestTerms
-from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
+from service.api.worker_forwarding.peer_names import id_in
+from service.api.worker_forwarding.server_connections import Servers
+from service.api.worker_forwarding.unanswered_requests import (
+    AnswerLost,
+    OtherOwner,
+    Repeat,
+    Unreachable,
+)
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100
@@ -29,6 +38,7 @@ FRAME_BYTES_MAX = 64 * 1024 * 1024
 PART_BYTES_MAX = 1024 * 1024
 """The most of an answer's body in one frame, so that pings and other answers need not wait long."""
 CONNECT_SECONDS_MAX = 0.5
+"""How long a connection to another worker may take, to another server with all that it begins with."""
 RECONNECT_SECONDS = 0.25
 """How long nobody tries to reach a worker again that could not be reached."""
 PING_SECONDS = 0.25
@@ -53,6 +63,12 @@ class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
     request_id: str = ""
     terms: SubrequestTerms | None = None
     """What it knows besides, if another request has made it."""
+
+
+def cluster_in(request: ForwardedRequest) -> str:
+    """The name of the cluster that a request is about; empty if there is none."""
+    parts = request.path.split("/", 4)
+    return parts[3] if len(parts) > 3 and parts[2] == "clusters" else ""  # noqa: PLR2004
 
 
 class ForwardedAnswer(msgspec.Struct, frozen=True, array_like=True):
@@ -81,6 +97,8 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     """The answer; None if the request was not begun, since this worker is about to stop."""
     more: bool = False
     """Whether more parts of the answer's body follow."""
+    holder: str = ""
+    """Without an answer: the worker to which this one has passed the cluster on."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True, tag="+"):
@@ -106,6 +124,8 @@ _requests = msgspec.msgpack.Decoder(_Ask | _Ping)
 _answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
 
 Decide = Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]
+PassedTo = Callable[[str], str | None]
+"""Returns the worker to which this one has passed a cluster on; None: it decides the cluster's requests."""
 
 
 def socket_of(folder: Path, worker: str) -> Path:
@@ -114,7 +134,7 @@ def socket_of(folder: Path, worker: str) -> Path:
     Raises:
         ValueError: the path would be longer than systems allow.
     """
-    path = folder / f"{worker}.sock"
+    path = folder / f"{id_in(worker)}.sock"
     if len(str(path).encode()) > SOCKET_PATH_BYTES_MAX:
         raise ValueError(f"{path} is too long for a socket.")
     return path
@@ -123,10 +143,13 @@ def socket_of(folder: Path, worker: str) -> Path:
 class Listener:
     """Decides the requests that other workers forward to this one."""
 
-    def __init__(self, path: Path, decide: Decide, budget: Budget) -> None:
+    def __init__(
+        self, path: Path, decide: Decide, budget: Budget, passed_to: PassedTo = lambda _: None
+    ) -> None:
         self._path = path
         self._decide = decide
         self._budget = budget
+        self._passed_to = passed_to
         self._server: asyncio.Server | None = None
         self._closing = False
         self.deciding: set[asyncio.Task[None]] = set()
@@ -136,7 +159,7 @@ class Listener:
 
     async def start(self) -> None:
         """Listen."""
-        self._server = await asyncio.start_unix_server(self._serve, self._path)
+        self._server = await asyncio.start_unix_server(self.serve, self._path)
 
     async def close(self) -> None:
         """Begin no more requests, answer those that were begun, and close the connections."""
@@ -153,7 +176,8 @@ class Listener:
         if self._server is not None:
             self._server.close()
 
-    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Decide what comes over a connection, until its end."""
         self.connections.add(writer)
         try:
             while True:
@@ -162,6 +186,8 @@ class Listener:
                     _write(writer, _Pong())
                 elif self._closing:
                     _write(writer, _Answer(frame.number, None))
+                elif (holder := self._passed_to(cluster_in(frame.request))) is not None:
+                    _write(writer, _Answer(frame.number, None, holder=holder))
                 else:
                     task = asyncio.create_task(self._answer(writer, frame))
                     self.deciding.add(task)
@@ -190,10 +216,21 @@ class Listener:
 
 
 class SocketPeers:
-    """Asks the other workers of a server. Create it within the event loop that uses it."""
+    """Asks other workers: those of this server, and with `servers` also those of others.
 
-    def __init__(self, folder: Path, *, answer_seconds_max: float, budget: Budget) -> None:
+    Create it within the event loop that uses it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        answer_seconds_max: float,
+        budget: Budget,
+        servers: Servers | None = None,
+    ) -> None:
         self._folder = folder
+        self._servers = servers
         self._budget = budget
         self._answer_seconds_max = answer_seconds_max
         self._peers: dict[str, _Peer] = {}
@@ -207,7 +244,7 @@ class SocketPeers:
         peer = self._peers.get(holder)
         if peer is None:
             self._forget_the_dead()
-            peer = self._peers[holder] = _Peer(socket_of(self._folder, holder), self._budget)
+            peer = self._peers[holder] = _Peer(self._way_to(holder), self._budget)
         try:
             async with asyncio.timeout(self._answer_seconds_max):
                 return await peer.ask(request, may_repeat=repeat != "Never")
@@ -222,6 +259,11 @@ class SocketPeers:
         """Close all connections; requests that still wait for an answer get AnswerLost."""
         for peer in self._peers.values():
             await peer.close()
+
+    def _way_to(self, holder: str) -> "_Way":
+        if self._servers is None or self._servers.is_here(holder):
+            return _SocketWay(socket_of(self._folder, holder))
+        return _ServerWay(self._servers, holder)
 
     def _forget_the_dead(self) -> None:
         self._peers = {name: peer for name, peer in self._peers.items() if peer.exists}
@@ -246,7 +288,7 @@ class _Waiting:
         elif isinstance(frame, _Part):
             self._add(frame.body, more=frame.more)
         elif frame.answer is None:
-            self.answer.set_exception(Unreachable())
+            self.answer.set_exception(OtherOwner(frame.holder) if frame.holder else Unreachable())
         else:
             self._start = frame.answer
             self._add(frame.answer.body, more=frame.more)
@@ -267,11 +309,53 @@ class _Waiting:
         self._holding.close()
 
 
+class _Way(Protocol):
+    """How another worker is reached."""
+
+    async def connect(self) -> tuple[StreamReader, StreamWriter]:
+        """Open a connection; raises Unreachable or OSError if there is none."""
+        ...
+
+    @property
+    def exists(self) -> bool:
+        """Whether the worker may be running."""
+        ...
+
+
+class _SocketWay:
+    """The way to a worker of this server."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def connect(self) -> tuple[StreamReader, StreamWriter]:
+        return await asyncio.open_unix_connection(self._path)
+
+    @property
+    def exists(self) -> bool:
+        return self._path.exists()
+
+
+class _ServerWay:
+    """The way to a worker of another server."""
+
+    def __init__(self, servers: Servers, holder: str) -> None:
+        self._servers = servers
+        self._holder = holder
+
+    async def connect(self) -> tuple[StreamReader, StreamWriter]:
+        return await self._servers.connect(self._holder)
+
+    @property
+    def exists(self) -> bool:
+        return not self._servers.is_gone(self._holder)
+
+
 class _Peer:
     """Another worker, and the connection to it."""
 
-    def __init__(self, path: Path, budget: Budget) -> None:
-        self._path = path
+    def __init__(self, way: _Way, budget: Budget) -> None:
+        self._way = way
         self._budget = budget
         self._time = asyncio.get_running_loop().time
         self._numbers = count()
@@ -286,7 +370,7 @@ class _Peer:
     @property
     def exists(self) -> bool:
         """Whether the worker may be running."""
-        return self._writer is not None or self._path.exists()
+        return self._writer is not None or self._way.exists
 
     @property
     def stands_still(self) -> bool:
@@ -324,8 +408,8 @@ class _Peer:
                 raise Unreachable
             try:
                 async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                    reader, writer = await asyncio.open_unix_connection(self._path)
-            except (OSError, TimeoutError):
+                    reader, writer = await self._way.connect()
+            except (OSError, EOFError, TimeoutError, Unreachable):
                 self._not_before = self._time() + RECONNECT_SECONDS
                 raise Unreachable from None
             self._writer = writer

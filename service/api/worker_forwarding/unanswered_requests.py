@@ -27,6 +27,15 @@ class Unreachable(Exception):  # noqa: N818 - a finding, not a failure
     """The other worker has not begun to decide the request, and never will."""
 
 
+class OtherOwner(Unreachable):
+    """The other worker has passed the cluster on, and says to whom."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(holder)
+        self.holder = holder
+        """The worker that decides the cluster's requests now."""
+
+
 class AnswerLost(Exception):  # noqa: N818
     """The other worker may have begun, may still go on, and has not answered."""
 

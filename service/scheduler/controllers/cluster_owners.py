@@ -1,4 +1,4 @@
-"""Which worker decides a cluster's requests, so that those of one server need not race (P19)."""
+"""Which worker decides a cluster's requests, so that those that reach each other need not race (P19)."""
 
 import asyncio
 import logging
@@ -9,8 +9,9 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 
 LEASE = "requests@"
-"""The lease's name begins with this; the server's name follows, as workers of another server cannot
-be reached from here."""
+"""The lease's name begins with this; the name of those servers follows whose workers reach each other."""
+ALL_SERVERS = "*"
+"""Stands there for all servers of a database that are told to forward requests to each other."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,9 +41,13 @@ class ClusterOwners:
         own: str,
         lives: Callable[[str], bool] = _lives,
     ) -> None:
-        """`lives` returns whether a worker of this server is running."""
+        """`lives` returns whether a worker is running, as far as is known.
+
+        `server` names the workers that reach each other: those of one server, or of all of them.
+        """
         self.own = own
         """The name of this worker, by which others find it."""
+        self._servers = server
         self._name = LEASE + server
         self._store = store
         self._clock = clock
@@ -50,6 +55,8 @@ class ClusterOwners:
         self._seconds = limits.owner_lease_seconds
         self._known: dict[str, _Owner] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._passed: dict[str, _Owner] = {}
+        """The clusters that this worker has passed on, and who has them since."""
         self._closed = False
 
     async def elsewhere(self, cluster: str) -> str | None:
@@ -63,7 +70,7 @@ class ClusterOwners:
         return None if owner is None or owner.holder == self.own else owner.holder
 
     def is_elsewhere(self, cluster_id: int) -> bool:
-        """Whether, as far as is known, another worker of this server holds the cluster's lease."""
+        """Whether, as far as is known, another worker holds the cluster's lease."""
         return any(
             owner.cluster_id == cluster_id
             and owner.holder != self.own
@@ -78,6 +85,57 @@ class ClusterOwners:
                 name: owner for name, owner in self._known.items() if owner.holder != worker
             }
 
+    def held(self) -> list[str]:
+        """The clusters whose lease this worker holds, as far as it knows."""
+        return [name for name, owner in self._known.items() if owner.holder == self.own]
+
+    def passed_to(self, cluster: str) -> str | None:
+        """The worker to which this one has passed a cluster on of late, so that others may not know it.
+
+        None: this worker decides whatever is forwarded to it.
+        """
+        owner = self._passed.get(cluster)
+        if owner is None or self._clock.monotonic() >= owner.asked + self._seconds:
+            return None
+        return owner.holder
+
+    def learn(self, cluster: str, holder: str) -> None:
+        """Note that a cluster has been passed on, as the worker says that had it."""
+        owner = self._known.get(cluster)
+        if owner is not None:
+            self._known[cluster] = _Owner(owner.cluster_id, holder, self._clock.monotonic())
+
+    async def announce(self, seconds: float) -> dict[str, int]:
+        """Say that this worker is there for so long; how many clusters each worker has that is there.
+
+        Workers that are known to be dead are left out. Raises StorageUnavailable.
+        """
+        found = await self._store.announce_worker(self._servers, self.own, self._name, seconds)
+        return {
+            name: number for name, number in found.items() if name == self.own or self._lives(name)
+        }
+
+    async def pass_on(self, cluster: str, worker: str) -> bool:
+        """Give a cluster to another worker, which gets its requests from now on; whether that was done.
+
+        Raises StorageUnavailable: it may have been done, and is asked for again soon.
+        """
+        owner = self._known.get(cluster)
+        if owner is None or owner.holder != self.own or self._closed:
+            return False
+        asked = self._clock.monotonic()
+        if not await self._store.pass_lease(
+            owner.cluster_id, self._name, self.own, worker, self._seconds
+        ):
+            self._known.pop(cluster, None)
+            return False
+        self._known[cluster] = _Owner(owner.cluster_id, worker, asked)
+        self._passed[cluster] = self._known[cluster]
+        _log.info(
+            "The lease is passed on.", extra={"lease": LEASE, "cluster": cluster, "holder": worker}
+        )
+        return True
+
     def tick(self, in_memory: Iterable[str]) -> None:
         """Prolong the leases of the clusters in memory; this is called every now and then."""
         now = self._clock.monotonic()
@@ -87,6 +145,7 @@ class ClusterOwners:
                 _ = self._ask(cluster)
         old = now - self._seconds
         self._known = {name: owner for name, owner in self._known.items() if owner.asked >= old}
+        self._passed = {name: owner for name, owner in self._passed.items() if owner.asked >= old}
 
     async def close(self) -> None:
         """Give all leases back, so that other workers can take them; raises nothing."""
@@ -96,6 +155,7 @@ class ClusterOwners:
         for task in list(self._asking.values()):
             await asyncio.wait({task})
         try:
+            await self._store.withdraw_worker(self._servers, self.own)
             for owner in self._known.values():
                 if owner.holder == self.own:
                     await self._store.release_lease(owner.cluster_id, self._name, self.own)
@@ -115,7 +175,12 @@ class ClusterOwners:
         try:
             if not self._closed:
                 before = self._known.get(cluster)
-                self._known[cluster] = claimed = await self._claim(cluster, asked)
+                claimed = await self._claim(cluster, asked)
+                if self._known.get(cluster) is not before:
+                    return  # It was passed on meanwhile.
+                self._known[cluster] = claimed
+                if claimed.holder == self.own:
+                    self._passed.pop(cluster, None)
                 self._tell(cluster, before, claimed)
         except StorageUnavailable:
             _log.debug("The lease could not be asked for.", exc_info=True)
@@ -131,7 +196,7 @@ class ClusterOwners:
         told = {"lease": LEASE, "cluster": cluster}
         if has and not had:
             _log.info("The lease is taken.", extra=told)
-        elif had and not has:
+        elif had and not has and self.passed_to(cluster) is None:
             _log.warning("The lease is lost.", extra={**told, "holder": owner.holder})
 
     async def _claim(self, cluster: str, asked: float) -> "_Owner":

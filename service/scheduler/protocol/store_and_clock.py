@@ -232,6 +232,22 @@ class Store(Protocol):
         """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
         ...
 
+    async def pass_lease(
+        self, cluster_id: int, name: str, holder: str, to: str, seconds: float
+    ) -> bool:
+        """Give a lease to another holder; False: the holder no longer has it."""
+        ...
+
+    async def announce_worker(
+        self, servers: str, name: str, lease: str, seconds: float
+    ) -> dict[str, int]:
+        """Say that a worker is there; how many leases of this name each worker of these servers holds."""
+        ...
+
+    async def withdraw_worker(self, servers: str, name: str) -> None:
+        """Say that a worker is about to end."""
+        ...
+
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""
         ...

@@ -20,7 +20,7 @@ from service.api.worker_forwarding import sockets as peers_module
 from service.api.worker_forwarding.liveness import Liveness
 from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
 from service.api.worker_forwarding.sockets import ForwardedRequest, Listener, SocketPeers, socket_of
-from service.app import RandomIds, SystemClock, create_app
+from service.app import OtherWorkers, RandomIds, SystemClock, create_app
 from service.model.errors import OutcomeUnknown
 from service.model.principals import BOOTSTRAP, EVERYBODY
 from service.scheduler.controllers.cluster_owners import ClusterOwners
@@ -39,20 +39,23 @@ KEY = {"idempotency-key": "k"}
 class Worker:
     """One of several applications over one store, and what may befall it."""
 
-    def __init__(self, store, folder, name, **settings):
+    def __init__(self, store, folder, name, servers=None, **settings):
         self.settings = Settings(**settings)
         self.presence = Liveness(folder, name)
-        lives = self.presence.lives
+        self.servers = servers
+        others = OtherWorkers(socket_of(folder, name), self.presence, servers)
+        own = name if servers is None else servers.own
         self.cluster_owners = ClusterOwners(
-            store, CLOCK, Limits(), server="s", own=name, lives=lives
+            store, CLOCK, Limits(), server="s", own=own, lives=others.lives
         )
         self.scheduler = Scheduler(
             store, CLOCK, RandomIds(), Limits(), cluster_owners=self.cluster_owners
         )
         self.budget = Budget(self.settings.bytes_in_flight_max)
-        self.peers = SocketPeers(folder, answer_seconds_max=10, budget=self.budget)
+        self.peers = SocketPeers(folder, answer_seconds_max=10, budget=self.budget, servers=servers)
         bodies = BodyReader(self.settings, CLOCK.monotonic)
         metrics = Metrics()
+        self.forwarding = ForwardingMiddleware(self.cluster_owners, self.peers, bodies, metrics)
         create = partial(
             create_app,
             self.settings,
@@ -61,14 +64,16 @@ class Worker:
             clock=CLOCK,
             metrics=metrics,
             budget=self.budget,
-            middleware=[ForwardingMiddleware(self.cluster_owners, self.peers, bodies, metrics)],
+            middleware=[self.forwarding],
         )
         self.lent = ExitStack()
         self.app = LITESTARS.application(self.lent, create)
         self.received = []
         """What others forwarded to it."""
         self.socket = socket_of(folder, name)
-        self.listener = Listener(self.socket, self._decide, self.budget)
+        self.listener = Listener(
+            self.socket, self._decide, self.budget, self.cluster_owners.passed_to
+        )
         transport = httpx.ASGITransport(app=self.app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
         self.before = self.after = None
@@ -91,9 +96,13 @@ class Worker:
     async def start(self):
         await self.scheduler.start()
         await self.listener.start()
+        if self.servers is not None:
+            await self.servers.listen(self.listener.serve)
 
     async def stop(self):
         await self.client.aclose()
+        if self.servers is not None:
+            self.servers.stop_listening()
         await self.listener.close()
         await self.peers.close()
         await self.scheduler.stop()
@@ -103,6 +112,8 @@ class Worker:
     def fall_silent(self):
         """As one that has no more connections looks to the others."""
         self.listener.stop_listening()
+        if self.servers is not None:
+            self.servers.stop_listening()
         for writer in list(self.listener.connections):
             writer.transport.abort()
 

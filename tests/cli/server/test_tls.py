@@ -50,7 +50,7 @@ if __name__ == "__main__":
 """
 
 
-def write_certificate(folder: Path, name: str) -> tuple[Path, Path]:
+def write_certificate(folder: Path, name: str, address: str = "127.0.0.1") -> tuple[Path, Path]:
     """A certificate that vouches for itself, and its key, put in the place of those before at a stroke each."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
@@ -65,7 +65,7 @@ def write_certificate(folder: Path, name: str) -> tuple[Path, Path]:
         .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False
         )
         .sign(key, hashes.SHA256())
     )
