@@ -545,6 +545,11 @@ class ClusterComparison(TypedDict):
     """Whether this cluster has pods for all terms of required affinity over clusters; null
     if there are no such terms.
     """
+    preferred: NotRequired[int]
+    """What the pod's preferred affinity and anti-affinity over clusters add up to here: for
+    each term its weight, negative for anti-affinity, times the pods that match. Default:
+    `0`.
+    """
     group: NotRequired[GroupComparison | None]
     """The pod group that the pod is in; null if it is in none."""
     reserved: NotRequired[ReservationComparison | None]

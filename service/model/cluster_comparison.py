@@ -52,6 +52,9 @@ class ClusterComparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     affine: bool | None
     """Whether this cluster has pods for all terms of required affinity over clusters; null if there
     are no such terms."""
+    preferred: int = 0
+    """What the pod's preferred affinity and anti-affinity over clusters add up to here: for each term its
+    weight, negative for anti-affinity, times the pods that match."""
     group: GroupComparison | None = None
     """The pod group that the pod is in; null if it is in none."""
     reserved: ReservationComparison | None = None

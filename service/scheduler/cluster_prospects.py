@@ -174,16 +174,18 @@ def in_order(prospects: Sequence[Prospect], strategy: Strategy) -> list[Prospect
     """The clusters in the order in which they are tried.
 
     First come those that take the whole unit, then those with fewest pods by constraints that only
-    rank, then those that the strategy prefers; else the order is that of the request.
+    rank, then those with most by preferred affinity, then those that the strategy prefers; else the
+    order is that of the request.
     """
 
-    def rank(each: Prospect) -> tuple[bool, bool, int, float]:
+    def rank(each: Prospect) -> tuple[bool, bool, int, int, float]:
         soft = sum(
             one.pods for compared in each.comparisons for one in compared.spread if not one.required
         )
+        preferred = sum(compared.preferred for compared in each.comparisons)
         load = max((one.used_share for one in each.comparisons), default=0.0)
         share = load if strategy == "LeastAllocated" else 0.0
-        return (not each.takes_all, not each.takes_any, soft, share)
+        return (not each.takes_all, not each.takes_any, soft, -preferred, share)
 
     return sorted(prospects, key=rank)
 

@@ -347,10 +347,11 @@ class _Sharing:
             if name in allowed & affine and place in taking[name] and _may_be_split(compared[name])
         ]
 
-        def rank(name: str) -> tuple[int, int, float]:
+        def rank(name: str) -> tuple[int, int, int, float]:
             if self._asked.strategy == "AsListed":
-                return soft[name], 0, 0.0
-            return soft[name], -len(taking[name]), compared[name].used_share
+                return soft[name], -compared[name].preferred, 0, 0.0
+            share = compared[name].used_share
+            return soft[name], -compared[name].preferred, -len(taking[name]), share
 
         return min(names, key=rank, default=None)
 

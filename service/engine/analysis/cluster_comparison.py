@@ -33,6 +33,11 @@ def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
             if rule.key.name == CLUSTER_KEY
         ],
         affine=all(each.counter.total > 0 for each in terms) if terms else None,
+        preferred=sum(
+            each.weight * each.counter.total
+            for each in template.preferred
+            if each.counter.key.name == CLUSTER_KEY
+        ),
     )
 
 

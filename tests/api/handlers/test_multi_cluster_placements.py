@@ -136,6 +136,37 @@ async def test_anti_affinity_and_affinity_over_clusters(harness: Harness) -> Non
     assert direct.json()["results"][0]["outcome"] == "Unschedulable"
 
 
+async def test_preferred_affinity_over_clusters_is_weighed(harness: Harness) -> None:
+    """R06."""
+
+    def preferring(kind: str, *weights: tuple[int, str]) -> Json:
+        terms = [
+            {
+                "weight": weight,
+                "podAffinityTerm": {
+                    "topologyKey": KEY,
+                    "labelSelector": {"matchLabels": {"app": app}},
+                },
+            }
+            for weight, app in weights
+        ]
+        return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+
+    await clusters(harness, east=40, west=80)
+    cache = pod("cache")
+    cache["metadata"]["labels"] = {"app": "cache"}
+    await placed(harness, cache, clusters=["east"])
+    await placed(harness, pod("web-0"), pod("web-1"), clusters=["west"])
+    near = preferring("podAffinity", (3, "cache"), (1, "web"))
+    (drawn,) = await placed(harness, pod("web-2", affinity=near))
+    assert drawn["cluster"] == "east", "three times one is more than two"
+    far = preferring("podAntiAffinity", (1, "web"))
+    (driven,) = await placed(harness, pod("web-3", affinity=far))
+    assert driven["cluster"] == "east", "one is less than two"
+    (plain,) = await placed(harness, pod("web-4"))
+    assert plain["cluster"] == "west", "with the smaller share in use"
+
+
 async def test_pods_that_belong_together_follow_the_first(harness: Harness) -> None:
     await clusters(harness, east=4, west=4)
     results = await placed(harness, *(pod(f"web-{each}", affinity=TOGETHER) for each in range(5)))
