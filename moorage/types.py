@@ -545,6 +545,10 @@ class ClusterComparison(TypedDict):
     """Whether this cluster has pods for all terms of required affinity over clusters; null
     if there are no such terms.
     """
+    group: NotRequired[GroupComparison | None]
+    """The pod group that the pod is in; null if it is in none."""
+    reserved: NotRequired[ReservationComparison | None]
+    """The group for which a node is reserved for the pod; null if none is."""
 
 
 class ClusterConfig(TypedDict):
@@ -1585,6 +1589,21 @@ class Group(TypedDict):
     """When it was made, RFC 3339 in UTC."""
 
 
+class GroupComparison(TypedDict):
+    """The pod group that the pod is in, as it is in this cluster."""
+
+    name: str
+    """The group's namespace and what it is called."""
+    minMember: int
+    """So many members have to have nodes before any of them may have one."""
+    placed: int
+    """How many members have a node here."""
+    mayBeSplit: bool
+    """Whether the group is known here, and its members need not be together in one domain of
+    nodes.
+    """
+
+
 class GroupFailure(TypedDict):
     """Why a group was refused: the members that failed in the best attempt, and on which
     rule.
@@ -2214,6 +2233,11 @@ class OverClustersRequest(TypedDict):
     share of cpu or memory requested; AsListed takes the first of `clusters`. Default:
     `"LeastAllocated"`.
     """
+    splitGroups: NotRequired[bool]
+    """Whether pods that have to be placed all or none, and members of a PodGroup, may be
+    placed in several clusters if no single one takes all of them: in all of these
+    clusters, or in none. Default: `false`.
+    """
     pods: NotRequired[list[Pod]]
     """Manifests, each with a name."""
     template: NotRequired[PodTemplate]
@@ -2221,8 +2245,8 @@ class OverClustersRequest(TypedDict):
     replicas: NotRequired[int]
     """How many pods of the template."""
     policy: NotRequired[Literal["AllOrNothing", "BestEffort"]]
-    """AllOrNothing places all of them in one cluster in one commit, or none. Default:
-    `"BestEffort"`.
+    """AllOrNothing places all of them in one cluster in one commit, or none; see
+    `splitGroups`. Default: `"BestEffort"`.
     """
     onUnschedulable: NotRequired[Literal["Queue", "Reject"]]
     """Queue keeps what no cluster can place now as pending pods of the first cluster that
@@ -3796,6 +3820,17 @@ class RequiredData(TypedDict):
 
     dataSet: str
     """Name of a DataSet of the pod's namespace."""
+
+
+class ReservationComparison(TypedDict):
+    """That a node is reserved here for the pod, as part of a group that is placed in several
+    clusters.
+    """
+
+    group: str
+    """The id of the group."""
+    home: str
+    """The name of the cluster that decides whether the group is placed."""
 
 
 class ResourceClaim(TypedDict):

@@ -216,6 +216,7 @@ def _limits(settings: Settings) -> Limits:
         plan_look_seconds=settings.plan_look_seconds,
         plan_moves_max=settings.plan_moves_max,
         plan_reservation_seconds=settings.plan_reservation_seconds,
+        group_reservation_seconds=settings.group_reservation_seconds,
         repair_seconds_max=settings.repair_seconds_max,
         repair_trials_max=settings.repair_trials_max,
         plans_waiting_max=settings.plans_waiting_max,

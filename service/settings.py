@@ -298,6 +298,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many moves of one plan that is kept are under way at once."""
     plan_reservation_seconds: Seconds = 300
     """How long a plan that is kept has room kept for what comes in place of a pod that it moves."""
+    group_reservation_seconds: Seconds = 30
+    """How long nodes are reserved for the pods of a group in several clusters whose request was
+    interrupted; requests should end sooner."""
     repair_seconds_max: Seconds = 1
     """How long the search for the repairs of one pod may take; what it has found by then is told."""
     repair_trials_max: Count = 1_000

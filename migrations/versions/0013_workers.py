@@ -3,7 +3,7 @@
 from migrations import scripts
 
 revision = "0013"
-down_revision = "0011"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 

@@ -154,6 +154,13 @@ def place(
             help="Names of clusters (a,b), or all: place each pod in the one with most room.",
         ),
     ] = None,
+    split_groups: Annotated[
+        bool,
+        typer.Option(
+            "--split-groups",
+            help="With --clusters: place a group in several clusters if no single one takes all of it.",
+        ),
+    ] = False,
 ) -> None:
     """Place pods, and store where they are; the exit code is 1 if one of them found no place."""
     options: dict[str, Any] = {
@@ -167,6 +174,7 @@ def place(
     if clusters is not None:
         _require_new_pods(pods, explain)
         del options["explain"]
+        options["splitGroups"] = split_groups
         options |= {} if clusters == "all" else {"clusters": clusters.split(",")}
         _place_over_clusters(
             session, file or [], options, replicas, None if all_or_nothing else batch

@@ -14,6 +14,9 @@ from service.settings import InvalidSettings, Settings, settings_of_this_process
 CLIENT_VARIABLES = ("MOORAGE_URL", "MOORAGE_CLUSTER", "MOORAGE_CONTEXT", "MOORAGE_CONTEXTS")
 """These variables are for client commands; they may be set where a server is started, too."""
 
+SHARDS = 32
+SHARDS_MAX = 1024
+
 Host = Annotated[
     str | None, typer.Option("--host", help="Address to listen on. [env: MOORAGE_HOST]")
 ]
@@ -121,12 +124,41 @@ def serve(
     run_server(settings)
 
 
-def migrate(*, data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
-    """Bring the database's tables to the state that this version needs."""
+def migrate(
+    *,
+    distributed: Annotated[
+        bool,
+        typer.Option(
+            "--distributed", help="Also distribute the tables over the servers that Citus knows."
+        ),
+    ] = False,
+    shards: Annotated[
+        int,
+        typer.Option(
+            "--shards",
+            min=1,
+            max=SHARDS_MAX,
+            help="With --distributed: into how many parts the rows are divided. It stays as it is first.",
+        ),
+    ] = SHARDS,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Bring the database's tables to the state that this version needs.
+
+    With `--distributed` the tables are divided among several PostgreSQL servers by Citus, with all
+    that they hold; nobody can write meanwhile. What is distributed already stays as it is, so the
+    command can be repeated. Afterwards, new tables are distributed whenever the database is migrated.
+    """
     from service.cli.server.lifecycle import run_migration  # noqa: PLC0415 - clients start faster without
 
-    run_migration(server_settings(data_dir=data_dir, database_url=database_url))
+    settings = server_settings(data_dir=data_dir, database_url=database_url)
+    new = run_migration(settings, shards if distributed else None)
     Output().line("The database is up to date.")
+    if distributed:
+        Output().line(
+            f"Distributed now: {', '.join(new)}." if new else "All tables were distributed already."
+        )
 
 
 def lift_revision(

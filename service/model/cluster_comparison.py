@@ -18,6 +18,28 @@ class SpreadOverClusters(msgspec.Struct, frozen=True, kw_only=True, rename="came
     """Whether the pod matches its own constraint."""
 
 
+class GroupComparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The pod group that the pod is in, as it is in this cluster."""
+
+    name: str
+    """The group's namespace and what it is called."""
+    min_member: int
+    """So many members have to have nodes before any of them may have one."""
+    placed: int
+    """How many members have a node here."""
+    may_be_split: bool
+    """Whether the group is known here, and its members need not be together in one domain of nodes."""
+
+
+class ReservationComparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """That a node is reserved here for the pod, as part of a group that is placed in several clusters."""
+
+    group: str
+    """The id of the group."""
+    home: str
+    """The name of the cluster that decides whether the group is placed."""
+
+
 class ClusterComparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What placements over several clusters compare, before the pod is placed."""
 
@@ -30,3 +52,7 @@ class ClusterComparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     affine: bool | None
     """Whether this cluster has pods for all terms of required affinity over clusters; null if there
     are no such terms."""
+    group: GroupComparison | None = None
+    """The pod group that the pod is in; null if it is in none."""
+    reserved: ReservationComparison | None = None
+    """The group for which a node is reserved for the pod; null if none is."""

@@ -10,16 +10,24 @@ long, nothing is placed by a choice that may be out of date.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Protocol
 
-import msgspec
 from msgspec.structs import replace
 
-from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
 from service.model.commit_log import HeldLeases
-from service.model.errors import Conflict, Overloaded, StorageUnavailable
+from service.model.errors import MoorageError, Overloaded, StorageUnavailable
+from service.scheduler.cluster_prospects import (
+    Ask,
+    AsksClusters,
+    PlaceOverClusters,
+    Prospect,
+    Unit,
+    excluded_by_rules,
+    has_node,
+    holders_of,
+    in_order,
+)
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import (
     ClusterRefusal,
@@ -27,9 +35,9 @@ from service.scheduler.protocol.placements import (
     OverClustersResult,
     PlacementAnswer,
     PlacementResult,
-    Strategy,
 )
 from service.scheduler.protocol.store_and_clock import Clock, Store
+from service.scheduler.split_group_placement import Places, SplitGroupPlacement
 
 LEASE = "placements-over-clusters@"
 """The name of a lease begins with this, and the namespace follows."""
@@ -46,82 +54,6 @@ RULE = "ClusterTopology"
 """The reason of a cluster that a rule over clusters excludes."""
 
 
-class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods that go to one cluster together: a single one, or a group."""
-
-    indices: Sequence[int]
-    """The positions of its pods in the request."""
-    names: Sequence[tuple[str, str]]
-    """Their namespaces and names."""
-    counts_others: bool = False
-    """Whether required affinity over clusters counts pods of other namespaces than their own."""
-
-
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What one cluster is asked about a unit."""
-
-    cluster: str
-    indices: Sequence[int]
-    dry_run: bool = False
-    queue: bool = False
-    leases: HeldLeases | None = None
-    """What has to be held still when the pods are placed."""
-
-
-class AsksClusters(Protocol):
-    """Asks the worker that decides for a cluster, as a request of the caller to this cluster would."""
-
-    async def place(self, ask: Ask) -> PlacementAnswer:
-        """Place pods in one cluster; dry runs are asked with `compare`."""
-        ...
-
-
-class PlaceOverClusters(msgspec.Struct, frozen=True, kw_only=True):
-    """Units of pods, and the clusters in which they may be placed."""
-
-    clusters: Sequence[str]
-    units: Sequence[Unit]
-    strategy: Strategy = "LeastAllocated"
-    queue: bool = False
-    dry_run: bool = False
-
-
-class Prospect(msgspec.Struct, frozen=True, kw_only=True):
-    """What one cluster has answered to a dry run of a unit."""
-
-    cluster: str
-    results: Sequence[PlacementResult]
-
-    @property
-    def comparisons(self) -> list[ClusterComparison]:
-        """What it tells with each pod of the unit."""
-        return [
-            each.comparison
-            for each in self.results
-            if isinstance(each.comparison, ClusterComparison)
-        ]
-
-    @property
-    def stored(self) -> frozenset[int]:
-        """The positions within the unit of the pods that the cluster has already."""
-        return frozenset(place for place, each in enumerate(self.comparisons) if each.stored)
-
-    @property
-    def has_placed(self) -> bool:
-        """Whether any pod of the unit has a node there already."""
-        return any(each.outcome == "AlreadyPlaced" for each in self.results)
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether every pod of the unit gets a node there."""
-        return all(_has_node(each) for each in self.results)
-
-    @property
-    def takes_any(self) -> bool:
-        """Whether any pod of the unit gets a node there."""
-        return any(_has_node(each) for each in self.results)
-
-
 class OverClusters:
     """Places the units of requests, one after the other, each in one of several clusters."""
 
@@ -131,6 +63,7 @@ class OverClusters:
         self._clock = clock
         self._holder = holder
         self._request_seconds_max = limits.request_seconds_max
+        self._reservation_seconds = limits.group_reservation_seconds
 
     async def place(self, asked: PlaceOverClusters, clusters: AsksClusters) -> OverClustersAnswer:
         """Place all units, or say why every cluster refused.
@@ -144,7 +77,7 @@ class OverClusters:
         """
         deadline = self._clock.monotonic() + self._request_seconds_max
         if asked.dry_run:
-            return await _Work(asked, clusters, self._no_lease, None).answer()
+            return await self._work(asked, clusters, self._no_lease, None).answer()
         async with self._leases(asked, deadline) as leases:
 
             async def may_go_on() -> None:
@@ -152,7 +85,19 @@ class OverClusters:
                     raise Overloaded("Time ran out before all pods were placed; ask again.")
                 await leases.keep()
 
-            return await _Work(asked, clusters, may_go_on, leases.held).answer()
+            return await self._work(asked, clusters, may_go_on, leases.held).answer()
+
+    def _work(
+        self,
+        asked: PlaceOverClusters,
+        clusters: AsksClusters,
+        may_go_on: Callable[[], Awaitable[None]],
+        leases: HeldLeases | None,
+    ) -> "_Work":
+        splitting = SplitGroupPlacement(
+            asked, clusters, may_go_on, leases, self._clock, self._reservation_seconds
+        )
+        return _Work(asked, clusters, may_go_on, leases, splitting)
 
     async def _no_lease(self) -> None:
         """Dry runs need no lease, as nothing rests on what they answer."""
@@ -245,8 +190,10 @@ class _Work:
         clusters: AsksClusters,
         may_go_on: Callable[[], Awaitable[None]],
         leases: HeldLeases | None,
+        splitting: SplitGroupPlacement,
     ) -> None:
         self._leases = leases
+        self._splitting = splitting
         self._asked = asked
         self._clusters = clusters
         self._may_go_on = may_go_on
@@ -265,8 +212,13 @@ class _Work:
         )
 
     async def _place(self, unit: Unit) -> None:
-        asking = [self._prospect(each, unit) for each in self._asked.clusters]
-        prospects = await asyncio.gather(*asking)
+        prospects = await self._prospects(unit)
+        if unit.is_group and self._asked.split_groups:
+            rest = await self._keep_placed(unit, prospects)
+            if rest is None:
+                return
+            if len(rest.indices) < len(unit.indices):
+                unit, prospects = rest, await self._prospects(rest)
         holders = holders_of(unit, prospects)
         refused = {} if any(each.has_placed for each in holders) else excluded_by_rules(prospects)
         allowed = [each for each in holders or prospects if each.cluster not in refused]
@@ -274,15 +226,64 @@ class _Work:
             [ClusterRefusal(cluster=name, reason=RULE, message=message)] * len(unit.indices)
             for name, message in refused.items()
         ]
-        for prospect in in_order(allowed, self._asked.strategy):
+        ordered = in_order(allowed, self._asked.strategy)
+        if unit.is_group and self._asked.split_groups and not holders:
+            whole = [each for each in ordered if each.takes_all]
+            if await self._try(unit, whole, refusals) or await self._split(unit):
+                return
+            ordered = [each for each in ordered if not each.takes_all]
+        if not await self._try(unit, ordered, refusals):
+            await self._none(unit, allowed, refusals)
+
+    async def _try(
+        self,
+        unit: Unit,
+        ordered: Sequence[Prospect],
+        refusals: list[list[ClusterRefusal]],
+    ) -> bool:
+        """Have the first of these clusters that takes a unit place it; the reasons of others are noted."""
+        for prospect in ordered:
             results = prospect.results
             if prospect.takes_any and not self._asked.dry_run:
                 results = (await self._ask(prospect.cluster, unit)).results
-            if any(map(_has_node, results)):
+            if any(map(has_node, results)):
                 self._keep(unit, results, prospect.cluster, refusals)
-                return
+                return True
             refusals.append([_refusal(prospect.cluster, each) for each in results])
-        await self._none(unit, allowed, refusals)
+        return False
+
+    async def _split(self, unit: Unit) -> bool:
+        """Place a group in several clusters, if they take all of it together."""
+        found = await self._splitting.place(unit)
+        if found is None:
+            return False
+        self._revisions |= self._splitting.revisions
+        self._committed |= not self._asked.dry_run
+        self._keep_apart(unit, found)
+        return True
+
+    async def _keep_placed(self, unit: Unit, prospects: Sequence[Prospect]) -> Unit | None:
+        """Tell of the pods of a group that are placed in any cluster; return the others, None if there are none.
+
+        Pods that are stored without a node keep their group together, where they are.
+        """
+        stored = frozenset[int]().union(*(each.stored for each in prospects))
+        left = set(range(len(unit.indices)))
+        placed: dict[str, list[int]] = {}
+        for each in prospects:
+            placed[each.cluster] = [place for place in each.placed if place in left]
+            left -= each.placed
+        if not any(placed.values()) or stored & left:
+            return unit
+        for cluster, places in placed.items():
+            if places:
+                part = _part(unit, places)
+                self._keep(part, (await self._ask(cluster, part)).results, cluster, [])
+        return _part(unit, sorted(left)) if left else None
+
+    def _keep_apart(self, unit: Unit, places: Places) -> None:
+        for place, (cluster, result) in places.items():
+            self._keep(_part(unit, [place]), [result], cluster, [])
 
     async def _none(
         self,
@@ -317,9 +318,9 @@ class _Work:
         refusals: Sequence[Sequence[ClusterRefusal]],
     ) -> None:
         for place, (index, result) in enumerate(zip(unit.indices, results, strict=True)):
-            there = result.uid is not None or _has_node(result)
+            there = result.uid is not None or has_node(result)
             told = [each[place] for each in refusals if each[place].cluster != cluster]
-            if not _has_node(result):
+            if not has_node(result):
                 told.append(_refusal(cluster, result))
             self._results[index] = OverClustersResult(
                 namespace=result.namespace,
@@ -331,6 +332,31 @@ class _Work:
                 score=result.score,
                 refusals=sorted(told, key=lambda one: one.cluster),
             )
+
+    async def _prospects(self, unit: Unit) -> Sequence[Prospect]:
+        """What each cluster answers to a dry run, once groups of earlier requests have come to their end."""
+        prospects = await self._asked_all(unit)
+        begun: dict[tuple[str, str], list[str]] = {}
+        for each in prospects:
+            for compared in each.comparisons:
+                if compared.reserved is not None:
+                    clusters = begun.setdefault(
+                        (compared.reserved.group, compared.reserved.home), []
+                    )
+                    clusters += [] if each.cluster in clusters else [each.cluster]
+        if not begun or self._asked.dry_run:
+            return prospects
+        for (group, home), among in begun.items():
+            try:
+                await self._splitting.end_earlier(group, home, among)
+            except MoorageError as error:
+                told = "An earlier request has nodes reserved for these pods; ask again."
+                raise Overloaded(told) from error
+        return await self._asked_all(unit)
+
+    async def _asked_all(self, unit: Unit) -> Sequence[Prospect]:
+        asking = [self._prospect(each, unit) for each in self._asked.clusters]
+        return await asyncio.gather(*asking)
 
     async def _prospect(self, cluster: str, unit: Unit) -> Prospect:
         answer = await self._heard(Ask(cluster=cluster, indices=unit.indices, dry_run=True))
@@ -348,82 +374,13 @@ class _Work:
         return answer
 
 
-def holders_of(unit: Unit, prospects: Sequence[Prospect]) -> list[Prospect]:
-    """The cluster that has pods of a unit already, which then is the only one for the unit.
-
-    If more than one has the same pod, these are those where it has a node, else the first.
-
-    Raises:
-        Conflict: different pods of the unit are in different clusters.
-    """
-    holders = [each for each in prospects if each.stored]
-    if not holders:
-        return []
-    together = frozenset().union(*(each.stored for each in holders))
-    whole = [each for each in holders if each.stored == together]
-    if not whole:
-        namespace, name = unit.names[min(together)]
-        raise Conflict(f"The pods placed with {namespace}/{name} are in different clusters.")
-    return ([each for each in whole if each.has_placed] or whole)[:1]
-
-
-def excluded_by_rules(prospects: Sequence[Prospect]) -> Mapping[str, str]:
-    """The clusters that rules over clusters exclude for a unit, each with what it is told.
-
-    A topology spread constraint compares with the emptiest cluster that is a domain for it, as in
-    Kubernetes. Required affinity leaves the clusters that have pods for all its terms, if any has:
-    the first pod that matches its own terms may go anywhere. Anti-affinity is judged by each
-    cluster itself.
-    """
-    if any(len(each.comparisons) != len(each.results) for each in prospects):
-        return {}
-    found: dict[str, str] = {}
-    for place in range(len(prospects[0].results) if prospects else 0):
-        compared = {each.cluster: each.comparisons[place] for each in prospects}
-        if any(each.affine for each in compared.values()):
-            for cluster, each in compared.items():
-                if each.affine is False:
-                    found[cluster] = "the cluster didn't match pod affinity rules"
-        for number in range(len(next(iter(compared.values())).spread)):
-            rules = {cluster: each.spread[number] for cluster, each in compared.items()}
-            for cluster in _too_full(rules, place + 1):
-                found.setdefault(
-                    cluster, "the cluster didn't match pod topology spread constraints"
-                )
-    return found
-
-
-def _too_full(rules: Mapping[str, SpreadOverClusters], pods: int) -> list[str]:
-    """The clusters in which one constraint would not hold with so many pods of the unit more."""
-    domains = [each.pods for each in rules.values() if each.eligible]
-    least = min(domains, default=0)
-    return [
-        cluster
-        for cluster, each in rules.items()
-        if each.required and each.pods + pods * each.counts_itself - least > each.max_skew
-    ]
-
-
-def in_order(prospects: Sequence[Prospect], strategy: Strategy) -> list[Prospect]:
-    """The clusters in the order in which they are tried.
-
-    First come those that take the whole unit, then those with fewest pods by constraints that only
-    rank, then those that the strategy prefers; else the order is that of the request.
-    """
-
-    def rank(each: Prospect) -> tuple[bool, bool, int, float]:
-        soft = sum(
-            one.pods for compared in each.comparisons for one in compared.spread if not one.required
-        )
-        load = max((one.used_share for one in each.comparisons), default=0.0)
-        share = load if strategy == "LeastAllocated" else 0.0
-        return (not each.takes_all, not each.takes_any, soft, share)
-
-    return sorted(prospects, key=rank)
-
-
-def _has_node(result: PlacementResult) -> bool:
-    return result.outcome in {"Placed", "AlreadyPlaced"}
+def _part(unit: Unit, places: Sequence[int]) -> Unit:
+    """Some of the pods of a unit."""
+    return replace(
+        unit,
+        indices=[unit.indices[place] for place in places],
+        names=[unit.names[place] for place in places],
+    )
 
 
 def _refusal(cluster: str, result: PlacementResult) -> ClusterRefusal:

@@ -188,6 +188,6 @@ class Scrubber:
 def _steps(replica: Replica) -> Iterator[Step]:
     def stored(namespace: str, name: str) -> Pod | None:
         manifest = replica.pod(namespace, name)
-        return None if manifest is None else manifest.pod
+        return None if manifest is None else replica.counted(manifest)
 
     return recounting(replica.cluster, stored, lambda: replica.count(PodManifest.kind))

@@ -25,6 +25,7 @@ from service.model.errors import (
 from service.model.manifest import TemplateCache
 from service.model.times import rfc3339
 from service.scheduler.background_planning import PastExplanation, Planner, Planners
+from service.scheduler.cluster_prospects import AsksClusters, PlaceOverClusters
 from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
@@ -37,11 +38,12 @@ from service.scheduler.controllers.evictions import AllEvictions
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.plan_execution import AllKeptPlans
+from service.scheduler.controllers.split_groups import AllSplitGroups
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.extender_calls import Consulting
-from service.scheduler.multi_cluster_placement import AsksClusters, OverClusters, PlaceOverClusters
+from service.scheduler.multi_cluster_placement import OverClusters
 from service.scheduler.node_reports import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
@@ -121,11 +123,14 @@ class Scheduler:
         self.plans = self._duties(AllKeptPlans, holder)
         """The controllers that carry out plans that are kept."""
         self.plans.plan = self.plan
+        self._groups = self._duties(AllSplitGroups, holder)
+        # All but the last hear of every commit.
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
             self.evictions,
             self.nodes,
             self.plans,
+            self._groups,
         )
         self._node_reports = NodeReporter(store)
         self._planners = Planners(clock, ids, self._limits, self.templates)
@@ -609,7 +614,8 @@ class Scheduler:
             self._planners.drop(loop.cluster_id)
 
     def _new_loop(self, cluster: str, cluster_id: int) -> ClusterLoop:
-        own = [each.of(cluster_id, cluster) for each in self._controllers]
+        *own, _ = [each.of(cluster_id, cluster) for each in self._controllers]
+        groups = self._groups.toward(cluster_id)
         loop = ClusterLoop(
             cluster_id,
             store=self._store,
@@ -618,11 +624,11 @@ class Scheduler:
             limits=self._limits,
             templates=self.templates,
             announce=self._announce,
-            observer=Observers(*own, self._planners.of(cluster_id).replica),
+            observer=Observers(*own, self._planners.of(cluster_id).replica, at_load=groups),
             meter=self._meter,
             record=self._events.record,
         )
-        for each in own:
+        for each in (*own, groups):
             each.serve(loop.enqueue)
         self._spawn(loop.run(), cluster)
         return loop

@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 
 import migrations
 from service.store.connections import STARTERS_LOCK, connector
+from service.store.distribution import begin_in_order, distribute_new, is_distributed
 from service.store.failures import unavailable_on_failure
 
 STARTERS_WAIT_SECONDS = 60
@@ -36,13 +37,23 @@ async def upgrade(url: str) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    """Apply all migrations in one transaction, so the database has either the old or the new version."""
+    """Apply all migrations in one transaction, so the database has either the old or the new version.
+
+    New tables of a distributed database are distributed with it.
+    """
     _limit(connection, lock_seconds=STARTERS_WAIT_SECONDS)
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": STARTERS_LOCK})
     _limit(connection, lock_seconds=LOCK_SECONDS)
+    driver = connection.connection.dbapi_connection
+    assert driver is not None
+    distributed = driver.run_async(is_distributed)
+    if distributed:
+        driver.run_async(begin_in_order)
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     command.upgrade(config, "head")
+    if distributed:
+        driver.run_async(distribute_new)
 
 
 def _limit(connection: Connection, *, lock_seconds: int) -> None:

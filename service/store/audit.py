@@ -26,26 +26,25 @@ _LIST = """
         AND ($4::timestamptz IS NULL OR at >= $4) AND ($5::timestamptz IS NULL OR at < $5)
     ORDER BY chain, number LIMIT $6
 """
-# The oldest row of each chain is looked at first, since most chains have no row that is old.
+_CHAINS = "SELECT chain FROM audit_chain ORDER BY chain"
+# The oldest row of the chain is looked at first, since most chains have no row that is old.
 _SWEEP = """
-    DELETE FROM audit WHERE ctid = ANY(ARRAY(
-        SELECT old.ctid FROM audit_chain AS c,
-            LATERAL (SELECT a.at FROM audit AS a WHERE a.chain = c.chain
-                ORDER BY a.number LIMIT 1) AS first,
-            LATERAL (SELECT a.ctid, a.at FROM audit AS a WHERE a.chain = c.chain
-                AND first.at < clock_timestamp() - $1::interval ORDER BY a.number LIMIT $2) AS old
-        WHERE old.at < clock_timestamp() - $1::interval LIMIT $2
-    ))
+    DELETE FROM audit
+    WHERE chain = $1
+        AND (SELECT a.at FROM audit AS a WHERE a.chain = $1 ORDER BY a.number LIMIT 1)
+            < now() - $2::interval
+        AND number <= (
+            SELECT max(old.number) FROM (
+                SELECT a.number, a.at FROM audit AS a WHERE a.chain = $1 ORDER BY a.number LIMIT $3
+            ) AS old WHERE old.at < now() - $2::interval
+        )
 """
 
 
-def audit_arguments(first: int) -> str:
-    """SQL for the columns of `audit_columns` as arguments of a function, numbered from `first` on."""
-    numbered = enumerate(_COLUMN_TYPES, first)
-    return ", ".join(f"${number}::text::{type_}[]" for number, type_ in numbered)
-
-
-_ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {audit_arguments(1)})"
+AUDIT_COLUMNS = len(_COLUMN_TYPES)
+"""How many columns of a row are given; the others follow."""
+_ARRAYS = ", ".join(f"${place}::text::{type_}[]" for place, type_ in enumerate(_COLUMN_TYPES, 1))
+_ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {_ARRAYS})"
 
 
 class Audit:
@@ -90,10 +89,16 @@ class Audit:
     async def sweep_audit(self, *, keep_seconds: float) -> int:
         """Delete older rows, the oldest first, and return how many; call it again until it returns 0."""
         age = timedelta(seconds=keep_seconds)
+        swept = 0
         with unavailable_on_failure():
             async with self._audit_writer.driver() as connection:
-                status = await connection.execute(_SWEEP, age, SWEEP_AUDIT_MAX)
-        return int(status.rpartition(" ")[2])
+                for row in await connection.fetch(_CHAINS):
+                    left = SWEEP_AUDIT_MAX - swept
+                    if left <= 0:
+                        break
+                    status = await connection.execute(_SWEEP, row["chain"], age, left)
+                    swept += int(status.rpartition(" ")[2])
+        return swept
 
 
 async def add_rows(connection: Driver, entries: Sequence[AuditEntry]) -> None:

@@ -21,12 +21,11 @@ _CREATE_AUDITED = "SELECT create_cluster_v2($1, $2, gen_random_uuid(), $3, $4, $
 _DELETE_AUDITED = "SELECT delete_cluster_v2($1, $2, $3, $4, $5)"
 _IDS = "SELECT cluster_id FROM cluster ORDER BY cluster_id"
 _PODS = """
-    SELECT w.cluster_id, sum(o.pods)::bigint AS pods, sum(o.placed)::bigint AS placed
-    FROM unnest($1::bigint[], $2::text[]) AS w (cluster_id, namespace), LATERAL (
-        SELECT count(*) AS pods, count(node_name) AS placed FROM object
-        WHERE cluster_id = w.cluster_id AND kind = 'Pod' AND namespace = w.namespace
-    ) AS o
-    GROUP BY w.cluster_id
+    SELECT o.cluster_id, count(*) AS pods, count(o.node_name) AS placed
+    FROM unnest($1::bigint[], $2::text[]) AS w (cluster_id, namespace)
+    JOIN object AS o
+        ON o.cluster_id = w.cluster_id AND o.kind = 'Pod' AND o.namespace = w.namespace
+    GROUP BY o.cluster_id
 """
 _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
@@ -65,7 +64,7 @@ class Clusters:
 
     async def get_cluster(self, name: str) -> ClusterRow:
         """The cluster that has this name now; raises NotFound if there is none."""
-        for found in await self._clusters(name=name):
+        for found in await self._clusters(number=await self.find_cluster(name)):
             return found
         raise _unknown(name)
 
@@ -126,12 +125,10 @@ class Clusters:
         return dict.fromkeys(of, Counts()) | {row["cluster_id"]: _counts(row) for row in rows}
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
-        """All clusters, or the one with the given name or number."""
+        """All clusters, or the one with the given number."""
         from service.store import compiled_statements  # noqa: PLC0415 - see there
 
-        query = compiled_statements.clusters(
-            "name" if "name" in values else "number" if values else ""
-        )
+        query = compiled_statements.clusters("number" if values else "")
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
                 return [_row(row) for row in await query.fetch(connection, **values)]

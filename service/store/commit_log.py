@@ -10,6 +10,7 @@ from service.model.errors import NotFound
 from service.store.connections import Driver
 from service.store.log_pages import Extract, build_page
 
+# Each table's cluster is named, so that one server can be asked (see `distribution`).
 # With two statements, a compaction in between would leave a gap that nobody notices. The page
 # includes the commit that ends at the revision asked for, and fences; its last commit is the one
 # that reaches or passes the limit.
@@ -21,12 +22,12 @@ _PAGE = """
         c.revision, c.verb, c.kind, c.namespace, c.name, c.uid, c.body, c.created, c.node_name,
         c.labels_before, c.fields_before
     FROM head AS h
-    JOIN floor AS f ON f.cluster_id = h.cluster_id
-    LEFT JOIN commit AS k ON k.cluster_id = h.cluster_id
+    JOIN floor AS f ON f.cluster_id = $1
+    LEFT JOIN commit AS k ON k.cluster_id = $1
         AND k.last_revision BETWEEN $2 AND coalesce(
             (SELECT last_revision FROM commit WHERE cluster_id = $1 AND last_revision >= $3
              ORDER BY last_revision LIMIT 1), h.revision)
-    LEFT JOIN change AS c ON c.cluster_id = k.cluster_id
+    LEFT JOIN change AS c ON c.cluster_id = $1
         AND c.revision BETWEEN greatest(k.first_revision, $2 + 1) AND k.last_revision
     WHERE h.cluster_id = $1
 """

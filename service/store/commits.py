@@ -1,6 +1,7 @@
 """Extends the log on PostgreSQL: commits, settles unknown outcomes, commits under the lock."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -30,11 +31,11 @@ from service.model.commit_log import (
 )
 from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.store import array_literals
-from service.store.audit import audit_arguments, audit_columns
+from service.store.audit import AUDIT_COLUMNS, audit_columns
 from service.store.audit_switch import Keeping
 from service.store.commit_log import read_page
 from service.store.connections import Connections, Driver
-from service.store.events import event_arguments, event_columns
+from service.store.events import EVENT_COLUMNS, event_columns
 from service.store.failures import is_unavailable, unavailable_on_failure
 from service.store.outages import Outages, reason_of
 from service.store.upkeep import LASTS
@@ -46,27 +47,22 @@ T = TypeVar("T")
 
 _KEY_TAKEN = "idempotency_pkey"
 _OBJECT_EXISTS = "object_pkey"
+_QUOTED = re.compile(r'"([^"]*)"')
 _MISMATCH = "MR002"
 _MISTAKES = ("22", "23", "42", "MR")
 """Error classes of mistakes: bad values, broken constraints, missing tables, unequal arrays."""
 
-_ARGUMENTS = """
-    $1, $2, $3, $4, $5, $6, $7, $8::text::text[], $9::text::boolean[], $10::text::text[],
-    $11::text::text[], $12::text::text[], $13::text::text[], $14::text::text[], $15::text::text[],
-    $16::text::bytea[], $17, $18, $19, $20, $21, $22, $23::text::bytea[]
-"""
+_PLACES = [f"${place}" for place in range(1, 24 + EVENT_COLUMNS + AUDIT_COLUMNS)]
 # All statements are put together from placeholders alone, so no SQL can be injected.
-_COMMIT = f"SELECT * FROM commit_v4({_ARGUMENTS})"  # noqa: S608
-_COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v4({_ARGUMENTS}, {event_arguments(24)})"  # noqa: S608
-_COMMIT_WITH_AUDIT = f"""
-    SELECT * FROM commit_v4({_ARGUMENTS}, {event_arguments(24)}, {audit_arguments(35)})
-"""  # noqa: S608
+_COMMIT = f"SELECT * FROM commit_v5({', '.join(_PLACES[:23])})"  # noqa: S608
+_COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v5({', '.join(_PLACES[: 23 + EVENT_COLUMNS])})"  # noqa: S608
+_COMMIT_WITH_AUDIT = f"SELECT * FROM commit_v5({', '.join(_PLACES)})"  # noqa: S608
 _FENCE = "SELECT * FROM fence_v1($1, $2, $3, gen_random_uuid())"
 _FIND_COMMIT = """
     SELECT f.revision AS floor, c.last_revision, c.at
     FROM floor AS f
     LEFT JOIN commit AS c
-        ON c.cluster_id = f.cluster_id AND c.last_revision = $2 AND c.commit_id = $3
+        ON c.cluster_id = $1 AND c.last_revision = $2 AND c.commit_id = $3
     WHERE f.cluster_id = $1
 """
 LOCK_WAIT_SECONDS = 2.0
@@ -82,27 +78,15 @@ _BOUND = "SET LOCAL transaction_timeout = {whole:.0f};"
 _TRANSACTION_TIMEOUT_SINCE = 17
 # Whoever takes a lease that has ended waits for the lock, and then sees what was committed.
 _HELD = f"""
-    SELECT l.holder, l.cluster_id, l.name
-    FROM lease AS l, unnest($1::text[], $2::bigint[], $3::text[]) AS f (holder, cluster_id, name)
-    WHERE l.cluster_id = f.cluster_id AND l.name = f.name AND l.holder = f.holder
+    SELECT l.holder, l.name
+    FROM lease AS l, unnest($2::text[], $3::text[]) AS f (holder, name)
+    WHERE l.cluster_id = $1 AND l.name = f.name AND l.holder = f.holder
         AND {LASTS}
     FOR SHARE OF l
 """  # noqa: S608 - put together from constants
 _LOCK = "SELECT revision, tip, at FROM head WHERE cluster_id = $1 FOR NO KEY UPDATE"
 
-_RECORD = """
-    WITH present AS (
-        SELECT at FROM head WHERE cluster_id = $1 AND revision = $2 AND tip = $3
-    ), recorded AS (
-        INSERT INTO idempotency
-            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
-        SELECT $1, r.operation, r.key, r.chunk, r.request_hash, r.answer, clock_timestamp()
-        FROM present, unnest($4::text[], $5::text[], $6::integer[], $7::bytea[], $8::bytea[])
-            AS r (operation, key, chunk, request_hash, answer)
-        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk
-    )
-    SELECT revision, tip, at FROM head WHERE cluster_id = $1
-"""
+_RECORD = "SELECT * FROM record_answers_v1($1, $2, $3, $4, $5, $6, $7, $8)"
 _FIND_RECORDS = """
     SELECT r.operation, r.key, r.chunk, r.request_hash, r.answer
     FROM unnest($2::text[], $3::text[], $4::integer[]) AS k (operation, key, chunk),
@@ -306,7 +290,7 @@ class Commits:
             return await self._duplicate(cluster_id, records)
         if row is None:
             raise _gone(cluster_id)
-        present = Head(row["revision"], row["tip"], row["at"])
+        present = _head(row)
         kept = (present.revision, present.tip) == (head.revision, head.tip)
         return Committed(present) if kept else Lost(present)
 
@@ -386,8 +370,14 @@ async def _ended(connection: Driver, leases: Sequence[HeldLeases]) -> frozenset[
     if not leases:
         return frozenset()
     wanted = {(each.holder, *named) for each in leases for named in each.names}
-    columns = [list(column) for column in zip(*wanted, strict=True)]
-    held = {tuple(row) for row in await connection.fetch(_HELD, *columns)}
+    held = set[tuple[str, int, str]]()
+    for cluster_id in sorted({number for _, number, _ in wanted}):
+        holders, names = zip(
+            *((holder, name) for holder, number, name in wanted if number == cluster_id),
+            strict=True,
+        )
+        rows = await connection.fetch(_HELD, cluster_id, holders, names)
+        held |= {(row["holder"], cluster_id, row["name"]) for row in rows}
     return frozenset(holder for holder, _, _ in wanted - held)
 
 
@@ -413,7 +403,7 @@ async def _commit_and_end(
 
 
 def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
-    """The arguments of `commit_v4`, the changes and records as arrays by column."""
+    """The arguments of `commit_v5`, the changes and records as arrays by column."""
     changes = request.changes
     assert changes, "a commit without changes makes no revision"
     assert changes[0].revision == request.expected_revision + 1, changes[0].revision
@@ -498,12 +488,24 @@ def _refusal(error: Exception) -> Exception | None:
     """The reason for which the server refused a commit; None if the error says something else."""
     if not isinstance(error, asyncpg.PostgresError):
         return None
-    constraint = getattr(error, "constraint_name", None)
-    if constraint == _KEY_TAKEN:
+    constraint = _constraint(error)
+    if constraint.startswith(_KEY_TAKEN):
         return _KeyTaken()
-    if constraint == _OBJECT_EXISTS or error.sqlstate == _MISMATCH:
+    if constraint.startswith(_OBJECT_EXISTS) or error.sqlstate == _MISMATCH:
         return ReplicaMismatch(str(error))
     return None
+
+
+def _constraint(error: asyncpg.PostgresError) -> str:
+    """The name of the broken constraint, followed by the shard's number if that is on another server.
+
+    Citus passes on what another server says, but not the name as a field of its own.
+    """
+    named: str | None = getattr(error, "constraint_name", None)
+    if named is None and isinstance(error, asyncpg.UniqueViolationError):
+        found = _QUOTED.search(str(error))
+        named = found[1] if found else None
+    return named or ""
 
 
 def _is_mistake(error: Exception) -> bool:

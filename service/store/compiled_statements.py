@@ -44,14 +44,14 @@ class Query:
 
     def __init__(self, statement: Select[Any]) -> None:
         compiled = statement.compile(dialect=_DIALECT)
-        self._sql = str(compiled)
+        self.sql = str(compiled)
         self._names: list[str] = list(getattr(compiled, "positiontup", None) or ())
         self._constants: dict[str, object] = dict(compiled.params)
 
     async def fetch(self, connection: Driver, **values: object) -> list[asyncpg.Record]:
         """Fetch all rows; `values` are the parameters by name, and unknown ones are ignored."""
         given = self._constants | values
-        return await connection.fetch(self._sql, *(given[name] for name in self._names))
+        return await connection.fetch(self.sql, *(given[name] for name in self._names))
 
 
 @cache
@@ -100,20 +100,18 @@ def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # no
 
 
 @cache
-def clusters(by: Literal["", "name", "number"] = "") -> Query:
-    """All clusters by name, or the one with the given name or number."""
-    match by:
-        case "name":
-            return Query(_all_clusters().where(cluster.c.name == bindparam("name")))
-        case "number":
-            return Query(_all_clusters().where(cluster.c.cluster_id == bindparam("number")))
-        case _:
-            return Query(_all_clusters().order_by(cluster.c.name))
+def clusters(by: Literal["", "number"] = "") -> Query:
+    """All clusters by name, or the one with the given number."""
+    if by:
+        number: ColumnElement[int] = bindparam("number", type_=BigInteger)
+        one = _clusters(number).where(cluster.c.cluster_id == number, head.c.cluster_id == number)
+        return Query(one)
+    return Query(_clusters(head.c.cluster_id).order_by(cluster.c.name))
 
 
-def _all_clusters() -> Select[Any]:
-    """A statement that gives one row for each cluster."""
-    config = _objects(object_.c.kind == CLUSTER_KIND, object_.c.name == CLUSTER_NAME)
+def _clusters(number: ColumnElement[int]) -> Select[Any]:
+    """A statement that gives one row for each cluster; `number` says whose objects are counted."""
+    config = _objects(number, object_.c.kind == CLUSTER_KIND, object_.c.name == CLUSTER_NAME)
     return select(
         cluster.c.cluster_id,
         cluster.c.name,
@@ -121,17 +119,16 @@ def _all_clusters() -> Select[Any]:
         head.c.tip,
         head.c.at,
         config.with_only_columns(object_.c.body).scalar_subquery().label("config"),
-        _count(object_.c.kind == "Node").label("nodes"),
-        _count(object_.c.kind == "Pod").label("pods"),
+        _count(number, object_.c.kind == "Node").label("nodes"),
+        _count(number, object_.c.kind == "Pod").label("pods"),
         # Only pods have a node name; the narrow index on it makes counting quick.
-        _count(object_.c.node_name.is_not(None)).label("placed"),
+        _count(number, object_.c.node_name.is_not(None)).label("placed"),
     ).join(head, head.c.cluster_id == cluster.c.cluster_id)
 
 
-def _objects(*which: ColumnElement[bool]) -> Select[Any]:
-    own = object_.c.cluster_id == cluster.c.cluster_id
-    return select(object_).where(own, *which).correlate(cluster)
+def _objects(number: ColumnElement[int], *which: ColumnElement[bool]) -> Select[Any]:
+    return select(object_).where(object_.c.cluster_id == number, *which).correlate(head)
 
 
-def _count(*which: ColumnElement[bool]) -> ScalarSelect[int]:
-    return _objects(*which).with_only_columns(func.count()).scalar_subquery()
+def _count(number: ColumnElement[int], *which: ColumnElement[bool]) -> ScalarSelect[int]:
+    return _objects(number, *which).with_only_columns(func.count()).scalar_subquery()

@@ -54,6 +54,9 @@ _SETTINGS = {
 # Plans use indexes, whatever the tables hold when the plans are made: a DELETE that was prepared on
 # an empty table took 100 ms at 200,000 rows (P15), and a page of the log read all of the log.
 _BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+# Citus has to know the cluster when it plans, to find its server. And it would hide shards among
+# tables, for which the driver's look at a type takes two seconds.
+_FOR_CITUS = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
 _KEEPALIVE = {
     "TCP_KEEPIDLE": 2,
     "TCP_KEEPINTVL": 1,
@@ -265,10 +268,13 @@ async def _check(connection: StoreConnection) -> None:
         # The checkpoint's timeline lags behind after a promotion; the name of the log's file
         # does not.
         "SELECT system_identifier AS system,"
-        " substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8) AS timeline"
+        " substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8) AS timeline,"
+        " EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS may_be_distributed"
         " FROM pg_control_system()"
     )
     assert row is not None
+    if row["may_be_distributed"]:
+        await connection.execute(_FOR_CITUS)
     connection.history = History(row["system"], int(row["timeline"], base=16))
 
 

@@ -17,6 +17,8 @@ SWEEP_EVENTS_MAX = 5_000
 """How many events one step of the sweeper deletes at most."""
 
 _COLUMN_TYPES = (*("text",) * 7, *("bigint",) * 2, *("timestamptz",) * 2)
+EVENT_COLUMNS = len(_COLUMN_TYPES)
+"""How many columns an event has."""
 _LIST = """
     SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
         e.namespace, e.name, e.pod, e.uid, e.type, e.reason, e.message, e.revision, e.count,
@@ -24,7 +26,7 @@ _LIST = """
     FROM head AS h
     LEFT JOIN LATERAL (
         SELECT * FROM event
-        WHERE cluster_id = h.cluster_id AND ($2::text IS NULL OR namespace = $2)
+        WHERE cluster_id = $1 AND ($2::text IS NULL OR namespace = $2)
             AND ($3::text IS NULL OR (namespace, name) > ($3, $4))
         ORDER BY namespace, name LIMIT $5
     ) AS e ON true
@@ -32,24 +34,19 @@ _LIST = """
     ORDER BY e.namespace, e.name
 """
 _SWEEP = """
-    DELETE FROM event WHERE (cluster_id, namespace, name) IN (
-        SELECT cluster_id, namespace, name FROM (
-            SELECT cluster_id, namespace, name, last_at,
+    DELETE FROM event WHERE cluster_id = $1 AND (namespace, name) IN (
+        SELECT namespace, name FROM (
+            SELECT namespace, name, last_at,
                 row_number() OVER (PARTITION BY reason ORDER BY last_at DESC) AS place
             FROM event WHERE cluster_id = $1
         ) AS e
-        WHERE last_at < clock_timestamp() - $2::interval OR place > $3 LIMIT $4
+        WHERE last_at < now() - $2::interval OR place > $3 LIMIT $4
     )
 """
 
 
-def event_arguments(first: int) -> str:
-    """SQL for the columns of `event_columns` as arguments of a function, numbered from `first` on."""
-    numbered = enumerate(_COLUMN_TYPES, first)
-    return ", ".join(f"${number}::text::{type_}[]" for number, type_ in numbered)
-
-
-_ADD = f"SELECT add_events_v1($1, {event_arguments(2)})"
+_ARRAYS = ", ".join(f"${place}::text::{type_}[]" for place, type_ in enumerate(_COLUMN_TYPES, 2))
+_ADD = f"SELECT add_events_v1($1, {_ARRAYS})"
 
 
 class Events:

@@ -3,33 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import asyncpg
-
 from service.model.commit_log import UNREADY, NodeLeases as Found, NodeReports
 from service.model.errors import NotFound
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
-# The rows are written in the order of their keys, so that two who report the same nodes cannot wait
-# for each other. The LIMIT has each node looked up by its key: without it, PostgreSQL compares every
-# name with all nodes of the cluster.
-_RENEW = """
-    WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at), renewed AS (
-        INSERT INTO node_lease (cluster_id, node, renewed_at)
-        SELECT $1, n.node, m.at
-        FROM moment AS m, (SELECT DISTINCT unnest($2::text[]) COLLATE "C" AS node) AS n,
-            LATERAL (
-                SELECT FROM object AS o
-                WHERE o.cluster_id = $1 AND o.kind = 'Node' AND o.namespace = '' AND o.name = n.node
-                LIMIT 1
-            ) AS known
-        ORDER BY n.node
-        ON CONFLICT (cluster_id, node) DO UPDATE SET renewed_at = excluded.renewed_at
-        RETURNING node
-    )
-    SELECT h.revision, m.at, ARRAY(SELECT node FROM renewed) AS known
-    FROM head AS h, moment AS m WHERE h.cluster_id = $1
-"""
+_RENEW = "SELECT head_revision, reported_at, known FROM renew_node_leases_v1($1, $2)"
 _READ = "SELECT renewed_at FROM node_lease WHERE cluster_id = $1 AND node = $2"
 _LOOK = """
     SELECT clock_timestamp() AS now,
@@ -41,16 +20,16 @@ _LOOK = """
 """
 _FORGET = "DELETE FROM node_lease WHERE cluster_id = $1 AND node = ANY($2)"
 _UNATTENDED = """
-    SELECT c.name FROM cluster AS c
-    WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = c.cluster_id AND l.name = $1)
+    SELECT c.name FROM head AS h JOIN cluster AS c ON c.cluster_id = h.cluster_id
+    WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = h.cluster_id AND l.name = $1)
         AND (
-            EXISTS (SELECT FROM node_lease AS n WHERE n.cluster_id = c.cluster_id)
+            EXISTS (SELECT FROM node_lease AS n WHERE n.cluster_id = h.cluster_id)
             OR EXISTS (
-                SELECT FROM object AS o WHERE o.cluster_id = c.cluster_id AND o.kind = 'NodeState'
+                SELECT FROM object AS o WHERE o.cluster_id = h.cluster_id AND o.kind = 'NodeState'
             )
             OR EXISTS (
                 SELECT FROM object AS o
-                WHERE o.cluster_id = c.cluster_id AND o.kind = 'Node' AND (
+                WHERE o.cluster_id = h.cluster_id AND o.kind = 'Node' AND (
                     position($2 IN o.body) > 0 OR encode(o.body, 'escape') ~ $3
                 )
             )
@@ -70,13 +49,10 @@ class NodeLeases:
         """Note that nodes have reported now; of names that no node has nothing is noted."""
         with unavailable_on_failure():
             async with self._lease_writer.driver() as connection:
-                try:
-                    row = await connection.fetchrow(_RENEW, cluster_id, names)
-                except asyncpg.ForeignKeyViolationError:
-                    row = None
-        if row is None:
+                row = await connection.fetchrow(_RENEW, cluster_id, names)
+        if row is None or row["head_revision"] is None:
             raise NotFound(f"There is no cluster {cluster_id}.")
-        return NodeReports(frozenset(row["known"]), row["at"], row["revision"])
+        return NodeReports(frozenset(row["known"]), row["reported_at"], row["head_revision"])
 
     async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
         """When a node last reported; None if it never did, or nobody remembers it."""

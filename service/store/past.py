@@ -29,7 +29,7 @@ _BOUNDS = """
     WITH bounds AS MATERIALIZED (
         SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
             greatest(f.revision, h.revision - $2::bigint) AS reach
-        FROM head AS h JOIN floor AS f ON f.cluster_id = h.cluster_id
+        FROM head AS h JOIN floor AS f ON f.cluster_id = $1
         WHERE h.cluster_id = $1
     )
 """
@@ -106,7 +106,7 @@ _ITS_COMMIT = """
 _COMMITTED_AT = f"SELECT k.at FROM commit AS k WHERE {_ITS_COMMIT}"  # noqa: S608 - put together from constants
 _BOUND_AT = f"""
     SELECT c.revision
-    FROM commit AS k JOIN change AS c ON c.cluster_id = k.cluster_id
+    FROM commit AS k JOIN change AS c ON c.cluster_id = $1
         AND c.revision BETWEEN k.first_revision AND k.last_revision
     WHERE {_ITS_COMMIT}
         AND c.kind = 'Pod' AND c.namespace = $3 AND c.name = $4

@@ -47,7 +47,7 @@ _OBJECT = """
     SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
         o.kind, o.namespace, o.name, o.uid, o.revision, o.body, o.node_name
     FROM head AS h
-    LEFT JOIN object AS o ON o.cluster_id = h.cluster_id AND o.kind = $2 AND o.namespace = $3
+    LEFT JOIN object AS o ON o.cluster_id = $1 AND o.kind = $2 AND o.namespace = $3
         AND o.name = $4
     WHERE h.cluster_id = $1
 """

@@ -40,12 +40,12 @@ _ENDS = """
     WHERE NOT EXISTS (SELECT FROM floor WHERE cluster_id = $1)
     UNION ALL
     SELECT 'floor', format('It is %s, above the head at %s.', f.revision, h.revision)
-    FROM floor AS f JOIN head AS h ON h.cluster_id = f.cluster_id
+    FROM floor AS f JOIN head AS h ON h.cluster_id = $1
     WHERE f.cluster_id = $1 AND f.revision > h.revision
     UNION ALL
     SELECT 'head', format('It is revision %s with the tip %s, but no commit of the log ends there.',
         h.revision, h.tip)
-    FROM head AS h JOIN floor AS f ON f.cluster_id = h.cluster_id
+    FROM head AS h JOIN floor AS f ON f.cluster_id = $1
     WHERE h.cluster_id = $1
         AND (h.revision > f.revision OR EXISTS (SELECT FROM commit WHERE cluster_id = $1))
         AND NOT EXISTS (SELECT FROM commit AS k WHERE k.cluster_id = $1
@@ -53,7 +53,7 @@ _ENDS = """
     UNION ALL
     SELECT format('commit %s', k.commit_id),
         format('It ends at revision %s, beyond the head at %s.', k.last_revision, h.revision)
-    FROM commit AS k JOIN head AS h ON h.cluster_id = k.cluster_id
+    FROM commit AS k JOIN head AS h ON h.cluster_id = $1
     WHERE k.cluster_id = $1 AND k.last_revision > h.revision
     LIMIT $2
 """
@@ -63,7 +63,7 @@ _CHAIN = """
         SELECT k.commit_id, k.parent, k.first_revision,
             k.first_revision <= f.revision + 1 AS may_begin,
             row_number() OVER (ORDER BY k.first_revision, k.last_revision, k.at) AS place
-        FROM commit AS k JOIN floor AS f ON f.cluster_id = k.cluster_id
+        FROM commit AS k JOIN floor AS f ON f.cluster_id = $1
         WHERE k.cluster_id = $1 AND NOT EXISTS (SELECT FROM commit AS p WHERE p.cluster_id = $1
             AND p.last_revision = k.first_revision - 1 AND p.commit_id = k.parent)
     )
@@ -79,7 +79,7 @@ _CHAIN = """
 _DENSE = """
     WITH ends AS (
         SELECT h.revision AS head, f.revision AS floor
-        FROM head AS h JOIN floor AS f ON f.cluster_id = h.cluster_id WHERE h.cluster_id = $1
+        FROM head AS h JOIN floor AS f ON f.cluster_id = $1 WHERE h.cluster_id = $1
     ), steps AS (
         SELECT c.revision, lag(c.revision, 1, e.floor) OVER (ORDER BY c.revision) AS before
         FROM change AS c, ends AS e WHERE c.cluster_id = $1

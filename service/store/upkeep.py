@@ -1,5 +1,6 @@
 """Keeps a cluster's storage in order on PostgreSQL: leases, compaction, the sweeper."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -28,29 +29,13 @@ _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _LIFT = "SELECT lift_cluster_v1($1, $2)"
 _CONTINUE = "SELECT continue_history_v1($1, $2, $3, $4)"
 _SWEEP = """
-    DELETE FROM idempotency WHERE ctid = ANY(ARRAY(
+    DELETE FROM idempotency WHERE cluster_id = $1 AND ctid = ANY(ARRAY(
         SELECT ctid FROM idempotency
-        WHERE cluster_id = $1 AND recorded_at < clock_timestamp() - $2::interval
+        WHERE cluster_id = $1 AND recorded_at < now() - $2::interval
         ORDER BY recorded_at LIMIT $3
     ))
 """
-_ACQUIRE = f"""
-    INSERT INTO lease AS l (cluster_id, name, holder, until)
-    SELECT cluster_id, $2, $3, clock_timestamp() + $4::interval FROM cluster WHERE cluster_id = $1
-    FOR KEY SHARE
-    ON CONFLICT (cluster_id, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-    WHERE l.holder = excluded.holder
-        OR NOT {LASTS}
-    RETURNING cluster_id, name, holder, until
-"""  # noqa: S608 - put together from constants
-# The statement sees the holder as of its begin: none if the lease is first taken at the same time.
-_CLAIM = f"""
-    WITH taken AS ({_ACQUIRE})
-    SELECT cluster_id, name, holder, until FROM taken
-    UNION ALL
-    SELECT cluster_id, name, holder, until FROM lease
-    WHERE cluster_id = $1 AND name = $2 AND NOT EXISTS (SELECT FROM taken)
-"""  # noqa: S608 - put together from constants
+_TAKE = "SELECT lease_holder, lease_until FROM take_lease_v1($1, $2, $3, $4, $5)"
 _EXPIRED = f"""
     SELECT c.name FROM lease AS l JOIN cluster AS c USING (cluster_id)
     WHERE l.name = $1
@@ -58,29 +43,24 @@ _EXPIRED = f"""
     ORDER BY c.name
 """  # noqa: S608 - put together from constants
 _UNATTENDED = """
-    SELECT c.name FROM cluster AS c
-    WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = c.cluster_id AND l.name = $1)
+    SELECT c.name FROM head AS h JOIN cluster AS c ON c.cluster_id = h.cluster_id
+    WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = h.cluster_id AND l.name = $1)
         AND EXISTS (
             SELECT FROM object AS o
-            WHERE o.cluster_id = c.cluster_id AND o.kind = $3 AND position($2 IN o.body) > 0
+            WHERE o.cluster_id = h.cluster_id AND o.kind = $3 AND position($2 IN o.body) > 0
         )
     ORDER BY c.name
 """
-# All or none.
-_PROLONG = f"""
-    WITH held AS (
-        SELECT l.cluster_id, l.name
-        FROM lease AS l, unnest($2::bigint[], $3::text[]) AS f (cluster_id, name)
-        WHERE l.cluster_id = f.cluster_id AND l.name = f.name AND l.holder = $1
-            AND {LASTS}
-        FOR UPDATE OF l
-    )
-    UPDATE lease AS l SET until = clock_timestamp() + $4::interval
-    FROM held
-    WHERE l.cluster_id = held.cluster_id AND l.name = held.name
-        AND (SELECT count(*) FROM held) = cardinality($2::bigint[])
-    RETURNING l.name
+_HELD = f"""
+    SELECT l.name FROM lease AS l
+    WHERE l.cluster_id = $1 AND l.name = ANY($2) AND l.holder = $3
+        AND {LASTS}
+    FOR NO KEY UPDATE
 """  # noqa: S608 - put together from constants
+# The time is that at which the transaction began.
+_PROLONG = """
+    UPDATE lease SET until = now() + $3::interval WHERE cluster_id = $1 AND name = ANY($2)
+"""
 _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
 _TRANSFER = """
     UPDATE lease SET holder = $4, until = clock_timestamp() + $5::interval
@@ -139,33 +119,47 @@ class Upkeep:
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
         """Take or prolong a lease; returns None if another holder has it or the cluster is gone."""
-        length = timedelta(seconds=seconds)
-        with unavailable_on_failure():
-            async with self._writer.driver() as connection:
-                row = await connection.fetchrow(_ACQUIRE, cluster_id, name, holder, length)
-        return None if row is None else Lease(**dict(row))
+        lease = await self._take_lease(cluster_id, name, holder, seconds)
+        return lease if lease is not None and lease.holder == holder else None
 
     async def claim_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
         """Take or prolong a lease, or return that of its holder; None if the cluster is gone."""
-        length = timedelta(seconds=seconds)
+        lease = await self._take_lease(cluster_id, name, holder, seconds)
+        return lease or await self._take_lease(cluster_id, name, holder, seconds)
+
+    async def _take_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease, or return that of its holder.
+
+        None: the cluster is gone, or the holder gave the lease back meanwhile.
+        """
+        lengths = timedelta(seconds=seconds), timedelta(seconds=LEASE_SECONDS_MAX)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
-                arguments = (cluster_id, name, holder, length)
-                row = await connection.fetchrow(_CLAIM, *arguments)
-                if row is None:
-                    row = await connection.fetchrow(_CLAIM, *arguments)
-        return None if row is None else Lease(**dict(row))
+                row = await connection.fetchrow(_TAKE, cluster_id, name, holder, *lengths)
+        if row is None:
+            return None
+        return Lease(
+            cluster_id=cluster_id, name=name, holder=row["lease_holder"], until=row["lease_until"]
+        )
 
     async def prolong_leases(self, held: HeldLeases, seconds: float) -> bool:
         """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
-        clusters, names = [list(part) for part in zip(*held.names, strict=True)] or ([], [])
+        by_cluster = defaultdict[int, list[str]](list)
+        for cluster_id, lease in sorted(held.names):
+            by_cluster[cluster_id].append(lease)
         length = timedelta(seconds=seconds)
-        with unavailable_on_failure():
-            async with self._writer.driver() as connection:
-                prolonged = await connection.fetch(_PROLONG, held.holder, clusters, names, length)
-        return len(prolonged) == len(held.names)
+        async with self._writer.transaction() as connection:
+            for cluster_id, names in by_cluster.items():
+                still = await connection.fetch(_HELD, cluster_id, names, held.holder)
+                if len(still) < len(names):
+                    return False
+            for cluster_id, names in by_cluster.items():
+                await connection.execute(_PROLONG, cluster_id, names, length)
+        return True
 
     async def expired_leases(self, name: str) -> list[str]:
         """The clusters whose lease of this name has expired, so that its holder neither prolonged nor released it."""

@@ -1,5 +1,7 @@
 """Keeps webhooks, in a table of its own: deliveries are no changes of the cluster."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 
 import asyncpg
@@ -34,22 +36,29 @@ _WRITE = f"""
 """  # noqa: S608 - of columns
 _DELETE = "DELETE FROM webhook WHERE cluster_id = $1 AND name = $2"
 # A lease that ends later than any can was taken before the database's clock was set back.
+_IS_DUE = f"""
+    NOT d.disabled AND NOT d.stopped AND d.attempt_at <= clock_timestamp() AND (
+        d.held_until IS NULL
+        OR d.held_until NOT BETWEEN clock_timestamp()
+            AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+    )
+"""
+_DUE = f"""
+    SELECT d.cluster_id, d.name, h.revision AS head
+    FROM webhook AS d JOIN head AS h ON h.cluster_id = d.cluster_id
+    WHERE d.revision <> h.revision AND {_IS_DUE}
+    ORDER BY d.attempt_at LIMIT $1
+"""  # noqa: S608 - of constants
+# Whoever delivers to it at this moment may have come as far as the head was.
+_FREE = f"""
+    SELECT d.name FROM webhook AS d
+    WHERE d.cluster_id = $1 AND d.name = ANY($2) AND d.revision <> $3 AND {_IS_DUE}
+    ORDER BY d.name
+    FOR NO KEY UPDATE SKIP LOCKED
+"""  # noqa: S608 - of constants
 _CLAIM = f"""
-    UPDATE webhook AS w
-    SET holder = $1, held_until = clock_timestamp() + $2::interval
-    FROM (
-        SELECT d.cluster_id, d.name FROM webhook AS d JOIN head AS h ON h.cluster_id = d.cluster_id
-        WHERE NOT d.disabled AND NOT d.stopped AND d.revision <> h.revision
-            AND d.attempt_at <= clock_timestamp()
-            AND (
-                d.held_until IS NULL
-                OR d.held_until NOT BETWEEN clock_timestamp()
-                    AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
-            )
-        ORDER BY d.attempt_at LIMIT $3
-        FOR NO KEY UPDATE OF d SKIP LOCKED
-    ) AS due
-    WHERE w.cluster_id = due.cluster_id AND w.name = due.name
+    UPDATE webhook AS w SET holder = $3, held_until = now() + $4::interval
+    WHERE w.cluster_id = $1 AND w.name = ANY($2)
     RETURNING {", ".join(f"w.{name}" for name in _COLUMNS)}
 """  # noqa: S608 - of columns
 
@@ -101,8 +110,25 @@ class Webhooks:
     async def claim_webhooks(self, holder: str, seconds: float, limit: int) -> list[WebhookRow]:
         """Take webhooks that are behind their clusters and due, so that no other process delivers to them."""
         with unavailable_on_failure():
-            async with self._of_webhooks[0].driver() as connection:
-                rows = await connection.fetch(_CLAIM, holder, timedelta(seconds=seconds), limit)
+            async with self._of_webhooks[1].driver() as connection:
+                due = await connection.fetch(_DUE, limit)
+        names = defaultdict[tuple[int, int], list[str]](list)
+        for row in due:
+            names[row["cluster_id"], row["head"]].append(row["name"])
+        length = timedelta(seconds=seconds)
+        claimed: list[WebhookRow] = []
+        for (cluster_id, head), those in names.items():
+            claimed += await self._claim(cluster_id, head, those, holder, length)
+        return claimed
+
+    async def _claim(
+        self, cluster_id: int, head: int, names: Sequence[str], holder: str, length: timedelta
+    ) -> list[WebhookRow]:
+        """Take those webhooks of a cluster that nobody else has taken meanwhile."""
+        async with self._of_webhooks[0].transaction() as connection:
+            free = await connection.fetch(_FREE, cluster_id, names, head)
+            taken = [row["name"] for row in free]
+            rows = await connection.fetch(_CLAIM, cluster_id, taken, holder, length)
         return [_row(row) for row in rows]
 
 

@@ -42,3 +42,11 @@ def execute(url: str, statement: str) -> None:
         await connection.close()
 
     asyncio.run(executed())
+
+
+def test_tables_are_not_distributed_without_citus(moorage, database_url):
+    ended = moorage("migrate", "--distributed", "--database-url", database_url)
+
+    assert ended.code == 2
+    assert "The database has no extension citus" in ended.err
+    assert "Traceback" not in ended.err

@@ -39,6 +39,7 @@ LEFT_OUT = {
     "docs/how-to/replicated-postgresql.md": {
         "": "commands for machines with etcd and Patroni; `make failovers` does the same"
     },
+    "docs/how-to/distributed-postgresql.md": {"": "commands for machines with Citus"},
     "docs/reliability.md": {"": "take minutes to hours; the gate has the short runs of the same"},
     "docs/decisions/migrations.md": {"": "write into the checkout, for a release"},
     "docs/orchestrator.md": {"": "pieces of examples/orchestrator.py, which runs as a test"},

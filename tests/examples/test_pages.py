@@ -37,6 +37,7 @@ SHOWN = {
         r"rebalance-shop +Cancelled",
     ],
     "replicated-postgresql.md": [],
+    "distributed-postgresql.md": [],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
     "rolling-release.md": [
         r"wave 1: shop/web-\S+-\d comes on node-",

@@ -261,16 +261,16 @@ async def test_p1_arrays_of_unequal_length_are_refused(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
     head = await postgres.head(cluster_id)
-    columns = [["Create"], [True], ["Put"], ["Pod"], ["default"], ["a"], ["uid"], [None], [None]]
-    call = f"SELECT * FROM commit_v4({', '.join(f'${n}' for n in range(1, 24))})"
+    columns = ["{Create}", "{t}", "{Put}", "{Pod}", "{default}", "{a}", "{uid}", "{NULL}", "{NULL}"]
+    call = f"SELECT * FROM commit_v5({', '.join(f'${n}' for n in range(1, 24))})"
     start = (cluster_id, head.revision, head.tip, new_id(), 1, "Test", None)
     unequal = (
-        ([], [], [b""]),
-        ([b"{}"] * 2, [], [b""]),
-        (None, [], [b""]),
-        ([b"{}"], ["k"], [b""]),
+        ([], [], '{""}'),
+        ([b"{}"] * 2, [], '{""}'),
+        (None, [], '{""}'),
+        ([b"{}"], ["k"], '{""}'),
     )
-    for bodies, keys, fields in (*unequal, ([b"{}"], [], [])):
+    for bodies, keys, fields in (*unequal, ([b"{}"], [], "{}")):
         with pytest.raises(asyncpg.PostgresError) as caught:
             await operator.fetchrow(call, *start, *columns, bodies, [], keys, [], [], [], fields)
         assert caught.value.sqlstate == "MR001"

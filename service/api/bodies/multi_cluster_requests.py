@@ -14,19 +14,21 @@ from service.model.incremental_json import Member, whole
 from service.model.strict_json import decode_strict, encode
 from service.model.template_cache import TemplateCache
 from service.model.whole_cluster_topology_key import CLUSTER_KEY, counts_other_namespaces
-from service.scheduler.multi_cluster_placement import Ask, Unit
+from service.scheduler.cluster_prospects import Ask, Unit
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Strategy
 from service.scheduler.replica.pod_groups import group_of
 
 _OF_ONE_CLUSTER = ("podRefs", "explain", "preemption", "preemptionScope", "compare")
+_CHOICE = ("strategy", "splitGroups")
 _Names = Annotated[list[ScopeName], msgspec.Meta(min_length=1)]
 
 
-class _Choice(msgspec.Struct, frozen=True):
+class _Choice(msgspec.Struct, frozen=True, rename="camel"):
     """How to choose between clusters."""
 
     strategy: Strategy = "LeastAllocated"
+    split_groups: bool = False
 
 
 class OverClustersBody(NamedTuple):
@@ -35,6 +37,7 @@ class OverClustersBody(NamedTuple):
     clusters: Sequence[str] | None
     """None: all where the caller may place the pods."""
     strategy: Strategy
+    split_groups: bool
     intent: PlacePods
     """The placement that it would be in a single cluster."""
     pods: Sequence[msgspec.Raw]
@@ -46,12 +49,15 @@ class OverClustersBody(NamedTuple):
         return encode(
             {
                 "pods": [self.pods[index] for index in ask.indices],
-                "policy": "AllOrNothing" if self.intent.all_or_nothing else "BestEffort",
+                "policy": "AllOrNothing" if self._together(ask) else "BestEffort",
                 "onUnschedulable": "Queue" if ask.queue else "Reject",
                 "dryRun": ask.dry_run,
                 "compare": ask.dry_run,
             }
         )
+
+    def _together(self, ask: Ask) -> bool:
+        return ask.reserving is not None or (self.intent.all_or_nothing and not ask.alone)
 
 
 async def parse_over_clusters(
@@ -63,11 +69,11 @@ async def parse_over_clusters(
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: the request or pods in it are wrong; the error has all that is.
     """
-    read = ("clusters", "strategy", *PLACEMENT_FIELDS)
+    read = ("clusters", *_CHOICE, *PLACEMENT_FIELDS)
     members = await read_members(raw, read=read, lists=("pods",), items_max=items_max)
     sent = {name: value for name, value in members.items() if value != b"null"}
     clusters = _clusters(sent.pop("clusters", None), clusters_max)
-    strategy = _strategy(sent.pop("strategy", None))
+    choice = _choice({name: sent.pop(name, None) for name in _CHOICE})
     errors = [
         FieldError(name, "is asked of a single cluster", None)
         for name in _OF_ONE_CLUSTER
@@ -78,7 +84,9 @@ async def parse_over_clusters(
     intent = await placement_of(sent, templates, items_max)
     _refuse_wrong_pods(intent)
     manifests = _manifests(sent, intent, items_max)
-    return OverClustersBody(clusters, strategy, intent, manifests, _units(intent))
+    return OverClustersBody(
+        clusters, choice.strategy, choice.split_groups, intent, manifests, _units(intent)
+    )
 
 
 def _clusters(sent: Member | None, clusters_max: int) -> Sequence[str] | None:
@@ -99,10 +107,9 @@ def _clusters(sent: Member | None, clusters_max: int) -> Sequence[str] | None:
     return names
 
 
-def _strategy(sent: Member | None) -> Strategy:
-    if sent is None:
-        return _Choice().strategy
-    return converted({"strategy": decode_strict(whole(sent))}, _Choice).strategy
+def _choice(sent: Mapping[str, Member | None]) -> _Choice:
+    given = {name: decode_strict(whole(each)) for name, each in sent.items() if each is not None}
+    return converted(given, _Choice)
 
 
 def _refuse_wrong_pods(intent: PlacePods) -> None:
@@ -154,6 +161,7 @@ def _units(intent: PlacePods) -> Sequence[Unit]:
         Unit(
             indices=indices,
             names=[(intent.pods[each].namespace, intent.pods[each].name) for each in indices],
+            is_group=intent.all_or_nothing or group_of(intent.pods[indices[0]]) is not None,
             counts_others=any(counts_other_namespaces(intent.pods[each].pod) for each in indices),
         )
         for indices in together.values()

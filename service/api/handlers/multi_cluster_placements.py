@@ -16,17 +16,20 @@ from service.api.openapi.resources import POD_EXAMPLE
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
 from service.api.security.rights_to_named_objects import require_placing
+from service.api.worker_forwarding.leases_of_subrequests import SubrequestTerms
 from service.api.worker_forwarding.sockets import ForwardedAnswer
 from service.api.worker_forwarding.subrequests import ask_cluster
 from service.model.errors import Forbidden, OutcomeUnknown, Unavailable
 from service.model.principals import Principal
-from service.scheduler.multi_cluster_placement import Ask, PlaceOverClusters
+from service.scheduler.cluster_prospects import Ask, PlaceOverClusters
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
+from service.scheduler.protocol.split_groups import GroupAnswer
 
-_OK, _SERVER_ERROR, _UNAVAILABLE = 200, 500, 503
+_OK, _NOT_FOUND, _SERVER_ERROR, _UNAVAILABLE = 200, 404, 500, 503
 _answers = msgspec.json.Decoder(PlacementAnswer)
+_steps = msgspec.json.Decoder(GroupAnswer)
 
 _PLACE = Operation(
     id="placePodsOverClusters",
@@ -102,14 +105,17 @@ async def place_pods_over_clusters(
         strategy=body.strategy,
         queue=body.intent.queue,
         dry_run=dry,
+        split_groups=body.split_groups,
+        pods=[each.pod for each in body.intent.pods],
     )
     clusters = _Clusters(request, body)
     try:
         answer = await scheduler.place_over_clusters(asked, clusters)
-    except Unavailable:
-        if clusters.failed is None:
+    except Unavailable as error:
+        answered = clusters.behind(error)
+        if answered is None:
             raise
-        return _passed_on(clusters.failed)
+        return _passed_on(answered)
     return Response(msgspec.json.encode(answer), media_type=JSON)
 
 
@@ -142,25 +148,56 @@ class _Clusters:
     def __init__(self, request: AnyRequest, body: OverClustersBody) -> None:
         self._request = request
         self._body = body
-        self.failed: ForwardedAnswer | None = None
-        """The answer of a cluster that is an error, which then is that to the whole request."""
+        self._failed: list[tuple[Unavailable, ForwardedAnswer]] = []
+
+    def behind(self, error: Unavailable) -> ForwardedAnswer | None:
+        """The answer of a cluster because of which an error was raised; then it is that to the whole request."""
+        return next((answer for raised, answer in self._failed if raised is error), None)
 
     async def place(self, ask: Ask) -> PlacementAnswer:
-        """Place pods in one cluster, as `service.scheduler.multi_cluster_placement.AsksClusters` demands.
+        """Place pods in one cluster, as `service.scheduler.cluster_prospects.AsksClusters` demands.
 
         Raises:
             OutcomeUnknown: the cluster may have placed them.
             Unavailable: the cluster answered with an error, which is kept.
         """
         answer = await ask_cluster(
-            self._request, ask.cluster, "placements", self._body.to_cluster(ask), ask.leases
+            self._request,
+            ask.cluster,
+            "placements",
+            self._body.to_cluster(ask),
+            SubrequestTerms(leases=ask.leases, alone=ask.alone, reserving=ask.reserving),
         )
         if answer.status == _OK:
             return _answers.decode(answer.body)
-        self.failed = answer
-        if not ask.dry_run and _may_have_begun(answer):
-            raise OutcomeUnknown(f"It is not known whether the cluster {ask.cluster} placed pods.")
-        raise Unavailable(f"The cluster {ask.cluster} answered with an error.")
+        raise self._error(ask.cluster, answer, changes=not ask.dry_run)
+
+    async def advance(self, cluster: str, step: AdvanceGroup) -> GroupAnswer:
+        """Take a step of a group in several clusters, as `AsksClusters` demands.
+
+        Raises:
+            OutcomeUnknown: the cluster may have taken it.
+            Unavailable: the cluster answered with an error, which is kept.
+        """
+        answer = await ask_cluster(
+            self._request,
+            cluster,
+            "placements",
+            b"{}",
+            SubrequestTerms(leases=step.leases, step=step),
+        )
+        if answer.status == _OK:
+            return _steps.decode(answer.body)
+        if answer.status == _NOT_FOUND:
+            return GroupAnswer(revision=0, committed=False)
+        raise self._error(cluster, answer, changes=True)
+
+    def _error(self, cluster: str, answer: ForwardedAnswer, *, changes: bool) -> Unavailable:
+        error = Unavailable(f"The cluster {cluster} answered with an error.")
+        if changes and _may_have_begun(answer):
+            error = OutcomeUnknown(f"It is not known whether the cluster {cluster} placed pods.")
+        self._failed.append((error, answer))
+        return error
 
 
 def _may_have_begun(answer: ForwardedAnswer) -> bool:

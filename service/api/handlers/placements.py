@@ -43,12 +43,13 @@ from service.api.security.visibility import (
     visibility_for,
     visibility_of,
 )
-from service.api.worker_forwarding.leases_of_subrequests import LEASES, leases_of
+from service.api.worker_forwarding.leases_of_subrequests import TERMS, terms_of
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.split_groups import GroupAnswer
 
 _encode = msgspec.json.Encoder().encode
 
@@ -108,18 +109,29 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     dry = bool(parameters) and note_dry_run(request, parameters)
     body = await services.bodies.read(request)
     caller = deciding_for(request)
+    told = terms_of(request.scope) if TERMS in request.scope else None
+    if told is not None and told.step is not None:
+        return await submit_once(request, services, told.step, body, _rendered_step)
     parsed = await parse_placement(
         body, services.scheduler.templates, services.settings.request_items_max
     )
     require_placing(caller, parsed)
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
-    leases = leases_of(request.scope) if LEASES in request.scope else None
-    intent = msgspec.structs.replace(
-        parsed, caller=caller, dry_run=parsed.dry_run or dry, leases=leases
-    )
+    intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
+    if told is not None:
+        intent = msgspec.structs.replace(
+            intent,
+            leases=told.leases,
+            reserving=told.reserving,
+            without_groups=told.alone or told.reserving is not None,
+        )
     render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
+
+
+def _rendered_step(answer: GroupAnswer) -> Rendered:
+    return Rendered(_encode(answer))
 
 
 def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:

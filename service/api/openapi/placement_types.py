@@ -140,6 +140,9 @@ class OverClustersRequest(Strict, frozen=True, kw_only=True):
     strategy: Strategy = "LeastAllocated"
     """Of the clusters that the rules allow: LeastAllocated takes the one with the smallest share of cpu
     or memory requested; AsListed takes the first of `clusters`."""
+    split_groups: bool = False
+    """Whether pods that have to be placed all or none, and members of a PodGroup, may be placed in several
+    clusters if no single one takes all of them: in all of these clusters, or in none."""
     pods: list[Pod] | msgspec.UnsetType = msgspec.UNSET
     """Manifests, each with a name."""
     template: PodTemplate | msgspec.UnsetType = msgspec.UNSET
@@ -147,7 +150,7 @@ class OverClustersRequest(Strict, frozen=True, kw_only=True):
     replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | msgspec.UnsetType = msgspec.UNSET
     """How many pods of the template."""
     policy: Policy = "BestEffort"
-    """AllOrNothing places all of them in one cluster in one commit, or none."""
+    """AllOrNothing places all of them in one cluster in one commit, or none; see `splitGroups`."""
     on_unschedulable: Literal["Reject", "Queue"] = "Reject"
     """Queue keeps what no cluster can place now as pending pods of the first cluster that the rules
     over clusters allow."""

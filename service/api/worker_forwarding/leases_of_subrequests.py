@@ -1,22 +1,38 @@
-"""Knows of a request that another one makes which leases its changes rest on; no client can say it."""
+"""Knows of a request that another one makes what its changes rest on and are part of; no client can say it."""
 
 from collections.abc import Mapping
 from typing import Any, cast
 
+import msgspec
 from litestar.types import Scope
 
 from service.model.commit_log import HeldLeases
+from service.scheduler.protocol.intents import AdvanceGroup
+from service.scheduler.protocol.split_groups import ReservationTerms
 
-LEASES = "moorage.leases"
-"""Where they are in the scope of a request that rests on any."""
-
-
-def rest_on(scope: Scope, leases: HeldLeases | None) -> None:
-    """Store in the scope what has to be held still when the request's changes are committed."""
-    cast("dict[str, Any]", scope)[LEASES] = leases
+TERMS = "moorage.subrequest-terms"
+"""Where it is in the scope of a request that another one makes."""
 
 
-def leases_of(scope: Scope) -> HeldLeases | None:
-    """What has to be held still when the request's changes are committed; None for all of clients."""
-    leases = cast("Mapping[str, Any]", scope).get(LEASES)
-    return leases if isinstance(leases, HeldLeases) else None
+class SubrequestTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request of a server to one cluster knows besides what a client could say."""
+
+    leases: HeldLeases | None = None
+    """What has to be held still when the request's changes are committed."""
+    alone: bool = False
+    """Whether each pod is placed by itself, whatever group it is in."""
+    reserving: ReservationTerms | None = None
+    """If it is given, pods are only reserved, as part of a group in several clusters."""
+    step: AdvanceGroup | None = None
+    """If it is given, this step is taken and nothing else."""
+
+
+def rest_on(scope: Scope, told: SubrequestTerms | None) -> None:
+    """Store in the scope what the request rests on."""
+    cast("dict[str, Any]", scope)[TERMS] = told
+
+
+def terms_of(scope: Scope) -> SubrequestTerms | None:
+    """What the request rests on; None for all of clients."""
+    told = cast("Mapping[str, Any]", scope).get(TERMS)
+    return told if isinstance(told, SubrequestTerms) else None

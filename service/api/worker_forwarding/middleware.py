@@ -24,7 +24,7 @@ from service.api.security.callers import (
 )
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.api.worker_forwarding.leases_of_subrequests import leases_of, rest_on
+from service.api.worker_forwarding.leases_of_subrequests import rest_on, terms_of
 from service.api.worker_forwarding.sockets import (
     ForwardedAnswer,
     ForwardedRequest,
@@ -103,7 +103,7 @@ class ForwardingMiddleware:
             principal=principal_of(scope),
             address=address_of(scope),
             request_id=request_id_of(scope),
-            leases=leases_of(scope),
+            terms=terms_of(scope),
         )
         return await forward(self, holder, request, _repeat(scope), lambda: _here(app, scope, body))
 
@@ -182,7 +182,7 @@ async def decide_forwarded(
         "state": {_FORWARDED: True},
     }
     identify(scope, request.principal)
-    rest_on(scope, request.leases)
+    rest_on(scope, request.terms)
     _, trace_id = ids_in(request.headers, str)
     name_request(scope, request.request_id, trace_id)
     if spans is not None:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
+from service.api.worker_forwarding.leases_of_subrequests import SubrequestTerms
 from service.api.worker_forwarding.peer_names import id_in
 from service.api.worker_forwarding.server_connections import Servers
 from service.api.worker_forwarding.unanswered_requests import (
@@ -28,7 +29,6 @@ from service.api.worker_forwarding.unanswered_requests import (
     Repeat,
     Unreachable,
 )
-from service.model.commit_log import HeldLeases
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100
@@ -61,8 +61,8 @@ class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
     principal: Principal | None
     address: str = ""
     request_id: str = ""
-    leases: HeldLeases | None = None
-    """What has to be held still when its changes are committed."""
+    terms: SubrequestTerms | None = None
+    """What it knows besides, if another request has made it."""
 
 
 def cluster_in(request: ForwardedRequest) -> str:

@@ -6,18 +6,17 @@ from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.request_reading import AnyRequest
 from service.api.problems import request_id_of
 from service.api.security.callers import address_of, identify, name_request, principal_of
-from service.api.worker_forwarding.leases_of_subrequests import rest_on
+from service.api.worker_forwarding.leases_of_subrequests import SubrequestTerms, rest_on
 from service.api.worker_forwarding.middleware import answer_of
 from service.api.worker_forwarding.sockets import ForwardedAnswer
-from service.model.commit_log import HeldLeases
 
 
 async def ask_cluster(
-    request: AnyRequest, cluster: str, path: str, body: bytes, leases: HeldLeases | None = None
+    request: AnyRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
 ) -> ForwardedAnswer:
     """The answer to a POST to a cluster, decided by the worker that has it, with the rights of the caller.
 
-    What it changes is committed only as long as the leases are held. It is neither authenticated
+    What it changes is committed only as long as the leases are held that are told. It is neither authenticated
     nor counted anew, and holds bytes of its own.
     """
     whole = f"/v1/clusters/{cluster}/{path}"
@@ -41,7 +40,7 @@ async def ask_cluster(
         "state": {},
     }
     identify(scope, principal_of(request.scope))
-    rest_on(scope, leases)
+    rest_on(scope, told)
     name_request(scope, request_id_of(request.scope))
     counted = holding_of(request.scope).counting_apart(request.app)
     return await answer_of(counted, scope, body)

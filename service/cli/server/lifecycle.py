@@ -38,6 +38,7 @@ from service.cli.server.worker_processes import run_workers
 from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, InvalidSettings, Settings
+from service.store.distribution import ServersMissing, distribute
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.migrate import NewerTables, newest, upgrade_async
 from service.store.outages import reason_of
@@ -143,11 +144,14 @@ def _with_health(settings: Settings, until: ExitStack) -> Settings:
     return msgspec.structs.replace(settings, health_socket=str(until.enter_context(listener)))
 
 
-def run_migration(settings: Settings) -> None:
+def run_migration(settings: Settings, shards: int | None = None) -> list[str]:
     """Bring the tables of the given or the embedded database up to date.
+
+    With `shards` the tables are distributed; the names of those are returned that were not before.
 
     Raises:
         Unavailable: the database cannot be reached.
+        WrongUsage: the database cannot be distributed.
         Stopped: a signal came. The tables are as they were, or as this version needs them.
     """
     configure_logs(settings)
@@ -155,10 +159,19 @@ def run_migration(settings: Settings) -> None:
         with raised_stop_signals() as stop_request, database(settings) as urls:
             migrate(urls)
             stop_request.raise_if_made()
+            if shards is None:
+                return []
+            return run_until_stopped(distribute(urls.migrating, shards))
     except StopSignal as stopped:
         raise Stopped(
             stopped.number,
             "Stopped: the database may not be up to date. Nothing is done by halves; start it again.",
+        ) from None
+    except ServersMissing as error:
+        raise WrongUsage(str(error)) from None
+    except StorageUnavailable as error:
+        raise Unavailable(
+            f"The tables could not be distributed: {reason_of(error.__cause__ or error)}"
         ) from None
 
 

@@ -11,7 +11,7 @@ from service.model.events import Event
 from service.model.manifest import PodManifest
 from service.model.object_fields import fields_before
 from service.scheduler.commit.tickets import Outcome, Ticket
-from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Entry, Mark, Stored
 
@@ -113,7 +113,8 @@ class Batch:
 
 def leases_of(ticket: Ticket) -> HeldLeases | None:
     """What has to be held still when the changes of a request are committed."""
-    return ticket.intent.leases if isinstance(ticket.intent, PlacePods) else None
+    intent = ticket.intent
+    return intent.leases if isinstance(intent, PlacePods | AdvanceGroup) else None
 
 
 def change_of(entry: Entry) -> Change:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -32,15 +32,25 @@ _log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
+class ReplicaObserver(Protocol):
+    """Is told which replica a cluster has now."""
+
+    def loaded(self, replica: Replica) -> None:
+        """There is a new replica, of which nothing is tentative."""
+        ...
+
+
 class Observers:
     """Several observers as one."""
 
-    def __init__(self, *observers: Observer) -> None:
+    def __init__(self, *observers: Observer, at_load: "ReplicaObserver") -> None:
+        """`at_load` is told of new replicas alone, which costs placements nothing."""
         self._observers = observers
+        self._at_load = at_load
 
     def loaded(self, replica: Replica) -> None:
         """Pass this on to each observer."""
-        for each in self._observers:
+        for each in (*self._observers, self._at_load):
             each.loaded(replica)
 
     def settled(self, entries: Sequence[Entry]) -> None:

@@ -17,6 +17,7 @@ from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.object_writes import delete_object, put_object
 from service.scheduler.decide.placing.pending_pods import place_pending
 from service.scheduler.decide.placing.placements import place_pods
+from service.scheduler.decide.placing.split_groups import advance_group
 from service.scheduler.decide.placing.victims_by_node import find_victims
 from service.scheduler.decide.planning.cordon_drain_and_pause import (
     cordon_node,
@@ -42,6 +43,7 @@ from service.scheduler.protocol.answers import (
     LinesAnswer,
 )
 from service.scheduler.protocol.intents import (
+    AdvanceGroup,
     AdvancePlans,
     ApplyLines,
     ApplyObjects,
@@ -108,6 +110,7 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     PutConfig: at_once(put_config),
     PatchConfig: at_once(patch_config),
     PlacePods: place_pods,
+    AdvanceGroup: at_once(advance_group),
     FindVictims: at_once(find_victims),
     DryRun: _dry_run,
     PlacePending: place_pending,

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from service.model.manifest import KeptManifest, PodGroupManifest, PodManifest
 from service.model.objects import ObjectName
 from service.model.pod_group import PodGroupStatus, phase_of
@@ -186,7 +188,10 @@ def _of_waiting(replica: Replica, name: str) -> Members:
 
 
 def _stored(replica: Replica, keys: Iterable[ObjectName]) -> list[PodManifest]:
-    return [pod for key in keys if (pod := replica.pod(*key)) is not None]
+    found = [pod for key in keys if (pod := replica.pod(*key)) is not None]
+    if not replica.reservations:
+        return found
+    return [replace(each, pod=replica.counted(each)) for each in found]
 
 
 def _holds_a_node(manifest: PodManifest) -> bool:

@@ -60,6 +60,7 @@ from service.scheduler.protocol.plans import (
     StepKey,
 )
 from service.scheduler.protocol.repairs import RepairsAnswer
+from service.scheduler.protocol.split_groups import GroupAnswer, GroupStep, ReservationTerms
 
 A = TypeVar("A", bound=Answer)
 
@@ -281,6 +282,8 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Whether the results tell what placements over several clusters compare."""
     leases: HeldLeases | None = None
     """What has to be held still when the pods are placed; else the request is refused."""
+    reserving: ReservationTerms | None = None
+    """If it is given, all the pods or none are only reserved, for a group in several clusters."""
     consulted: Mapping[ObjectName, ExtenderVerdict] | None = None
     """What the extenders of profiles say of pods. None: nobody asks them, so that pods of whose profile
     there are any get no node."""
@@ -289,6 +292,16 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     def place_of(self, index: int) -> str:
         """The path of a pod in the request: `pods[3]`, or `template` for all replicas of one."""
         return self.path if self.path in ("template", "pod") else f"{self.path}[{index}]"
+
+
+class AdvanceGroup(Intent[GroupAnswer], frozen=True, kw_only=True):
+    """Take the next step of a group that is placed in several clusters, in one of them."""
+
+    group: str
+    """The id of the group."""
+    step: GroupStep
+    leases: HeldLeases | None = None
+    """What has to be held still when the step is taken; else it is refused."""
 
 
 class FindVictims(Intent[VictimsAnswer], frozen=True, kw_only=True):

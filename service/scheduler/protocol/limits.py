@@ -69,6 +69,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many moves of a plan that is kept are under way at once."""
     plan_reservation_seconds: float = 300.0
     """How long room is kept for what comes in place of a pod that was evicted for a move."""
+    group_reservation_seconds: float = 30.0
+    """How long nodes are reserved for a group in several clusters whose request was interrupted."""
     plan_kept_seconds: float = 3600.0
     """How long a plan that has ended is kept."""
     repair_seconds_max: float = 1.0

@@ -28,6 +28,7 @@ from service.model.commit_log import (
     NodeReports,
     ObjectKey,
     ObjectPage,
+    ObjectRead,
     ObjectRow,
     ReplicaState,
 )
@@ -85,6 +86,16 @@ class Store(Protocol):
         The page's head is read at the same instant. If there are fewer than `limit` objects, these
         are the last ones.
         """
+        ...
+
+    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+        """One object, and the head of the same instant."""
+        ...
+
+    async def list_objects(
+        self, cluster_id: int, kind: str, *, after: tuple[str, str] | None = None, limit: int
+    ) -> ObjectPage:
+        """At most `limit` objects of a kind that follow the key `after`, ordered by namespace and name."""
         ...
 
     async def read_log(

@@ -175,19 +175,79 @@ class _Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     came_to: str = ""
 
 
+class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group that is placed in several clusters, as (`SplitGroup`, "", id) of one of these, its home.
+
+    It decides for all of them. While it is there and not committed, the pods of the group wait with
+    their nodes reserved; once it is committed, they are bound; if it is gone, those that are not bound
+    never will be, and are deleted.
+    """
+
+    kind: ClassVar[str] = "SplitGroup"
+    namespace: ClassVar[str] = ""
+    uid: ClassVar[str] = ""
+    labels: ClassVar[Mapping[str, str]] = {}
+    name: str
+    clusters: tuple[str, ...]
+    """The names of all clusters that have pods of the group, its home included."""
+    until: datetime
+    """From then on anybody may give the group up, if it is not committed, or see to its end, if it is."""
+    committed: bool = False
+
+    def render(self) -> bytes:
+        """The group as JSON."""
+        return msgspec.json.encode(self)
+
+
+class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
+    """The node of one pod of a `SplitGroup`, until it is known what becomes of the group.
+
+    It is the object (`GroupReservation`, namespace, name) of that pod, which is stored as a pending
+    one beside it. To all rules the pod counts as one that is on the node.
+    """
+
+    kind: ClassVar[str] = "GroupReservation"
+    uid: ClassVar[str] = ""
+    labels: ClassVar[Mapping[str, str]] = {}
+    namespace: str
+    name: str
+    pod_uid: str
+    """The uid of the pod; another one of its name does not count."""
+    node_name: str
+    group: str
+    """The id of the group."""
+    home: str
+    """The name of the cluster that has the `SplitGroup`."""
+    until: datetime
+    """As of the `SplitGroup`."""
+
+    def render(self) -> bytes:
+        """The reservation as JSON."""
+        return msgspec.json.encode(self)
+
+
 INTERNAL_KINDS = frozenset(
     {
         CLUSTER_KIND,
         EvictionState.kind,
+        GroupReservation.kind,
         MoveReservation.kind,
         NodeState.kind,
+        SplitGroup.kind,
         WaitingGroup.kind,
     }
 )
 """The kinds that clients do not see as objects."""
 
 StoredManifest: TypeAlias = (
-    AnyManifest | ConfigManifest | EvictionState | MoveReservation | NodeState | WaitingGroup
+    AnyManifest
+    | ConfigManifest
+    | EvictionState
+    | GroupReservation
+    | MoveReservation
+    | NodeState
+    | SplitGroup
+    | WaitingGroup
 )
 """Every kind of object that a replica holds."""
 
@@ -209,7 +269,16 @@ def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredMan
         return msgspec.json.decode(body, type=NodeState)
     if kind == WaitingGroup.kind:
         return msgspec.json.decode(body, type=WaitingGroup)
+    if kind == GroupReservation.kind:
+        return msgspec.json.decode(body, type=GroupReservation)
+    if kind == SplitGroup.kind:
+        return load_split_group(body)
     return load_any(kind, body, templates)
+
+
+def load_split_group(body: bytes) -> SplitGroup:
+    """Read a group that is placed in several clusters back from the bytes that were committed."""
+    return msgspec.json.decode(body, type=SplitGroup)
 
 
 def _load_reservation(body: bytes, templates: TemplateCache) -> MoveReservation:

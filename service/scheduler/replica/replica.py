@@ -28,8 +28,10 @@ from service.model.objects import ObjectName, Pod
 from service.scheduler.replica.kinds import (
     ConfigManifest,
     EvictionState,
+    GroupReservation,
     MoveReservation,
     NodeState,
+    SplitGroup,
     StoredManifest,
     WaitingGroup,
     load_manifest,
@@ -78,6 +80,8 @@ class Replica:
         self.cluster = Cluster(ClusterConfig())
         self.ledger = Ledger(self.cluster)
         self.groups = Groups()
+        self.reservations: dict[ObjectName, GroupReservation] = {}
+        """Those of the pods of groups that are placed in several clusters, until their end is known."""
         self.revision = 0
         self._templates = templates
         self._objects: dict[str, dict[ObjectName, Stored]] = {}
@@ -301,7 +305,16 @@ class Replica:
             del objects[entry.key]
         else:
             objects[entry.key] = entry.before
+        if entry.kind == GroupReservation.kind:
+            self._put_back_reservation(entry)
         self.account(entry.after, entry.before)
+
+    def _put_back_reservation(self, entry: Entry) -> None:
+        before = entry.before.manifest if entry.before is not None else None
+        if isinstance(before, GroupReservation):
+            self.reservations[entry.key] = before
+        else:
+            del self.reservations[entry.key]
 
     def settle(self, mark: Mark) -> None:
         """Note that all changes before that moment are in the log and will never be undone."""
@@ -347,7 +360,8 @@ class Replica:
         """Pass an object to the engine, and return its key: a tuple that is shared, to save memory."""
         match manifest:
             case PodManifest():
-                return self.cluster.put_pod(manifest.pod)
+                pod = self.counted(manifest) if self.reservations else manifest.pod
+                return self.cluster.put_pod(pod)
             case NodeManifest():
                 self.cluster.put_node(manifest.node)
             case NamespaceManifest():
@@ -360,13 +374,34 @@ class Replica:
                 self.cluster.reserve(
                     _moved(manifest), None if manifest.came_to else manifest.node_name
                 )
-            case EvictionState() | NodeState():
+            case GroupReservation():
+                self._reserve(manifest)
+            case EvictionState() | NodeState() | SplitGroup():
                 pass  # The engine needs nothing of it to place pods.
-            case QuotaManifest():
-                pass  # the ledger's
-            case PodGroupManifest() | WaitingGroup():
-                pass  # the groups'
+            case QuotaManifest() | PodGroupManifest() | WaitingGroup():
+                pass  # the ledger's, and the groups'
         return manifest.namespace, manifest.name
+
+    def counted(self, manifest: PodManifest) -> Pod:
+        """Return a pod as rules count it: on the node that is reserved for it, if one is."""
+        reservation = self.reservations.get((manifest.namespace, manifest.name))
+        pod = manifest.pod
+        if reservation is None or pod.uid != reservation.pod_uid or pod.node_name is not None:
+            return pod
+        return replace(pod, node_name=reservation.node_name, required_node_name=None)
+
+    def _reserve(self, reservation: GroupReservation) -> None:
+        self.reservations[reservation.namespace, reservation.name] = reservation
+        self._count_anew(reservation)
+
+    def _unreserve(self, reservation: GroupReservation) -> None:
+        del self.reservations[reservation.namespace, reservation.name]
+        self._count_anew(reservation)
+
+    def _count_anew(self, reservation: GroupReservation) -> None:
+        manifest = self.pod(reservation.namespace, reservation.name)
+        if manifest is not None:
+            self.cluster.put_pod(self.counted(manifest))
 
     def _leave(self, manifest: StoredManifest) -> None:
         match manifest:
@@ -382,12 +417,12 @@ class Replica:
                 self.cluster.delete_object(manifest.kind, manifest.namespace, manifest.name)
             case MoveReservation():
                 self.cluster.reserve(_moved(manifest), None)
-            case EvictionState() | NodeState():
+            case GroupReservation():
+                self._unreserve(manifest)
+            case EvictionState() | NodeState() | SplitGroup():
                 pass
-            case QuotaManifest():
-                pass  # the ledger's
-            case PodGroupManifest() | WaitingGroup():
-                pass  # the groups'
+            case QuotaManifest() | PodGroupManifest() | WaitingGroup():
+                pass  # the ledger's, and the groups'
 
 
 def _moved(reservation: MoveReservation) -> Pod:

@@ -14,7 +14,7 @@ from service.model.commit_log import Head
 from service.model.errors import StorageUnavailable
 from service.model.template_cache import TemplateCache
 from service.scheduler import multi_cluster_placement
-from service.scheduler.multi_cluster_placement import Ask
+from service.scheduler.cluster_prospects import Ask
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem

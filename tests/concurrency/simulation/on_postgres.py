@@ -37,6 +37,8 @@ _TOLD_WHAT = """
     INSERT INTO told.moment VALUES ('2026-01-01', '{}', 0);
     CREATE FUNCTION told.clock_timestamp() RETURNS timestamptz
         LANGUAGE sql VOLATILE AS $$ SELECT at FROM told.moment $$;
+    CREATE FUNCTION told.now() RETURNS timestamptz
+        LANGUAGE sql STABLE AS $$ SELECT at FROM told.moment $$;
     CREATE FUNCTION told.gen_random_uuid() RETURNS uuid
         LANGUAGE sql VOLATILE AS $$ UPDATE told.moment SET made = made + 1 RETURNING ids[made] $$;
     ALTER TABLE cluster ALTER COLUMN cluster_id RESTART WITH 1;

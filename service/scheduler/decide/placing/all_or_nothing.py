@@ -17,6 +17,7 @@ from service.scheduler.decide.placing.one_pod import (
     keep_waiting,
     result_of,
 )
+from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
 from service.scheduler.decide.pod_events import tell_failed
 from service.scheduler.decide.redactable_references import reference
 from service.scheduler.decide.shared_domain import SharedDomain, shared_domain
@@ -81,6 +82,8 @@ class GroupAttempt:
                 self._fail(candidate, "Denied", refused.detail, reason=refused.reason)
         for candidate in self._fresh:
             told = self._misses_members(candidate)
+            if self._intent.reserving is not None and binds_more(candidate.pod):
+                told = BOUND_WITH_IT
             if told is not None and candidate.key not in self.failed:
                 self._fail(candidate, "Unschedulable", told)
 
@@ -98,9 +101,16 @@ class GroupAttempt:
         return None
 
     def bind(self, placements: list[Placement]) -> None:
-        """Store all members where they were placed."""
+        """Store all members where they were placed, or only reserve their nodes."""
+        reserving = self._intent.reserving
+        if reserving is not None:
+            begin(self._context, reserving)
         for candidate, placement in zip(self._fresh, placements, strict=True):
-            uid = bind(self._context, candidate, placement)
+            uid = (
+                bind(self._context, candidate, placement)
+                if reserving is None
+                else reserve(self._context, candidate, placement, reserving)
+            )
             self._placed[candidate.key] = placement, uid
 
     def placed(self, candidate: Candidate) -> PlacementResult:

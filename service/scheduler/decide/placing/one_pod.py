@@ -42,6 +42,11 @@ from service.scheduler.protocol.placements import Outcome, PlacementResult
 
 UNKNOWN_SCHEDULER = "UnknownScheduler"
 NODE_NOT_FOUND = "NodeNotFound"
+RESERVED_REASON = "GroupReserved"
+"""The reason of a pod whose node is reserved until its group, which is placed in several clusters, is whole."""
+RESERVED = (
+    "A node is reserved for the pod until the other pods of its group have nodes in their clusters"
+)
 
 
 class Candidate(NamedTuple):
@@ -266,6 +271,8 @@ def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
             f"The pod is on {candidate.lost_node}, which is not there: delete it to place it anew."
         )
         return Denied(NODE_NOT_FOUND, told)
+    if context.replica.reservations and candidate.key in context.replica.reservations:
+        return Denied(RESERVED_REASON, RESERVED)
     if not pod.wants_node:
         return Denied("PodNotActive", "The pod is being deleted, or has ended: it gets no node.")
     if not knows_scheduler(context.replica.cluster, pod):

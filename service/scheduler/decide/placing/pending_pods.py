@@ -15,7 +15,14 @@ from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
 from service.scheduler.decide.group_membership import members_of, waits_with
 from service.scheduler.decide.placing.gangs import Gang
-from service.scheduler.decide.placing.one_pod import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
+from service.scheduler.decide.placing.one_pod import (
+    RESERVED,
+    RESERVED_REASON,
+    UNKNOWN_SCHEDULER,
+    Candidate,
+    bind,
+    refusal_of,
+)
 from service.scheduler.decide.placing.preempting import (
     find_room_for_queue,
     make_room,
@@ -81,6 +88,10 @@ class _Attempts:
         """Place one pod, or note why it cannot be placed."""
         manifest = self._waiting_pod(key)
         if manifest is None:
+            return
+        if key in self._context.replica.reservations:
+            told = Denied(RESERVED_REASON, RESERVED)
+            self.refused[key] = _refused_for(self._context, told)
             return
         group = waits_with(self._context.replica, manifest)
         if group is not None:

@@ -13,6 +13,7 @@ from service.scheduler.decide.ignored_fields import warnings_of
 from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, candidates_of
+from service.scheduler.decide.placing.split_groups import group_comparison, reservation_comparison
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult
 
@@ -53,7 +54,15 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
 
 def _compared(context: DecisionContext, candidates: Sequence[Candidate]) -> list[ClusterComparison]:
     """Compare the cluster for each pod, as it is before any of them is placed."""
-    return [compare_cluster(context.replica.cluster, each.pod) for each in candidates]
+    replica = context.replica
+    return [
+        replace(
+            compare_cluster(replica.cluster, each.pod),
+            group=group_comparison(replica, each),
+            reserved=reservation_comparison(replica, each),
+        )
+        for each in candidates
+    ]
 
 
 def _with(result: PlacementResult, comparison: ClusterComparison) -> PlacementResult:

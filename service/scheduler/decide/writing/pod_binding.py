@@ -10,7 +10,7 @@ from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.ignored_fields import warnings_of
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
-from service.scheduler.decide.placing.one_pod import unknown_scheduler
+from service.scheduler.decide.placing.one_pod import RESERVED, unknown_scheduler
 from service.scheduler.decide.pod_events import tell_evicted, tell_forced, tell_scheduled
 from service.scheduler.decide.volume_bindings import bind_volumes
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -27,7 +27,8 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     Raises:
         NotFound: there is no such pod, or no such node.
         RevisionConflict: the pod has another uid.
-        Conflict: the pod is placed on another node, is being deleted, or has ended.
+        Conflict: the pod is placed on another node, is being deleted, has ended, or
+            has another node reserved.
         BindingRefused: filters refuse the node, and the binding is not forced.
         Denied: admission refuses the pod.
     """
@@ -36,6 +37,8 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
         return answer_with(context, stored)
     if manifest.pod.node_name is not None:
         raise Conflict(f"The pod is placed on {manifest.pod.node_name}.")
+    if (intent.namespace, intent.name) in context.replica.reservations:
+        raise Conflict(f"{RESERVED}.")
     if not manifest.pod.wants_node:
         raise Conflict("The pod is being deleted, or has ended, so it cannot be bound.")
     if context.replica.get("Node", "", intent.node_name) is None:

@@ -1,0 +1,39 @@
+"""Groups that are placed in several clusters: what one of these clusters is asked about its part."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from service.scheduler.protocol.answers import Answer
+
+GroupStep = Literal["Commit", "Bind", "Release", "Forget"]
+"""What a cluster does with its part of a group whose nodes are reserved.
+
+Commit: the home cluster decides that all pods are bound, and binds its own. Bind: another cluster
+binds its own after that. Release: the home gives the group up, unless it is committed, and deletes its
+own pods; another cluster deletes its own after that. Forget: the home forgets a group that is bound
+everywhere.
+"""
+
+
+class ReservationTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """How nodes are reserved for some pods of a group that is placed in several clusters."""
+
+    group: str
+    """The id of the group."""
+    home: str
+    """The name of the cluster that decides for all of them."""
+    until: datetime
+    """From then on anybody may give the group up."""
+    clusters: tuple[str, ...] = ()
+    """For the home: the names of all clusters of the group; for the others: none."""
+
+
+class GroupAnswer(Answer, frozen=True, kw_only=True):
+    """How it stands with a group in one cluster after a step."""
+
+    committed: bool
+    """Whether the group is there and committed, which only its home knows."""
+    clusters: tuple[str, ...] = ()
+    """All clusters of the group, as its home knows them; none if it knows no such group."""
