@@ -20,7 +20,7 @@ from service.store.tables import metadata
 from tests.store.routing import Tables, calls_of, functions_of, mistakes, writes_or_locks
 
 TABLES = Tables(DISTRIBUTED, frozenset(REFERENCE))
-LOCAL = {"access_state", "principal", "replica_report", "token"}
+LOCAL = {"access_state", "principal", "replica_report", "token", "worker"}
 """They are about processes and callers, not about one cluster, and small."""
 OF_ALL = {
     "audit._LIST": "a page of the audit, of all chains in their order",
@@ -33,6 +33,7 @@ OF_ALL = {
     "row_verification._AUDIT": "the audit, of all chains in their order",
     "row_verification._AUDIT_ENDS": "the ends of all chains of the audit",
     "upkeep._EXPIRED": "which clusters nobody looks after any more",
+    "upkeep._HOLDERS": "how many clusters each worker has",
     "upkeep._UNATTENDED": "which clusters nobody looks after",
     "webhooks._DUE": "which clusters have something to deliver",
 }
