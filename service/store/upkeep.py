@@ -67,25 +67,23 @@ _TRANSFER = """
     WHERE cluster_id = $1 AND name = $2 AND holder = $3 AND until > now()
     RETURNING name
 """
-# The statement does not see its own row if that is new.
 _ANNOUNCE = """
-    WITH gone AS (
-        DELETE FROM worker WHERE ctid = ANY(ARRAY(
-            SELECT ctid FROM worker WHERE until < clock_timestamp() AND name <> $2
-            ORDER BY servers, name FOR UPDATE SKIP LOCKED
-        ))
-    ), own AS (
-        INSERT INTO worker AS w (servers, name, until)
-        VALUES ($1, $2, clock_timestamp() + $3::interval)
-        ON CONFLICT (servers, name) DO UPDATE SET until = excluded.until
-    )
-    SELECT name FROM worker WHERE servers = $1 AND until > clock_timestamp()
-    UNION SELECT $2
+    INSERT INTO worker (servers, name, until) VALUES ($1, $2, clock_timestamp() + $3::interval)
+    ON CONFLICT (servers, name) DO UPDATE SET until = excluded.until
 """
-_HOLDERS = """
-    SELECT l.holder, count(*) AS clusters FROM lease AS l
-    WHERE l.name = $1 AND l.until > clock_timestamp() GROUP BY l.holder
+_FORGET_WORKERS = """
+    DELETE FROM worker WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM worker WHERE until <= clock_timestamp() AND NOT (servers = $1 AND name = $2)
+        ORDER BY servers, name FOR UPDATE SKIP LOCKED
+    ))
 """
+_WORKERS = """
+    SELECT name FROM worker WHERE servers = $1 AND (until > clock_timestamp() OR name = $2)
+"""
+_HOLDERS = f"""
+    SELECT l.holder, count(*) AS leases FROM lease AS l WHERE l.name = $1 AND {LASTS}
+    GROUP BY l.holder
+"""  # noqa: S608 - put together from constants
 _WITHDRAW = "DELETE FROM worker WHERE servers = $1 AND name = $2"
 _REPORT = """
     WITH gone AS (
@@ -191,13 +189,15 @@ class Upkeep:
 
         `servers` is what workers that forward to each other have in common.
         """
-        length = timedelta(seconds=seconds)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
-                living = await connection.fetch(_ANNOUNCE, servers, name, length)
-                holders = await connection.fetch(_HOLDERS, lease)
-        held = {row["holder"]: row["clusters"] for row in holders}
-        return {row["name"]: held.get(row["name"], 0) for row in living}
+                await connection.execute(_ANNOUNCE, servers, name, timedelta(seconds=seconds))
+                await connection.execute(_FORGET_WORKERS, servers, name)
+                workers = await connection.fetch(_WORKERS, servers, name)
+                held = {
+                    row["holder"]: row["leases"] for row in await connection.fetch(_HOLDERS, lease)
+                }
+        return {row["name"]: held.get(row["name"], 0) for row in workers}
 
     async def withdraw_worker(self, servers: str, name: str) -> None:
         """Say that a worker is about to end."""

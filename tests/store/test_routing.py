@@ -33,7 +33,7 @@ OF_ALL = {
     "row_verification._AUDIT": "the audit, of all chains in their order",
     "row_verification._AUDIT_ENDS": "the ends of all chains of the audit",
     "upkeep._EXPIRED": "which clusters nobody looks after any more",
-    "upkeep._HOLDERS": "how many leases each worker holds",
+    "upkeep._HOLDERS": "how many clusters each worker has",
     "upkeep._UNATTENDED": "which clusters nobody looks after",
     "webhooks._DUE": "which clusters have something to deliver",
 }
