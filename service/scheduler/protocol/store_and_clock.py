@@ -93,7 +93,14 @@ class Store(Protocol):
         ...
 
     async def list_objects(
-        self, cluster_id: int, kind: str, *, after: tuple[str, str] | None = None, limit: int
+        self,
+        cluster_id: int,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        node_name: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
     ) -> ObjectPage:
         """At most `limit` objects of a kind that follow the key `after`, ordered by namespace and name."""
         ...
