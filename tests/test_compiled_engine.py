@@ -11,6 +11,7 @@ import pytest
 
 from service import compiled_engine
 from tests.paths import ROOT
+from tools.compile_engine import NOT_COMPILED
 
 WHICH = "from service import compiled_engine; from service.engine.state import rank_bits; print(compiled_engine.is_in_use(), rank_bits.VETO, rank_bits.__file__)"
 
@@ -106,3 +107,9 @@ def test_what_needs_the_sources_runs_in_the_gates_session_with_sources():
     }
     assert len(marked) > 2
     assert marked <= listed
+
+
+def test_what_is_not_compiled_is_there() -> None:
+    """A module that got another name would be compiled, and its structs have no fields then."""
+    names = {path.name for path in (ROOT / "service" / "engine").rglob("*.py")}
+    assert set(NOT_COMPILED) <= names

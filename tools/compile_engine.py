@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[1]
 NOT_COMPILED = (
     "__init__.py",
     "culprits.py",
-    "exemptions.py",
     "explanation.py",
+    "left_out_rules.py",
     "obstacles.py",
     "pod_relaxations.py",
 )
