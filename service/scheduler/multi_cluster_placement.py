@@ -31,6 +31,7 @@ from service.scheduler.cluster_prospects import (
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import (
     ClusterRefusal,
+    Outcome,
     OverClustersAnswer,
     OverClustersResult,
     PlacementAnswer,
@@ -299,7 +300,10 @@ class _Work:
             self._keep(unit, results, cluster, refusals)
             return
         first = ordered[0].results if ordered else ()
-        outcomes = [each.outcome for each in first] or ["Unschedulable"] * len(unit.indices)
+        refused: Outcome = "GroupRefused" if unit.is_group else "Unschedulable"
+        # What a dry run has promised may have been refused after all.
+        outcomes = [refused if has_node(each) else each.outcome for each in first]
+        outcomes = outcomes or ["Unschedulable"] * len(unit.indices)
         for place, (index, (namespace, name)) in enumerate(
             zip(unit.indices, unit.names, strict=True)
         ):

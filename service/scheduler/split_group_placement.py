@@ -152,7 +152,6 @@ class SplitGroupPlacement:
         except MoorageError:
             if not await self._give_up(terms, parts):
                 raise
-            assert reserved is not None
             assert reserved is not None, "what is committed was reserved"
         await self._bind(terms, parts)
         return reserved
@@ -186,7 +185,11 @@ class SplitGroupPlacement:
         refused: set[tuple[str, int]],
         found: dict[int, tuple[str, PlacementResult]],
     ) -> bool:
-        """Reserve the nodes of one part, and return whether the cluster took all of it."""
+        """Reserve the nodes of one part, and return whether the cluster took all of it.
+
+        Raises:
+            Overloaded: a pod was placed there meanwhile, which must not come to another cluster as well.
+        """
         await self._may_go_on()
         places = parts[cluster]
         ask = Ask(
@@ -201,6 +204,8 @@ class SplitGroupPlacement:
         found.update((place, (cluster, result)) for place, result in results)
         if all(result.outcome == "Placed" for _, result in results):
             return True
+        if any(result.outcome == "AlreadyPlaced" for _, result in results):
+            raise Overloaded("A pod of the group was stored meanwhile; ask again.")
         failed = [place for place, result in results if result.outcome != "GroupRefused"]
         refused.update((cluster, place) for place in failed or places[-1:])
         return False
@@ -281,9 +286,11 @@ class _Sharing:
         return dict(sorted(found.items(), key=lambda each: -len(each[1])))
 
     def asked_of(self, cluster: str) -> list[int]:
-        """Return the places of the pods about which a cluster is asked: those it has, and all that are left."""
-        others = [each for each in self.left if (cluster, each) not in self._refused]
-        return [*self._parts[cluster], *others]
+        """Return the places of the pods about which a cluster is asked: those it has, and all that are left.
+
+        A cluster that refused a pod is asked about it, too, as its pods count for rules over clusters.
+        """
+        return [*self._parts[cluster], *self.left]
 
     def go_on(self, prospects: Sequence[Prospect]) -> bool:
         """Give pods to clusters that take them; False: no pod that is left gets one."""
@@ -292,7 +299,9 @@ class _Sharing:
             return False
         taking = {
             name: {
-                place for place, each in answers.items() if place in self.left and has_node(each)
+                place
+                for place, each in answers.items()
+                if place in self.left and has_node(each) and (name, place) not in self._refused
             }
             for name, answers in told.items()
         }

@@ -32,13 +32,18 @@ from service.api.worker_forwarding.peer_names import (
 from service.api.worker_forwarding.unanswered_requests import Unreachable
 from service.settings import InvalidSettings, Settings
 
-PROTOCOL = "moorage-forwarding"
+PROTOCOL = "moorage-forwarding-1"
+"""Its number rises with every change of the frames, as servers of two versions may meet."""
 HANDSHAKE_SECONDS_MAX = 2.0
 """How long a connection may take until it has told who it is."""
 HANDSHAKES_MAX = 100
 """How many connections may be waiting to be let in; further ones are closed."""
 GONE_MAX = 1_000
 """How many workers are remembered that have ended."""
+REFUSED_SECONDS = 10.0
+"""How long a worker counts as ended at whose address nobody listened: something between may have refused."""
+VANISHED_SECONDS = 10
+"""How long what was sent may stay without an acknowledgment of the other machine."""
 SPARE_PORTS = 1
 """How many ports there are beyond one for each worker: a worker may begin before another one ends."""
 TOLD_SECONDS = 10.0
@@ -86,7 +91,8 @@ class Servers:
         self._own_id = own_id
         self.own = name_of(own_id, Address(first.host, self._socket.getsockname()[1]))
         """The name of this worker."""
-        self._gone: dict[str, None] = {}
+        self._gone: dict[str, float] = {}
+        """Until when each worker counts as ended."""
         self._server: asyncio.Server | None = None
         self._handshakes = 0
         self._told_at = float("-inf")
@@ -98,18 +104,24 @@ class Servers:
 
     def is_gone(self, name: str) -> bool:
         """Whether a worker of another server is known to have ended."""
-        return name in self._gone
+        return self._gone.get(name, float("-inf")) > asyncio.get_running_loop().time()
 
     async def listen(self, serve: Serve) -> None:
         """Have `serve` talk to the workers of other servers that connect."""
 
         async def accept(reader: StreamReader, writer: StreamWriter) -> None:
+            _notice_a_vanished_machine(writer)
             if await self._is_let_in(reader, writer):
                 await serve(reader, writer)
             writer.close()
 
         tls = None if self._certificates is None else self._certificates.listening
-        self._server = await asyncio.start_server(accept, sock=self._socket, ssl=tls)
+        self._server = await asyncio.start_server(
+            accept,
+            sock=self._socket,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else HANDSHAKE_SECONDS_MAX,
+        )
 
     def stop_listening(self) -> None:
         """Accept no new connections; the open ones stay open."""
@@ -131,10 +143,17 @@ class Servers:
         try:
             reader, writer = await asyncio.open_connection(*address, ssl=tls)
         except ConnectionRefusedError:
-            self._forget(name)
+            self._forget(name, REFUSED_SECONDS)
             raise
+        except ValueError:  # the name of a host that can be none
+            raise Unreachable from None
+        _notice_a_vanished_machine(writer)
         try:
             status = await self._introduce(id_in(name), address, reader, writer)
+        except (h11.ProtocolError, ValueError):
+            writer.close()
+            self._tell("Another server cannot be spoken to.", address.text, 0)
+            raise Unreachable from None
         except BaseException:
             writer.close()
             raise
@@ -142,7 +161,7 @@ class Servers:
             return reader, writer
         writer.close()
         if status == HTTPStatus.GONE:
-            self._forget(name)
+            self._forget(name, float("inf"))
         else:
             self._tell("Another server does not let this one in.", address.text, status)
         raise Unreachable
@@ -170,9 +189,10 @@ class Servers:
             raise Unreachable
         return answer.status_code
 
-    def _forget(self, name: str) -> None:
-        """Remember that a worker has ended: its name is never used again."""
-        self._gone[name] = None
+    def _forget(self, name: str, seconds: float) -> None:
+        """Remember for so long that a worker has ended."""
+        self._gone.pop(name, None)
+        self._gone[name] = asyncio.get_running_loop().time() + seconds
         if len(self._gone) > GONE_MAX:
             del self._gone[next(iter(self._gone))]
 
@@ -267,6 +287,21 @@ def _listening(host: str, ports: range) -> socket.socket:
         with suppress(OSError):
             return socket.create_server((host, port), family=family)
     return socket.create_server((host, ports[-1]), family=family)
+
+
+def _notice_a_vanished_machine(writer: StreamWriter) -> None:
+    """Have the system end a connection on which nothing comes through any more, which pings cannot tell."""
+    own = writer.get_extra_info("socket")
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    options = {
+        "TCP_KEEPIDLE": VANISHED_SECONDS,
+        "TCP_KEEPINTVL": 1,
+        "TCP_KEEPCNT": 3,
+        "TCP_USER_TIMEOUT": 1000 * VANISHED_SECONDS,
+    }
+    for name, value in options.items():
+        if hasattr(socket, name):
+            own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 async def _read_head(connection: h11.Connection, reader: StreamReader) -> object:

@@ -14,7 +14,7 @@ TERMS = "moorage.subrequest-terms"
 """Where it is in the scope of a request that another one makes."""
 
 
-class SubrequestTerms(msgspec.Struct, frozen=True, kw_only=True):
+class SubrequestTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a request of a server to one cluster knows besides what a client could say."""
 
     leases: HeldLeases | None = None

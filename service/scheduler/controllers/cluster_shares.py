@@ -90,6 +90,9 @@ class ClusterShares:
                 await self.look()
             except MoorageError:
                 _log.debug("Clusters stay where they are.", exc_info=True)
+            except Exception:  # noqa: BLE001 - it is told
+                # Without this loop the worker would soon count as gone, and never pass anything on.
+                _log.exception("Clusters stay where they are.")
             await self._clock.sleep(self._seconds / 3)
 
     async def look(self) -> None:
