@@ -8,7 +8,7 @@ import pytest
 
 from service.model.errors import InvalidManifest
 from service.model.metadata import REQUIRED_NODE
-from service.scheduler.protocol.intents import AdvanceGroup, DeleteObject, PutObject
+from service.scheduler.protocol.intents import AdvanceGroup, DeleteObject, EvictPod, PutObject
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.protocol.split_groups import GroupStep, ReservationTerms
 from tests.builders import node, pod
@@ -106,4 +106,25 @@ async def test_a_pod_that_takes_the_place_of_a_reserved_one_has_no_reservation(w
     other = changed(nodeSelector={"no": "such"})
     other["metadata"]["uid"] = "another"
     await w.apply(other)
+    assert await w.stored("GroupReservation", "default", "job") is None
+
+
+async def test_a_reserved_pod_that_is_evicted_is_bound_and_terminating(w: World) -> None:
+    """Whoever confirms what has stopped looks at the pods of nodes."""
+    await reserve(w, job())
+    await w.ask(EvictPod(namespace="default", name="job"))
+    await take(w, "Commit")
+    placed = await w.stored("Pod", "default", "job")
+    assert placed is not None
+    assert placed["spec"]["nodeName"] == "n1"
+    assert "deletionTimestamp" in placed["metadata"]
+
+
+async def test_a_reserved_pod_that_has_ended_gets_no_node(w: World) -> None:
+    await reserve(w, job())
+    ended = job()
+    ended["status"] = {"phase": "Succeeded"}
+    await w.apply(ended)
+    await take(w, "Commit")
+    assert await w.nodes_of_pods() == {"job": None}
     assert await w.stored("GroupReservation", "default", "job") is None
