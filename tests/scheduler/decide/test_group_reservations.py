@@ -8,11 +8,18 @@ import pytest
 
 from service.model.errors import InvalidManifest
 from service.model.metadata import REQUIRED_NODE
-from service.scheduler.protocol.intents import AdvanceGroup, DeleteObject, EvictPod, PutObject
+from service.scheduler.decide.placing.one_pod import RESERVED_REASON
+from service.scheduler.protocol.intents import (
+    AdvanceGroup,
+    DeleteObject,
+    EvictPod,
+    PutConfig,
+    PutObject,
+)
 from service.scheduler.protocol.placements import PlacementAnswer
-from service.scheduler.protocol.split_groups import GroupStep, ReservationTerms
+from service.scheduler.protocol.split_groups import STORED_MEANWHILE, GroupStep, ReservationTerms
 from tests.builders import node, pod
-from tests.scheduler.world import World, world
+from tests.scheduler.world import World, all_of, world
 
 
 @pytest.fixture
@@ -128,3 +135,41 @@ async def test_a_reserved_pod_that_has_ended_gets_no_node(w: World) -> None:
     await take(w, "Commit")
     assert await w.nodes_of_pods() == {"job": None}
     assert await w.stored("GroupReservation", "default", "job") is None
+
+
+@pytest.mark.parametrize("is_placed", [False, True])
+async def test_a_pod_that_somebody_else_has_stored_is_not_reserved(
+    w: World, *, is_placed: bool
+) -> None:
+    """It would be deleted if the group was given up."""
+    if is_placed:
+        await w.place(job())
+    else:
+        await w.ask(PutConfig(config={"placePendingPods": False}))
+        await w.apply(job())
+    before = await w.stored("Pod", "default", "job")
+    answer = await reserve(w, job(), pod("other").request(cpu="1"))
+    assert [(each.outcome, each.reason) for each in answer.results] == [
+        ("AlreadyPlaced", None) if is_placed else ("Denied", STORED_MEANWHILE),
+        ("GroupRefused", None),
+    ]
+    assert await w.stored("GroupReservation", "default", "other") is None
+    assert await w.stored("SplitGroup", "", "g") is None
+    await take(w, "Release")
+    assert await w.stored("Pod", "default", "job") == before
+
+
+async def test_a_pod_that_is_stored_in_the_same_batch_is_not_reserved(w: World) -> None:
+    await w.ask(PutConfig(config={"placePendingPods": False}))
+    _, answer = await all_of(w.apply(job()), reserve(w, job()))
+    assert [(each.outcome, each.reason) for each in answer.results] == [
+        ("Denied", STORED_MEANWHILE)
+    ]
+    await take(w, "Release")
+    assert await w.nodes_of_pods() == {"job": None}
+
+
+async def test_what_was_reserved_before_is_told_as_reserved(w: World) -> None:
+    await reserve(w, job())
+    (again,) = (await reserve(w, job())).results
+    assert (again.outcome, again.reason) == ("Denied", RESERVED_REASON)
