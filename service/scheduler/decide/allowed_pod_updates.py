@@ -59,6 +59,23 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
         raise InvalidManifest(errors)
 
 
+def check_reserved_update(stored: PodManifest, updated: PodManifest) -> None:
+    """Refuse changes of a pod whose node is reserved that would be passed over when it is bound.
+
+    No volumes are bound with it, and a node that it is to be placed on is not looked at any more.
+
+    Raises:
+        InvalidManifest: the update names such fields.
+    """
+    errors = []
+    if updated.pod.claims or updated.pod.spec.volumes:
+        errors.append(FieldError("spec.volumes", "may not be added while a node is reserved"))
+    if updated.pod.required_node_name not in (None, stored.pod.required_node_name):
+        errors.append(FieldError("spec.nodeName", "may not change while a node is reserved"))
+    if errors:
+        raise InvalidManifest(errors)
+
+
 def _containers(containers: tuple[Container, ...]) -> object:
     """Return what is fixed of containers; their requests may change, by a resize in place."""
     return [(each.name, each.restart_policy == "Always", _host_ports(each)) for each in containers]

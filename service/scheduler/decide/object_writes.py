@@ -29,7 +29,7 @@ from service.scheduler.decide.admission import (
 )
 from service.scheduler.decide.admission_changes import as_created, as_updated, was_admitted
 from service.scheduler.decide.admission_policies import admit_by_policies
-from service.scheduler.decide.allowed_pod_updates import check_update
+from service.scheduler.decide.allowed_pod_updates import check_reserved_update, check_update
 from service.scheduler.decide.computed_status import shown
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.default_storage_class import with_default_class
@@ -66,7 +66,7 @@ from service.scheduler.protocol.intents import (
     PutObject,
 )
 from service.scheduler.replica.kinds import StoredManifest
-from service.scheduler.replica.replica import Stored
+from service.scheduler.replica.replica import Replica, Stored
 
 Effect = Literal["Created", "Changed", "Unchanged"]
 
@@ -192,6 +192,8 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
             entry = replica.delete(kind, *key)
             assert entry.before is not None
             _release(context, entry.before.manifest, None)
+            if kind == PodManifest.kind:
+                replica.end_reservation(key)
         gone += 1
     return gone
 
@@ -232,10 +234,15 @@ def upsert(
         return Written("Unchanged", stored)
     if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
         authorize_change(caller, updated, old)
-        check_update(old, updated)
         told = sent.pod.node_name if isinstance(sent, PodManifest) else None
         is_fact = told is not None and not patched
-        _admit_update(context, updated, old, is_fact=is_fact, was_admitted=known)
+        before, after = old, updated
+        if (old.namespace, old.name) in context.replica.reservations:
+            before, after = _counted(context.replica, old), _counted(context.replica, updated)
+            if told is None:
+                check_reserved_update(old, updated)
+        check_update(before, after)
+        _admit_update(context, after, before, is_fact=is_fact, was_admitted=known)
         if old.pod.node_name is None:
             note_arrival(context.replica, updated.pod)
     elif not known:
@@ -319,6 +326,8 @@ def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) ->
         refuse_while_reserved(old)
     context.replica.delete(old.kind, old.namespace, old.name)
     _release(context, old, None)
+    if isinstance(old, PodManifest):
+        context.replica.end_reservation((old.namespace, old.name))
 
 
 def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Written:
@@ -366,6 +375,11 @@ def _updated(
             admit_devices(context, sent, old)
         sent = keep_allocation(keep_binding(context, sent, old), old)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
+
+
+def _counted(replica: Replica, manifest: PodManifest) -> PodManifest:
+    """Return a pod as rules count it: one whose node is reserved like one that is there."""
+    return replace(manifest, pod=replica.counted(manifest))
 
 
 def _admit_update(

@@ -16,6 +16,12 @@ own pods; another cluster deletes its own after that. Forget: the home forgets a
 everywhere.
 """
 
+STORED_MEANWHILE = "StoredMeanwhile"
+"""The reason of a pod that is denied a reservation, since somebody has stored a pod of its name meanwhile.
+
+That pod would be deleted if the group was given up, so the whole part of the group is refused.
+"""
+
 
 class ReservationTerms(msgspec.Struct, frozen=True, kw_only=True):
     """How nodes are reserved for some pods of a group that is placed in several clusters."""

@@ -390,6 +390,12 @@ class Replica:
             return pod
         return replace(pod, node_name=reservation.node_name, required_node_name=None)
 
+    def end_reservation(self, key: ObjectName) -> None:
+        """Delete the reservation of a pod that is gone, if it has one: it is for no later pod of that name."""
+        reservation = self.reservations.get(key)
+        if reservation is not None:
+            self.delete(reservation.kind, *key)
+
     def _reserve(self, reservation: GroupReservation) -> None:
         self.reservations[reservation.namespace, reservation.name] = reservation
         self._count_anew(reservation)

@@ -30,6 +30,7 @@ from service.scheduler.protocol.placements import (
     PlacementResult,
     PodRef,
 )
+from service.scheduler.protocol.split_groups import STORED_MEANWHILE
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 
 
@@ -62,6 +63,7 @@ class GroupAttempt:
     ) -> None:
         self._context = context
         self._intent = intent
+        self._candidates = candidates
         self._fresh = [candidate for candidate in candidates if not candidate.is_placed]
         self._planned = context.replica.revision
         self._placed: dict[ObjectName, tuple[Placement, str]] = {}
@@ -71,6 +73,8 @@ class GroupAttempt:
 
     def refuse_at_once(self) -> None:
         """Find the members that may not be placed, whatever room there is on nodes."""
+        if self._intent.reserving is not None and self._are_stored_meanwhile():
+            return
         denied = denials(self._context, self._fresh)
         for candidate in self._fresh:
             refused = denied.get(candidate.key)
@@ -86,6 +90,18 @@ class GroupAttempt:
                 told = BOUND_WITH_IT
             if told is not None and candidate.key not in self.failed:
                 self._fail(candidate, "Unschedulable", told)
+
+    def _are_stored_meanwhile(self) -> bool:
+        """Whether others have stored members that are to be reserved as new pods; then the group fails.
+
+        What an attempt to place a group has reserved is told as that (`RESERVED_REASON`).
+        """
+        for candidate in self._candidates:
+            is_reserved = candidate.key in self._context.replica.reservations
+            if candidate.stored is not None and not is_reserved:
+                told = "a pod of this name was stored meanwhile; ask again"
+                self._fail(candidate, "Denied", told, reason=STORED_MEANWHILE)
+        return bool(self.failed)
 
     def search(self) -> Steps[list[Placement] | None]:
         """Search nodes for all members that have none; if there are none, note why and return None."""

@@ -139,11 +139,17 @@ def _commit(context: DecisionContext, group: SplitGroup | None) -> SplitGroup:
 
 
 def _bind(context: DecisionContext, reservation: GroupReservation) -> None:
-    """Bind a pod to its node; whatever befell it meanwhile, it befell a pod that was as good as bound."""
+    """Bind a pod to its node; whatever befell it meanwhile, it befell a pod that was as good as bound.
+
+    A pod that is being deleted is bound too, so that whoever confirms that the pods of this node have
+    stopped sees it.
+    """
     replica, node_name = context.replica, reservation.node_name
     replica.delete(reservation.kind, reservation.namespace, reservation.name)
     manifest = replica.pod(reservation.namespace, reservation.name)
-    if manifest is None or manifest.uid != reservation.pod_uid or not manifest.pod.wants_node:
+    if manifest is None or manifest.uid != reservation.pod_uid:
+        return
+    if manifest.pod.node_name is not None or manifest.pod.finished:
         return
     placed = bound(context, manifest, node_name, manifest.uid)
     replica.put(placed)

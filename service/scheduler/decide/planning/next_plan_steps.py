@@ -228,6 +228,7 @@ class _Advance:
         self.evicted += 1
         if manifest.pod.node_name is None:
             self._replica.delete(manifest.kind, manifest.namespace, manifest.name)
+            self._replica.end_reservation((manifest.namespace, manifest.name))
             return
         message = f"Replace: the plan {plan} replaces it"
         self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
