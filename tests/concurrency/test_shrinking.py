@@ -1,6 +1,7 @@
 """Failing schedules are made small before anybody has to read them."""
 
 import json
+import re
 
 import pytest
 
@@ -152,7 +153,7 @@ def test_the_account_tells_what_was_asked_what_went_on_and_what_is_wrong(shrinki
 
     assert f"seed {SEED} breaks {shrinking.target.invariant}" in told
     assert "asks worker-" in told
-    assert "commits 2: Put Pod/" in told
+    assert re.search(r"commits \d+: Put Pod/", told)
     assert told.splitlines()[-1].strip()
     assert len(told.splitlines()) < 40
 

@@ -74,7 +74,7 @@ def test_nobody_is_evicted_for_another_pod_but_in_the_commit_that_nominates_the_
         assert any(each.verb == "Put" and is_preemption(each) for each in run.history.changes)
 
 
-PROTECTING = (15, 6)
+PROTECTING = (1, 6)
 """Seeds in which a disruption budget holds back an eviction."""
 
 
@@ -91,7 +91,7 @@ def test_evictions_against_a_budget_are_found(monkeypatch):
     assert any("though the disruption budget kept does not allow it" in str(e) for e in found)
 
 
-BY_DOMAINS = (21, 52)
+BY_DOMAINS = (14, 16)
 """Seeds in which pods are evicted that keep another one from a node on which they are not."""
 
 

@@ -25,7 +25,7 @@ CREATE FUNCTION public.add_events_v1(p_cluster_id bigint, p_namespaces text[], p
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    PERFORM 1 FROM cluster WHERE cluster_id = p_cluster_id FOR KEY SHARE;
+    PERFORM 1 FROM floor AS f WHERE f.cluster_id = p_cluster_id FOR KEY SHARE;
     IF NOT FOUND THEN
         RETURN;
     END IF;
@@ -64,9 +64,10 @@ BEGIN
     SELECT c.number, c.hash, greatest(c.at, p_at), c.cluster INTO v_number, v_hash, v_at, v_cluster
     FROM audit_chain AS c WHERE c.chain = p_chain FOR NO KEY UPDATE;
     IF NOT FOUND THEN
+        SELECT 0, '', p_at, c.name INTO v_number, v_hash, v_at, v_cluster
+        FROM cluster AS c WHERE c.cluster_id = p_chain;
         INSERT INTO audit_chain (chain, cluster, number, hash, at)
-        SELECT p_chain, c.name, 0, '', p_at FROM cluster AS c WHERE c.cluster_id = p_chain
-        RETURNING number, hash, at, cluster INTO v_number, v_hash, v_at, v_cluster;
+        VALUES (p_chain, v_cluster, v_number, v_hash, v_at);
     END IF;
     v_told := to_char(v_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
     FOR v_place IN 1 .. cardinality(p_principals) LOOP
@@ -429,6 +430,156 @@ $$;
 
 
 --
+-- Name: commit_v5(bigint, bigint, uuid, uuid, bigint, text, timestamp with time zone, text, text, text, text, text, text, text, text, text, bytea[], text[], text[], integer[], bytea[], bytea[], text, text, text, text, text, text, text, text, text, text, text, text, text, text, text, text, text, text, text, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.commit_v5(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_commit_id uuid, p_planned_at bigint, p_kind text, p_not_before timestamp with time zone, p_effects text, p_created text, p_verbs text, p_kinds text, p_namespaces text, p_names text, p_uids text, p_node_names text, p_labels_before text, p_bodies bytea[], p_operations text[], p_keys text[], p_chunks integer[], p_request_hashes bytea[], p_answers bytea[], p_fields_before text, p_event_namespaces text DEFAULT '{}'::text, p_event_names text DEFAULT '{}'::text, p_event_pods text DEFAULT '{}'::text, p_event_uids text DEFAULT '{}'::text, p_event_types text DEFAULT '{}'::text, p_event_reasons text DEFAULT '{}'::text, p_event_messages text DEFAULT '{}'::text, p_event_revisions text DEFAULT '{}'::text, p_event_counts text DEFAULT '{}'::text, p_event_first_at text DEFAULT '{}'::text, p_event_last_at text DEFAULT '{}'::text, p_audit_principals text DEFAULT '{}'::text, p_audit_addresses text DEFAULT '{}'::text, p_audit_operations text DEFAULT '{}'::text, p_audit_clusters text DEFAULT '{}'::text, p_audit_revisions text DEFAULT '{}'::text, p_audit_request_ids text DEFAULT '{}'::text, p_audit_statuses text DEFAULT '{}'::text, p_audit_requests text DEFAULT '{}'::text, OUT outcome text, OUT head_revision bigint, OUT head_tip uuid, OUT head_at timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_effects CONSTANT text[] := p_effects;
+    v_created CONSTANT boolean[] := p_created;
+    v_verbs CONSTANT text[] := p_verbs;
+    v_kinds CONSTANT text[] := p_kinds;
+    v_namespaces CONSTANT text[] := p_namespaces;
+    v_names CONSTANT text[] := p_names;
+    v_uids CONSTANT text[] := p_uids;
+    v_node_names CONSTANT text[] := p_node_names;
+    v_labels_before CONSTANT bytea[] := p_labels_before;
+    v_fields_before CONSTANT bytea[] := p_fields_before;
+    v_changes CONSTANT integer := cardinality(v_verbs);
+    v_records CONSTANT integer := cardinality(p_keys);
+    v_expected integer;
+    v_touched integer;
+    v_clock timestamptz;
+BEGIN
+    IF v_changes = 0
+        OR (v_changes, v_changes, v_changes, v_changes, v_changes,
+            v_changes, v_changes, v_changes, v_changes, v_changes)
+        IS DISTINCT FROM
+        (cardinality(v_effects), cardinality(v_created), cardinality(v_kinds),
+            cardinality(v_namespaces), cardinality(v_names), cardinality(v_uids),
+            cardinality(v_node_names), cardinality(v_labels_before),
+            cardinality(v_fields_before), cardinality(p_bodies))
+        OR (v_records, v_records, v_records, v_records)
+        IS DISTINCT FROM
+        (cardinality(p_operations), cardinality(p_chunks), cardinality(p_request_hashes),
+            cardinality(p_answers))
+    THEN
+        RAISE EXCEPTION 'arrays differ in length, or there is no change' USING ERRCODE = 'MR001';
+    END IF;
+
+    -- The swap comes first: all who commit to this cluster queue up here and nowhere else. Time does
+    -- not run backwards between commits, also where another one was waited for meanwhile.
+    v_clock := clock_timestamp();
+    UPDATE head AS h
+    SET revision = p_revision + v_changes, tip = p_commit_id, at = greatest(v_clock, h.at)
+    WHERE h.cluster_id = p_cluster_id AND h.revision = p_revision AND h.tip = p_tip
+        AND (p_not_before IS NULL OR greatest(v_clock, h.at) >= p_not_before)
+    RETURNING h.revision, h.tip, h.at INTO head_revision, head_tip, head_at;
+    IF NOT FOUND THEN
+        SELECT
+            CASE WHEN h.revision = p_revision AND h.tip = p_tip THEN 'NotYet' ELSE 'Lost' END,
+            h.revision, h.tip, h.at
+        INTO outcome, head_revision, head_tip, head_at
+        FROM head AS h WHERE h.cluster_id = p_cluster_id;
+        IF NOT FOUND THEN
+            outcome := 'Gone';
+        END IF;
+        RETURN;
+    END IF;
+    outcome := 'Committed';
+
+    -- Plain inserts: ON CONFLICT DO NOTHING would commit the changes without their record. In
+    -- order of key, so that two who insert several keys cannot wait for each other.
+    IF v_records > 0 THEN
+        INSERT INTO idempotency
+            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
+        SELECT p_cluster_id, r.operation, r.key, r.chunk, r.request_hash, r.answer, head_at
+        FROM unnest(p_operations, p_keys, p_chunks, p_request_hashes, p_answers)
+            AS r (operation, key, chunk, request_hash, answer)
+        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk;
+    END IF;
+
+    INSERT INTO commit
+        (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
+    VALUES
+        (p_cluster_id, head_revision, p_commit_id, p_tip, p_revision + 1, p_planned_at, p_kind,
+            head_at);
+
+    INSERT INTO change
+        (cluster_id, revision, commit_id, created, verb, kind, namespace, name, uid, node_name,
+            labels_before, fields_before, body)
+    SELECT p_cluster_id, p_revision + c.place, p_commit_id, c.created, c.verb, c.kind, c.namespace,
+        c.name, c.uid, c.node_name, c.labels_before, c.fields_before, c.body
+    FROM unnest(v_created, v_verbs, v_kinds, v_namespaces, v_names, v_uids, v_node_names,
+            v_labels_before, v_fields_before, p_bodies)
+        WITH ORDINALITY AS c (created, verb, kind, namespace, name, uid, node_name, labels_before,
+            fields_before, body, place);
+
+    v_expected := cardinality(array_positions(v_effects, 'Create'));
+    IF v_expected > 0 THEN
+        INSERT INTO object (cluster_id, revision, kind, namespace, name, uid, node_name, body)
+        SELECT p_cluster_id, p_revision + c.place, c.kind, c.namespace, c.name, c.uid, c.node_name,
+            c.body
+        FROM unnest(v_effects, v_kinds, v_namespaces, v_names, v_uids, v_node_names, p_bodies)
+            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place)
+        WHERE c.effect = 'Create';
+    END IF;
+
+    -- Each row is looked up by its whole key, in a subquery that the planner leaves alone (P15). As
+    -- a plain join, planned while the table is all but empty and kept until it is analyzed, this
+    -- reads all rows of the cluster for every object. Nobody else moves them: the head is locked.
+    v_expected := cardinality(array_positions(v_effects, 'Update'));
+    IF v_expected > 0 THEN
+        UPDATE object AS o
+        SET revision = p_revision + c.place, uid = c.uid, node_name = c.node_name, body = c.body
+        FROM unnest(v_effects, v_kinds, v_namespaces, v_names, v_uids, v_node_names, p_bodies)
+            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place),
+            LATERAL (SELECT k.ctid AS at FROM object AS k
+                WHERE k.cluster_id = p_cluster_id AND k.kind = c.kind
+                    AND k.namespace = c.namespace AND k.name = c.name
+                OFFSET 0) AS found
+        WHERE c.effect = 'Update' AND o.cluster_id = p_cluster_id AND o.ctid = found.at;
+        GET DIAGNOSTICS v_touched = ROW_COUNT;
+        IF v_touched <> v_expected THEN
+            RAISE EXCEPTION 'updated % of % objects', v_touched, v_expected
+                USING ERRCODE = 'MR002';
+        END IF;
+    END IF;
+
+    v_expected := cardinality(array_positions(v_effects, 'Delete'));
+    IF v_expected > 0 THEN
+        DELETE FROM object AS o
+        USING unnest(v_effects, v_kinds, v_namespaces, v_names)
+            AS c (effect, kind, namespace, name),
+            LATERAL (SELECT k.ctid AS at FROM object AS k
+                WHERE k.cluster_id = p_cluster_id AND k.kind = c.kind
+                    AND k.namespace = c.namespace AND k.name = c.name
+                OFFSET 0) AS found
+        WHERE c.effect = 'Delete' AND o.cluster_id = p_cluster_id AND o.ctid = found.at;
+        GET DIAGNOSTICS v_touched = ROW_COUNT;
+        IF v_touched <> v_expected THEN
+            RAISE EXCEPTION 'deleted % of % objects', v_touched, v_expected
+                USING ERRCODE = 'MR002';
+        END IF;
+    END IF;
+
+    IF p_event_names <> '{}' THEN
+        PERFORM add_events_v1(p_cluster_id, p_event_namespaces::text[], p_event_names::text[], p_event_pods::text[],
+            p_event_uids::text[], p_event_types::text[], p_event_reasons::text[], p_event_messages::text[], p_event_revisions::bigint[],
+            p_event_counts::bigint[], p_event_first_at::timestamptz[], p_event_last_at::timestamptz[]);
+    END IF;
+    IF p_audit_principals <> '{}' THEN
+        PERFORM audit_v1(p_cluster_id, p_cluster_id, head_at, p_audit_principals::text[],
+            p_audit_addresses::text[], p_audit_operations::text[], p_audit_clusters::text[], p_audit_revisions::bigint[],
+            p_audit_request_ids::text[], p_audit_statuses::integer[], p_audit_requests::bigint[]);
+    END IF;
+END;
+$$;
+
+
+--
 -- Name: compact_v1(bigint, bigint, interval, bigint); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -436,16 +587,17 @@ CREATE FUNCTION public.compact_v1(p_cluster_id bigint, p_keep_changes bigint, p_
     LANGUAGE plpgsql
     AS $$
 DECLARE
+    v_head bigint;
     v_target bigint;
 BEGIN
     SELECT f.revision INTO floor_revision FROM floor AS f
-    WHERE f.cluster_id = p_cluster_id FOR UPDATE;
+    WHERE f.cluster_id = p_cluster_id FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    SELECT h.revision INTO v_head FROM head AS h WHERE h.cluster_id = p_cluster_id;
     -- Commits are in order of time too, so the last old one within reach bounds the step.
-    SELECT least(coalesce(max(c.last_revision), 0), floor_revision + p_rows,
-            (SELECT h.revision - p_keep_changes FROM head AS h WHERE h.cluster_id = p_cluster_id))
+    SELECT least(coalesce(max(c.last_revision), 0), floor_revision + p_rows, v_head - p_keep_changes)
     INTO v_target
     FROM commit AS c
     WHERE c.cluster_id = p_cluster_id AND c.last_revision > floor_revision
@@ -475,6 +627,7 @@ DECLARE
     v_now history%ROWTYPE;
     v_head head%ROWTYPE;
     v_noted history%ROWTYPE;
+    v_floor bigint;
     v_is_there boolean;
     v_lift boolean;
 BEGIN
@@ -486,23 +639,23 @@ BEGIN
     -- Looked at without a lock first, for commits hold it; nearly always there is nothing to do.
     FOR v_locks IN 0..1 LOOP
         IF v_locks = 1 THEN
-            PERFORM FROM head AS h WHERE h.cluster_id = p_cluster_id FOR UPDATE;
+            PERFORM 1 FROM head AS h WHERE h.cluster_id = p_cluster_id FOR UPDATE;
         END IF;
         SELECT * INTO v_head FROM head AS h WHERE h.cluster_id = p_cluster_id;
         IF NOT FOUND THEN
             RETURN null;
         END IF;
         -- Null if it cannot be known: the caller knows no commit, or the log no longer reaches back to it.
-        v_is_there := CASE
-            WHEN p_revision > v_head.revision THEN false
-            WHEN p_tip = v_head.tip THEN true
-            WHEN p_revision > (SELECT f.revision FROM floor AS f WHERE f.cluster_id = p_cluster_id)
-                THEN EXISTS (
-                    SELECT FROM commit AS c
-                    WHERE c.cluster_id = p_cluster_id AND c.last_revision = p_revision
-                        AND c.commit_id = p_tip
-                )
-        END;
+        v_is_there := CASE WHEN p_revision > v_head.revision THEN false WHEN p_tip = v_head.tip THEN true END;
+        IF v_is_there IS NULL THEN
+            SELECT f.revision INTO v_floor FROM floor AS f WHERE f.cluster_id = p_cluster_id;
+            IF p_revision > v_floor THEN
+                PERFORM 1 FROM commit AS c
+                WHERE c.cluster_id = p_cluster_id AND c.last_revision = p_revision
+                    AND c.commit_id = p_tip;
+                v_is_there := FOUND;
+            END IF;
+        END IF;
         SELECT * INTO v_noted FROM history AS n WHERE n.cluster_id = p_cluster_id;
         v_lift := coalesce(NOT v_is_there, v_noted.cluster_id IS NOT NULL AND v_noted <> v_now);
         EXIT WHEN NOT v_lift;
@@ -511,7 +664,9 @@ BEGIN
         PERFORM lift_cluster_v1(p_cluster_id, p_by);
     END IF;
     IF v_noted IS DISTINCT FROM v_now THEN
-        INSERT INTO history SELECT v_now.* ON CONFLICT (cluster_id) DO UPDATE SET
+        INSERT INTO history (cluster_id, system, timeline, database)
+        VALUES (p_cluster_id, v_now.system, v_now.timeline, v_now.database)
+        ON CONFLICT (cluster_id) DO UPDATE SET
             system = excluded.system, timeline = excluded.timeline, database = excluded.database;
     END IF;
     RETURN v_lift;
@@ -692,9 +847,11 @@ $$;
 CREATE FUNCTION public.fence_v1(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_fence_id uuid, OUT outcome text, OUT head_revision bigint, OUT head_tip uuid, OUT head_at timestamp with time zone) RETURNS record
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    v_clock CONSTANT timestamptz := clock_timestamp();
 BEGIN
     UPDATE head AS h
-    SET tip = p_fence_id, at = greatest(clock_timestamp(), h.at)
+    SET tip = p_fence_id, at = greatest(v_clock, h.at)
     WHERE h.cluster_id = p_cluster_id AND h.revision = p_revision AND h.tip = p_tip
     RETURNING h.revision, h.tip, h.at INTO head_revision, head_tip, head_at;
     IF FOUND THEN
@@ -732,11 +889,12 @@ CREATE FUNCTION public.lift_cluster_v1(p_cluster_id bigint, p_by bigint) RETURNS
     LANGUAGE plpgsql
     AS $$
 DECLARE
+    v_clock CONSTANT timestamptz := clock_timestamp();
+    v_tip CONSTANT uuid := gen_random_uuid();
     v_revision bigint;
 BEGIN
     UPDATE head AS h
-    SET revision = h.revision + p_by, tip = gen_random_uuid(),
-        at = greatest(clock_timestamp(), h.at)
+    SET revision = h.revision + p_by, tip = v_tip, at = greatest(v_clock, h.at)
     WHERE h.cluster_id = p_cluster_id
     RETURNING h.revision INTO v_revision;
     IF NOT FOUND THEN
@@ -782,6 +940,103 @@ BEGIN
     RETURNING xmax = 0 INTO v_created;
     PERFORM change_access_v1(v_had_tokens, p_keep_admin);
     RETURN v_created;
+END;
+$$;
+
+
+--
+-- Name: record_answers_v1(bigint, bigint, uuid, text[], text[], integer[], bytea[], bytea[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.record_answers_v1(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_operations text[], p_keys text[], p_chunks integer[], p_request_hashes bytea[], p_answers bytea[]) RETURNS TABLE(head_revision bigint, head_tip uuid, head_at timestamp with time zone)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_clock CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    SELECT h.revision, h.tip, h.at INTO head_revision, head_tip, head_at
+    FROM head AS h WHERE h.cluster_id = p_cluster_id;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF (head_revision, head_tip) = (p_revision, p_tip) THEN
+        INSERT INTO idempotency
+            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
+        SELECT p_cluster_id, r.operation, r.key, r.chunk, r.request_hash, r.answer, v_clock
+        FROM unnest(p_operations, p_keys, p_chunks, p_request_hashes, p_answers)
+            AS r (operation, key, chunk, request_hash, answer)
+        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk;
+    END IF;
+    RETURN NEXT;
+END;
+$$;
+
+
+--
+-- Name: renew_node_leases_v1(bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.renew_node_leases_v1(p_cluster_id bigint, p_nodes text[], OUT head_revision bigint, OUT reported_at timestamp with time zone, OUT known text[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM 1 FROM floor AS f WHERE f.cluster_id = p_cluster_id FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT coalesce(array_agg(n.node ORDER BY n.node), '{}') INTO known
+    FROM (SELECT DISTINCT unnest(p_nodes) COLLATE "C" AS node) AS n,
+        LATERAL (
+            SELECT FROM object AS o
+            WHERE o.cluster_id = p_cluster_id AND o.kind = 'Node' AND o.namespace = ''
+                AND o.name = n.node
+            LIMIT 1
+        ) AS there;
+    reported_at := clock_timestamp();
+    INSERT INTO node_lease (cluster_id, node, renewed_at)
+    SELECT p_cluster_id, n.node, reported_at FROM unnest(known) WITH ORDINALITY AS n (node, place)
+    ORDER BY n.place
+    ON CONFLICT (cluster_id, node) DO UPDATE SET renewed_at = excluded.renewed_at;
+    SELECT h.revision INTO head_revision FROM head AS h WHERE h.cluster_id = p_cluster_id;
+END;
+$$;
+
+
+--
+-- Name: take_lease_v1(bigint, text, text, interval, interval); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.take_lease_v1(p_cluster_id bigint, p_name text, p_holder text, p_length interval, p_length_max interval) RETURNS TABLE(lease_holder text, lease_until timestamp with time zone)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_clock timestamptz;
+BEGIN
+    PERFORM 1 FROM floor AS f WHERE f.cluster_id = p_cluster_id FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT l.holder, l.until INTO lease_holder, lease_until FROM lease AS l
+    WHERE l.cluster_id = p_cluster_id AND l.name = p_name FOR NO KEY UPDATE;
+    -- A lease that ends later than any can was taken before the database's clock was set back.
+    v_clock := clock_timestamp();
+    IF lease_holder <> p_holder AND lease_until > v_clock AND lease_until <= v_clock + p_length_max
+    THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    lease_until := v_clock + p_length;
+    IF lease_holder IS NULL THEN
+        INSERT INTO lease (cluster_id, name, holder, until)
+        VALUES (p_cluster_id, p_name, p_holder, lease_until)
+        ON CONFLICT (cluster_id, name) DO NOTHING;
+    ELSE
+        UPDATE lease AS l SET holder = p_holder, until = lease_until
+        WHERE l.cluster_id = p_cluster_id AND l.name = p_name;
+    END IF;
+    -- Somebody else may have taken a new one at the same moment.
+    RETURN QUERY SELECT l.holder, l.until FROM lease AS l
+    WHERE l.cluster_id = p_cluster_id AND l.name = p_name;
 END;
 $$;
 
@@ -1188,106 +1443,106 @@ INSERT INTO public.alembic_version VALUES ('0013');
 -- Data for Name: audit; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.audit VALUES (0, 1, '2026-11-26 07:21:05.615767+00', 'everybody', '127.0.0.1', 'putCluster', 2, 'staging', 1, '7be95cd5-3ef8-4ab8-a711-96e110a0b5b8', 200, 1, '', 'f\354\276\323\302\326m!A\363h$\006\241%\3230\236\243\373\327\235\234/["\200\275s\300b\011');
-INSERT INTO public.audit VALUES (0, 2, '2026-11-26 07:21:05.687318+00', 'everybody', '127.0.0.1', 'putCluster', 3, 'given-up', 1, '5b6cb647-b27e-426a-8e32-28405d7fd499', 200, 1, 'f\354\276\323\302\326m!A\363h$\006\241%\3230\236\243\373\327\235\234/["\200\275s\300b\011', 'J\026\027\325\322\037\321\353!]\246\0036l\337Ax"\355\262KtqXv\021|j\315\227\2638');
-INSERT INTO public.audit VALUES (0, 3, '2026-11-26 07:21:05.762699+00', 'everybody', '127.0.0.1', 'deleteCluster', 3, 'given-up', NULL, 'bc733d77-1244-4836-8246-5acdfd293403', 200, 1, 'J\026\027\325\322\037\321\353!]\246\0036l\337Ax"\355\262KtqXv\021|j\315\227\2638', '\362\351i\3007K\245P;\0304~\025+.\313G7\207\032G\340\224U4Q\251s[OZ ');
-INSERT INTO public.audit VALUES (1, 1, '2026-11-26 07:21:05.909614+00', 'everybody', '127.0.0.1', 'putNamespace', 1, 'default', 2, '14b7d96a-6f3d-425e-aa69-e5c515d72e6c', 200, 1, '', 'xq\220\356@\321\030\3124\250\356b\022Ua\265m\305Y\271\334\343\216*\320\334\243l\377\352\030t');
-INSERT INTO public.audit VALUES (1, 2, '2026-11-26 07:21:05.993899+00', 'everybody', '127.0.0.1', 'putNode', 1, 'default', 3, '277447ac-a4e1-4554-b0e1-98f617342f2c', 200, 1, 'xq\220\356@\321\030\3124\250\356b\022Ua\265m\305Y\271\334\343\216*\320\334\243l\377\352\030t', '\363xw\362K\251\372|t\372\271\013\224m\014\211\266\365\246m\273\243RR\272\34596\240\205-h');
-INSERT INTO public.audit VALUES (1, 3, '2026-11-26 07:21:06.062044+00', 'everybody', '127.0.0.1', 'putNode', 1, 'default', 4, 'd557305e-dc92-479c-8a24-e3f1be77a694', 200, 1, '\363xw\362K\251\372|t\372\271\013\224m\014\211\266\365\246m\273\243RR\272\34596\240\205-h', '\301N\375f\232\375\013\344\\\213b\010''\004u\017\0352s\201\021W\313\034\255\220\363\252^x\242\330');
-INSERT INTO public.audit VALUES (1, 4, '2026-11-26 07:21:06.122209+00', 'everybody', '127.0.0.1', 'putNode', 1, 'default', 5, '551f371a-3fe1-4171-b33c-f87e130a6b60', 200, 1, '\301N\375f\232\375\013\344\\\213b\010''\004u\017\0352s\201\021W\313\034\255\220\363\252^x\242\330', 'FM<\003\373[\007(\211\237\331;\242j\337\365)\005UYb\035 \311\010ZB\231\306\031.V');
-INSERT INTO public.audit VALUES (1, 5, '2026-11-26 07:21:06.139175+00', 'everybody', '127.0.0.1', 'putResourceQuota', 1, 'default', 6, '38911a92-5605-4753-9e70-b3de140f14de', 200, 1, 'FM<\003\373[\007(\211\237\331;\242j\337\365)\005UYb\035 \311\010ZB\231\306\031.V', 'o\345bGxr\366\207\2056\036\357\264\321\343\370\361\376\334\240x\337,\223R\257\016\213\300#\330\235');
-INSERT INTO public.audit VALUES (1, 6, '2026-11-26 07:21:06.169185+00', 'everybody', '127.0.0.1', 'putPodGroup', 1, 'default', 7, '9266d6ab-48c6-4932-af40-3088652ea2bc', 200, 1, 'o\345bGxr\366\207\2056\036\357\264\321\343\370\361\376\334\240x\337,\223R\257\016\213\300#\330\235', 'Rl\230\250\022(\366\327\362[\322\261\210>\230N#\317\325\267\003\365\373]\275X\004\310_\251b\265');
-INSERT INTO public.audit VALUES (1, 7, '2026-11-26 07:21:06.279625+00', 'everybody', '127.0.0.1', 'placePods', 1, 'default', 8, '6db5ce6b-ca67-438c-8a19-3c5748457b82', 200, 1, 'Rl\230\250\022(\366\327\362[\322\261\210>\230N#\317\325\267\003\365\373]\275X\004\310_\251b\265', 'W?\307\324\303\012\237\300c,\357P-\020\005\364u\254\351\033Ca~\0244&3o\374A\3312');
-INSERT INTO public.audit VALUES (1, 8, '2026-11-26 07:21:06.341864+00', 'everybody', '127.0.0.1', 'placePods', 1, 'default', 9, 'e544965d-fa33-4f28-8338-7d3c42782aeb', 200, 1, 'W?\307\324\303\012\237\300c,\357P-\020\005\364u\254\351\033Ca~\0244&3o\374A\3312', '\3348 \374\340\236d\240\373\011D\003\247jkr~\031\365\264J\212\207\237v\273L\255\213\017\356\307');
-INSERT INTO public.audit VALUES (1, 9, '2026-11-26 07:21:06.36942+00', 'everybody', '127.0.0.1', 'placePods', 1, 'default', 10, '43c87428-98ec-42d9-9f67-3ea64b86e046', 200, 1, '\3348 \374\340\236d\240\373\011D\003\247jkr~\031\365\264J\212\207\237v\273L\255\213\017\356\307', '\016\326\223O.o;\254\364to\203\\\216N<\212\377\301\336\342\005Vu-X\250\315\357\275WV');
-INSERT INTO public.audit VALUES (1, 10, '2026-11-26 07:21:06.4253+00', 'everybody', '127.0.0.1', 'putPod', 1, 'default', 11, '634c0780-3299-4342-90c5-3e8481877079', 200, 1, '\016\326\223O.o;\254\364to\203\\\216N<\212\377\301\336\342\005Vu-X\250\315\357\275WV', 'of\015KD\377\227\253\270\372\271\214\341\002\221_\352q\330\202(A\324\035\003\266u\210\203u\351\005');
-INSERT INTO public.audit VALUES (1, 11, '2026-11-26 07:21:06.529209+00', 'moorage', '', 'PlacePending', 1, 'default', 12, '', 200, 1, 'of\015KD\377\227\253\270\372\271\214\341\002\221_\352q\330\202(A\324\035\003\266u\210\203u\351\005', '\313\330\015M/+\037*\243\343[Is\301X2\036\177@\372\304\262\032\203\2219\304\027\030\367-1');
-INSERT INTO public.audit VALUES (1, 12, '2026-11-26 07:21:06.547459+00', 'everybody', '127.0.0.1', 'deletePod', 1, 'default', 13, 'b9dc9825-e936-4871-86ed-e6f1cbc00048', 200, 1, '\313\330\015M/+\037*\243\343[Is\301X2\036\177@\372\304\262\032\203\2219\304\027\030\367-1', '.cq\213\033\262z\\\262\302\006/\322\014D\343\374\272\335\251\001\236=W\270\032Y\341\221W\267w');
-INSERT INTO public.audit VALUES (1, 13, '2026-11-26 07:21:06.65474+00', 'everybody', '127.0.0.1', 'patchNode', 1, 'default', 14, 'c2654481-7ec0-438f-8e02-151a6024c363', 200, 1, '.cq\213\033\262z\\\262\302\006/\322\014D\343\374\272\335\251\001\236=W\270\032Y\341\221W\267w', '\243v*\373\322GC\226q\276t\025MoY\257-~Z\037\201\225j\303\344\217&%''\205\371\245');
-INSERT INTO public.audit VALUES (1, 14, '2026-11-26 07:21:06.703963+00', 'moorage', '', 'EvictViolating', 1, 'default', 16, '', 200, 1, '\243v*\373\322GC\226q\276t\025MoY\257-~Z\037\201\225j\303\344\217&%''\205\371\245', ';\307\310\017H\004\3525(\024\312\243\311R4\357e\227+r\242\353\356\264w\244\025\352\236\016\306\225');
-INSERT INTO public.audit VALUES (1, 15, '2026-11-26 07:21:06.73044+00', 'everybody', '127.0.0.1', 'patchNode', 1, 'default', 17, 'fce18a2b-9c77-4cc2-ba40-421792c2bdf0', 200, 1, ';\307\310\017H\004\3525(\024\312\243\311R4\357e\227+r\242\353\356\264w\244\025\352\236\016\306\225', 'W\327h\366\022\263U\327\363&M\321\227\314\260\024gM\252\002\021P\357\021\375P\223\267cg\021\304');
-INSERT INTO public.audit VALUES (1, 16, '2026-11-26 07:21:06.91502+00', 'moorage', '', 'EvictViolating', 1, 'default', 19, '', 200, 1, 'W\327h\366\022\263U\327\363&M\321\227\314\260\024gM\252\002\021P\357\021\375P\223\267cg\021\304', '\274\004i\222\346kc|\256\023\216Jp\360\274\355\016\350\370\346\\\277\316\362)\330\323\244r\212iH');
-INSERT INTO public.audit VALUES (0, 4, '2026-11-26 07:21:06.981523+00', 'everybody', '127.0.0.1', 'putWebhook', NULL, 'default', NULL, '307d7f23-a129-49df-ac57-978318ceb582', 200, 1, '\362\351i\3007K\245P;\0304~\025+.\313G7\207\032G\340\224U4Q\251s[OZ ', 'mQ\202\374\361\316\201P\344\266\034\310\347\016!/Y9>\027C\325u$\353\227/\343]\335y\017');
-INSERT INTO public.audit VALUES (0, 5, '2026-11-26 07:21:07.060132+00', 'everybody', '127.0.0.1', 'putPrincipal', NULL, '', NULL, '7e064feb-6b82-4d7a-ba79-21f8cb7eb23b', 200, 1, 'mQ\202\374\361\316\201P\344\266\034\310\347\016!/Y9>\027C\325u$\353\227/\343]\335y\017', '\336`\224U\004Lp\340)\352\325\263*\211\2229\205\360e\311\025\365\363\2119\3774`\256,(\366');
-INSERT INTO public.audit VALUES (0, 6, '2026-11-26 07:21:07.234624+00', 'everybody', '127.0.0.1', 'createToken', NULL, '', NULL, '3c2ad1ff-0365-4b93-8cc4-4262a3812fd2', 200, 1, '\336`\224U\004Lp\340)\352\325\263*\211\2229\205\360e\311\025\365\363\2119\3774`\256,(\366', 'X\031\030\253;Hw\302b\247m),\247\336\227\361W\325\35026K\342sE_\002iE^\031');
+INSERT INTO public.audit VALUES (0, 1, '2026-11-26 08:27:59.944991+00', 'everybody', '127.0.0.1', 'putCluster', 2, 'staging', 1, 'ab0fa703-6c1f-4f99-9e39-e39bd7776fac', 200, 1, '', '^\311X\272\210Q\015\274C\271\200AC\270\020\215\375X7\004\026\356\210\330\213i6O,\255\256\200');
+INSERT INTO public.audit VALUES (0, 2, '2026-11-26 08:27:59.977819+00', 'everybody', '127.0.0.1', 'putCluster', 3, 'given-up', 1, '83457884-99de-444a-8df8-b241263a1c00', 200, 1, '^\311X\272\210Q\015\274C\271\200AC\270\020\215\375X7\004\026\356\210\330\213i6O,\255\256\200', '\217\303\2056-]\345\315\261\2152\250`\233\2242\270M9\027\307\231S\333/\361\025\027R\177\314\267');
+INSERT INTO public.audit VALUES (0, 3, '2026-11-26 08:28:00.005873+00', 'everybody', '127.0.0.1', 'deleteCluster', 3, 'given-up', NULL, '6ac9e3be-d2b4-46a4-8620-2e1fb9d19cbd', 200, 1, '\217\303\2056-]\345\315\261\2152\250`\233\2242\270M9\027\307\231S\333/\361\025\027R\177\314\267', '\261~\332?p:Nc\015\214s\003]\337\220\266\225\272\324tP*"\362H\265,\265a6+K');
+INSERT INTO public.audit VALUES (1, 1, '2026-11-26 08:28:00.08436+00', 'everybody', '127.0.0.1', 'putNamespace', 1, 'default', 2, 'ca5128df-6b62-4501-ae47-f7de12ca08e7', 200, 1, '', '\000g\302;\221\251S7\262*\302\237\222\206\030\325\223l\274\341\325\237\27281\376<z2\342c4');
+INSERT INTO public.audit VALUES (1, 2, '2026-11-26 08:28:00.105246+00', 'everybody', '127.0.0.1', 'putNode', 1, 'default', 3, 'b4b3ccfb-d728-44e5-959a-0b2fa2bd77e9', 200, 1, '\000g\302;\221\251S7\262*\302\237\222\206\030\325\223l\274\341\325\237\27281\376<z2\342c4', '\217nZ\201\354\374r\023\214$\345R\310\341\307\031\334\275\006}\230I\265\251\031\343\242\273\325\177\303K');
+INSERT INTO public.audit VALUES (1, 3, '2026-11-26 08:28:00.13712+00', 'everybody', '127.0.0.1', 'putNode', 1, 'default', 4, '077bee4c-d0c7-466e-b901-307ef3ac494e', 200, 1, '\217nZ\201\354\374r\023\214$\345R\310\341\307\031\334\275\006}\230I\265\251\031\343\242\273\325\177\303K', '\253\332\202\375v\026\2524\003N\361\311\020F4t\371Fp\312\335^\352\251\027\247\017\254\332\031\025^');
+INSERT INTO public.audit VALUES (1, 4, '2026-11-26 08:28:00.154883+00', 'everybody', '127.0.0.1', 'putNode', 1, 'default', 5, '58fc9aff-3370-486f-94bf-be6b5f5b2f52', 200, 1, '\253\332\202\375v\026\2524\003N\361\311\020F4t\371Fp\312\335^\352\251\027\247\017\254\332\031\025^', ' \366g\334>C\233J\250WU\203\322\330\312\205{\243\253\312\330-\233\326\311\347\000\203:\212%p');
+INSERT INTO public.audit VALUES (1, 5, '2026-11-26 08:28:00.173107+00', 'everybody', '127.0.0.1', 'putResourceQuota', 1, 'default', 6, '08aa93b4-ff89-4f8e-a6f5-ce2aeec920d5', 200, 1, ' \366g\334>C\233J\250WU\203\322\330\312\205{\243\253\312\330-\233\326\311\347\000\203:\212%p', 't\251\000\244&3 h\267\340\373\333 !\327\265\0252\242\004;e\340\022\311a\014\241O\352\231\321');
+INSERT INTO public.audit VALUES (1, 6, '2026-11-26 08:28:00.182288+00', 'everybody', '127.0.0.1', 'putPodGroup', 1, 'default', 7, '502e18a2-b60d-4645-b9fc-5b521afaf389', 200, 1, 't\251\000\244&3 h\267\340\373\333 !\327\265\0252\242\004;e\340\022\311a\014\241O\352\231\321', '\211\204\300\352,\007\036\225\314eD\030\361r\310yQ\251\335u`\017\221\2224R{W\245\003\353Y');
+INSERT INTO public.audit VALUES (1, 7, '2026-11-26 08:28:00.207565+00', 'everybody', '127.0.0.1', 'placePods', 1, 'default', 8, 'afb139bb-71a7-47d0-a971-de5d6ff0e6e4', 200, 1, '\211\204\300\352,\007\036\225\314eD\030\361r\310yQ\251\335u`\017\221\2224R{W\245\003\353Y', '+\013xD0\0047h?\212m1 w\332\362%\357\314(eA\222+\327\026d\361\311^\252\360');
+INSERT INTO public.audit VALUES (1, 8, '2026-11-26 08:28:00.232891+00', 'everybody', '127.0.0.1', 'placePods', 1, 'default', 9, 'cf64967c-c8ed-480b-900f-97de93bcc93b', 200, 1, '+\013xD0\0047h?\212m1 w\332\362%\357\314(eA\222+\327\026d\361\311^\252\360', '\346q\025-\3255\317X*\226\276\005]\351\006c\263`$\325>\026\303"O\370g\034\3223\210*');
+INSERT INTO public.audit VALUES (1, 9, '2026-11-26 08:28:00.257461+00', 'everybody', '127.0.0.1', 'placePods', 1, 'default', 10, '8484c37a-1abe-4c44-90e7-b7d147b40821', 200, 1, '\346q\025-\3255\317X*\226\276\005]\351\006c\263`$\325>\026\303"O\370g\034\3223\210*', '\032%w\257f\234\247K\305\015\262U\273\370PmWt\0331\035\263\023\026\260@\227\030\035\340zv');
+INSERT INTO public.audit VALUES (1, 10, '2026-11-26 08:28:00.290594+00', 'everybody', '127.0.0.1', 'putPod', 1, 'default', 11, 'e8b86f88-c114-498b-93c9-89519b5b47ad', 200, 1, '\032%w\257f\234\247K\305\015\262U\273\370PmWt\0331\035\263\023\026\260@\227\030\035\340zv', '\010\224\346\307\013C\312\201sT!\0349x\317\3002\013<wz1m\227)\006\036^\002\324\027\233');
+INSERT INTO public.audit VALUES (1, 11, '2026-11-26 08:28:00.319202+00', 'moorage', '', 'PlacePending', 1, 'default', 12, '', 200, 1, '\010\224\346\307\013C\312\201sT!\0349x\317\3002\013<wz1m\227)\006\036^\002\324\027\233', 'Vl\243"\003\311\312>\372\326+\335L\001\325\242f\330\277\241D\036\002\034\365\030\346\200\235\342\337\375');
+INSERT INTO public.audit VALUES (1, 12, '2026-11-26 08:28:00.327233+00', 'everybody', '127.0.0.1', 'deletePod', 1, 'default', 13, 'f47de67e-9a9e-4132-9856-336460d2d45b', 200, 1, 'Vl\243"\003\311\312>\372\326+\335L\001\325\242f\330\277\241D\036\002\034\365\030\346\200\235\342\337\375', '\247I\331K\241\226?j\277\255\300Q;\234\345_\241\201R\234-2\327\232_\230\266\205\316V\202\315');
+INSERT INTO public.audit VALUES (1, 13, '2026-11-26 08:28:00.342287+00', 'everybody', '127.0.0.1', 'patchNode', 1, 'default', 14, '53ad5769-b84d-40fe-b3a7-5afb828084b3', 200, 1, '\247I\331K\241\226?j\277\255\300Q;\234\345_\241\201R\234-2\327\232_\230\266\205\316V\202\315', 's5\202\301\373B\341U#\231\013(\234p)\004\310G\250\342 O\272\237\373-\253;\353J\361\000');
+INSERT INTO public.audit VALUES (1, 14, '2026-11-26 08:28:00.348919+00', 'moorage', '', 'EvictViolating', 1, 'default', 16, '', 200, 1, 's5\202\301\373B\341U#\231\013(\234p)\004\310G\250\342 O\272\237\373-\253;\353J\361\000', 'c''\337\361}\231\027R\241\276"_e\374\317\326\200\030=J \021\302\211\366I\034\267\001K@A');
+INSERT INTO public.audit VALUES (1, 15, '2026-11-26 08:28:00.355822+00', 'everybody', '127.0.0.1', 'patchNode', 1, 'default', 17, 'caa34f9e-6601-4ac7-823a-bb0fc43ee11b', 200, 1, 'c''\337\361}\231\027R\241\276"_e\374\317\326\200\030=J \021\302\211\366I\034\267\001K@A', '\001\331\037\\\3638\274\350\365\211\340b\216\345m4\012\366x8\272\211\347\212\362j[\362\313O:\302');
+INSERT INTO public.audit VALUES (0, 4, '2026-11-26 08:28:00.375192+00', 'everybody', '127.0.0.1', 'putWebhook', NULL, 'default', NULL, '27b9fcfd-c511-4287-ad1f-c916ecb1d938', 200, 1, '\261~\332?p:Nc\015\214s\003]\337\220\266\225\272\324tP*"\362H\265,\265a6+K', '\177\273\300\357W\263\025\270=\375]w\342\011\254eWT\304<\\\267\235\311''\332\000@\246\26227');
+INSERT INTO public.audit VALUES (0, 5, '2026-11-26 08:28:00.390952+00', 'everybody', '127.0.0.1', 'putPrincipal', NULL, '', NULL, '23baeff5-a487-4047-940c-d5cc052ae22c', 200, 1, '\177\273\300\357W\263\025\270=\375]w\342\011\254eWT\304<\\\267\235\311''\332\000@\246\26227', '\310\364\314\214N\335O\341\340\334\317\231\037\304\334\274+A!JFK/\325VE\210\325]\260\336\201');
+INSERT INTO public.audit VALUES (0, 6, '2026-11-26 08:28:00.399044+00', 'everybody', '127.0.0.1', 'createToken', NULL, '', NULL, '334d8738-7058-4cee-8636-91bdd3d4f5db', 200, 1, '\310\364\314\214N\335O\341\340\334\317\231\037\304\334\274+A!JFK/\325VE\210\325]\260\336\201', '\2314\216\372\262J~`\311\354\356Q/\311\027,$m\315\321e\\\004\334\372\244@\014\012\320\231W');
+INSERT INTO public.audit VALUES (1, 16, '2026-11-26 08:28:00.59966+00', 'moorage', '', 'EvictViolating', 1, 'default', 19, '', 200, 1, '\001\331\037\\\3638\274\350\365\211\340b\216\345m4\012\366x8\272\211\347\212\362j[\362\313O:\302', '\034k{\327s\242\356\206\317\344RRC@S\034u\317\303\347._\344\264$\321\370k\036\367\011\337');
 
 
 --
 -- Data for Name: audit_chain; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.audit_chain VALUES (1, 'default', 16, '\274\004i\222\346kc|\256\023\216Jp\360\274\355\016\350\370\346\\\277\316\362)\330\323\244r\212iH', '2026-11-26 07:21:06.91502+00');
-INSERT INTO public.audit_chain VALUES (0, '', 6, 'X\031\030\253;Hw\302b\247m),\247\336\227\361W\325\35026K\342sE_\002iE^\031', '2026-11-26 07:21:07.234624+00');
+INSERT INTO public.audit_chain VALUES (0, '', 6, '\2314\216\372\262J~`\311\354\356Q/\311\027,$m\315\321e\\\004\334\372\244@\014\012\320\231W', '2026-11-26 08:28:00.399044+00');
+INSERT INTO public.audit_chain VALUES (1, 'default', 16, '\034k{\327s\242\356\206\317\344RRC@S\034u\317\303\347._\344\264$\321\370k\036\367\011\337', '2026-11-26 08:28:00.59966+00');
 
 
 --
 -- Data for Name: change; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.change VALUES (1, 1, '1eba5e35-3a52-457d-a159-692783c2bee1', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{}', NULL);
-INSERT INTO public.change VALUES (2, 1, 'b06c5fe5-8db1-4dc7-ac9c-9cb1efc7e92f', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{"semantics":"Kubernetes","emptyNodeSelectorTerm":null,"requiredAffinityTerms":null,"emptyNamespaceList":null,"preferredTermWeight":null,"hardPodAffinityWeight":1,"symmetricPreferredAffinity":true,"symmetricPreferredAntiAffinity":true,"daemonNamespaces":["kube-system"],"restrictAllNamespacesAntiAffinity":true,"nodeTopologyKeys":["kubernetes.io/hostname"],"trustedNamespaces":[],"defaultTopologySpread":"List","defaultTopologySpreadConstraints":[],"scoringStrategy":"LeastAllocated","requestedToCapacityRatio":null,"profiles":[],"deviceClaims":"Allocate","volumes":"Honor","placePendingPods":true,"deviceSearchSteps":5000,"groupSearchSteps":10000,"priorityClasses":{},"limitedResources":[],"features":{"PodAffinityNamespaceSelector":true},"policies":[],"opportunityCostBasis":"Largest","queuePreemption":"Never","queuePreemptionScope":"Node","affinityViolationGraceSeconds":30,"antiAffinityVictim":"RuleOwner","evictionsPerMinute":60,"noExecuteTaints":null,"defaultNotReadyTolerationSeconds":300,"defaultUnreachableTolerationSeconds":300,"nodeConditions":null,"nodeMonitorGraceSeconds":40,"nodeEvictionRate":0.1,"secondaryNodeEvictionRate":0.01,"unhealthyZoneThreshold":0.55,"largeZoneNodes":50,"deletedNodePods":null,"orphanGraceSeconds":10}', NULL);
-INSERT INTO public.change VALUES (1, 2, '44b4acb2-7f59-429c-a7ec-a13a16b9a2ac', true, 'Put', 'Namespace', '', 'shop', 'dfcb0bc1-5db9-42e6-9340-e6f117e79ff9', NULL, NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"dfcb0bc1-5db9-42e6-9340-e6f117e79ff9","creationTimestamp":"2026-11-26T07:21:05Z"}}', NULL);
-INSERT INTO public.change VALUES (1, 3, 'fd9c9858-78e1-4669-97b6-fbd4bdeeb8ff', true, 'Put', 'Node', '', 'node-a', 'f2e7b8c5-f666-4271-bc3b-137cc7326683', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"a"},"uid":"f2e7b8c5-f666-4271-bc3b-137cc7326683","creationTimestamp":"2026-11-26T07:21:05Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', NULL);
-INSERT INTO public.change VALUES (1, 4, 'e5b6a724-d807-436f-82d3-62e222e46fdc', true, 'Put', 'Node', '', 'node-b', '5acdfd9e-e8fa-4598-a598-bcda10e39f44', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"b"},"uid":"5acdfd9e-e8fa-4598-a598-bcda10e39f44","creationTimestamp":"2026-11-26T07:21:06Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', NULL);
-INSERT INTO public.change VALUES (1, 5, '1e990f26-658a-4979-bc17-b8100c00c9b0', true, 'Put', 'Node', '', 'node-c', '1aad29e5-ef3f-45e8-b350-138a571c0cbf', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"1aad29e5-ef3f-45e8-b350-138a571c0cbf","creationTimestamp":"2026-11-26T07:21:06Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', NULL);
-INSERT INTO public.change VALUES (1, 6, '9534e12a-db65-4cc9-9c5c-7d12d52972be', true, 'Put', 'ResourceQuota', 'shop', 'pods', 'eecf818a-a496-4582-a10e-3e993a7e9539', NULL, NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"eecf818a-a496-4582-a10e-3e993a7e9539","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"hard":{"pods":"10"}}}', NULL);
-INSERT INTO public.change VALUES (1, 7, '514c850c-c6d3-4487-b3b1-e01af8318bb8', true, 'Put', 'PodGroup', 'shop', 'train', '0d67e00f-dc2c-41e7-98ad-3ad343d74c52', NULL, NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"0d67e00f-dc2c-41e7-98ad-3ad343d74c52","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"minMember":2}}', NULL);
-INSERT INTO public.change VALUES (1, 8, '519401d7-f347-4893-b9c0-b8305e780512', true, 'Put', 'Pod', 'shop', 'web-0', '05b9fdd1-2257-4d14-bef4-bc018f48e657', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"05b9fdd1-2257-4d14-bef4-bc018f48e657","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}', NULL);
-INSERT INTO public.change VALUES (1, 9, '3a1216f5-626c-45b3-a16a-6873dd50de48', true, 'Put', 'Pod', 'shop', 'web-1', 'de167e2c-f15a-49ab-bd8a-a110f9939dd8', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"de167e2c-f15a-49ab-bd8a-a110f9939dd8","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}', NULL);
-INSERT INTO public.change VALUES (1, 10, 'ddcf62ab-a404-4c75-86a2-9a4aafa2bb2c', true, 'Put', 'Pod', 'shop', 'web-2', 'db315292-7734-4f43-9faf-18ac50de2e26', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"db315292-7734-4f43-9faf-18ac50de2e26","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}', NULL);
-INSERT INTO public.change VALUES (1, 11, '45981494-e8da-4432-8b95-1ddae8835428', true, 'Put', 'Pod', 'shop', 'too-big', '8ffbafa4-d53b-4cf2-8dbb-10c1272ae519', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"8ffbafa4-d53b-4cf2-8dbb-10c1272ae519","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]}}', NULL);
-INSERT INTO public.change VALUES (1, 12, '1eadcafe-e69e-4cba-a7ae-d915f96f11ea', false, 'Put', 'Pod', 'shop', 'too-big', '8ffbafa4-d53b-4cf2-8dbb-10c1272ae519', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"8ffbafa4-d53b-4cf2-8dbb-10c1272ae519","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}', '');
-INSERT INTO public.change VALUES (1, 13, '1102869e-1c41-4cb4-b3f4-eec99e6cb2ea', false, 'Delete', 'Pod', 'shop', 'web-1', 'de167e2c-f15a-49ab-bd8a-a110f9939dd8', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"de167e2c-f15a-49ab-bd8a-a110f9939dd8","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}', NULL);
-INSERT INTO public.change VALUES (1, 14, '1014e8d2-1679-4a9f-8119-6522037e2e12', false, 'Put', 'Node', '', 'node-a', 'f2e7b8c5-f666-4271-bc3b-137cc7326683', NULL, '{"zone":"a"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"f2e7b8c5-f666-4271-bc3b-137cc7326683","creationTimestamp":"2026-11-26T07:21:05Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', '');
-INSERT INTO public.change VALUES (1, 15, 'ef9259cb-1d17-4e57-bbb8-198ef3a658ae', false, 'Put', 'Pod', 'shop', 'web-2', 'db315292-7734-4f43-9faf-18ac50de2e26', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T07:21:06Z","uid":"db315292-7734-4f43-9faf-18ac50de2e26","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}', '{"metadata.deletionTimestamp":"false"}');
-INSERT INTO public.change VALUES (1, 16, 'ef9259cb-1d17-4e57-bbb8-198ef3a658ae', true, 'Put', 'Evictions', '', 'state', '', NULL, NULL, '{"timers":[],"recent":[{"at":"2026-11-26T07:21:06.656645Z","pods":1}],"blocked":[]}', NULL);
-INSERT INTO public.change VALUES (1, 17, 'b7b6a90e-3bd0-4d26-a628-86644a02732d', false, 'Put', 'Node', '', 'node-b', '5acdfd9e-e8fa-4598-a598-bcda10e39f44', NULL, '{"zone":"b"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"5acdfd9e-e8fa-4598-a598-bcda10e39f44","creationTimestamp":"2026-11-26T07:21:06Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', '');
-INSERT INTO public.change VALUES (1, 18, 'bf51707d-0f74-43f3-bb34-535b15b12379', false, 'Put', 'Pod', 'shop', 'web-0', '05b9fdd1-2257-4d14-bef4-bc018f48e657', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T07:21:06Z","uid":"05b9fdd1-2257-4d14-bef4-bc018f48e657","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}', '{"metadata.deletionTimestamp":"false"}');
-INSERT INTO public.change VALUES (1, 19, 'bf51707d-0f74-43f3-bb34-535b15b12379', false, 'Put', 'Evictions', '', 'state', '', NULL, NULL, '{"timers":[],"recent":[{"at":"2026-11-26T07:21:06.656645Z","pods":1},{"at":"2026-11-26T07:21:06.882449Z","pods":1}],"blocked":[]}', NULL);
+INSERT INTO public.change VALUES (1, 1, '64244707-4de1-49e3-912c-500f5315fd2f', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{}', NULL);
+INSERT INTO public.change VALUES (2, 1, '3abd95a8-2fe4-40ae-a269-5eea3e5d1364', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{"semantics":"Kubernetes","emptyNodeSelectorTerm":null,"requiredAffinityTerms":null,"emptyNamespaceList":null,"preferredTermWeight":null,"hardPodAffinityWeight":1,"symmetricPreferredAffinity":true,"symmetricPreferredAntiAffinity":true,"daemonNamespaces":["kube-system"],"restrictAllNamespacesAntiAffinity":true,"nodeTopologyKeys":["kubernetes.io/hostname"],"trustedNamespaces":[],"defaultTopologySpread":"List","defaultTopologySpreadConstraints":[],"scoringStrategy":"LeastAllocated","requestedToCapacityRatio":null,"profiles":[],"deviceClaims":"Allocate","volumes":"Honor","placePendingPods":true,"deviceSearchSteps":5000,"groupSearchSteps":10000,"priorityClasses":{},"limitedResources":[],"features":{"PodAffinityNamespaceSelector":true},"policies":[],"opportunityCostBasis":"Largest","queuePreemption":"Never","queuePreemptionScope":"Node","affinityViolationGraceSeconds":30,"antiAffinityVictim":"RuleOwner","evictionsPerMinute":60,"noExecuteTaints":null,"defaultNotReadyTolerationSeconds":300,"defaultUnreachableTolerationSeconds":300,"nodeConditions":null,"nodeMonitorGraceSeconds":40,"nodeEvictionRate":0.1,"secondaryNodeEvictionRate":0.01,"unhealthyZoneThreshold":0.55,"largeZoneNodes":50,"deletedNodePods":null,"orphanGraceSeconds":10}', NULL);
+INSERT INTO public.change VALUES (1, 2, '86483987-65dd-4e09-85dd-0b5d75f2a68a', true, 'Put', 'Namespace', '', 'shop', 'b0f99fc0-b59c-49f6-ab87-f43c91f0538a', NULL, NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"b0f99fc0-b59c-49f6-ab87-f43c91f0538a","creationTimestamp":"2026-11-26T08:28:00Z"}}', NULL);
+INSERT INTO public.change VALUES (1, 3, '353a6ce7-cac4-4563-8d25-e0b357b0ee9f', true, 'Put', 'Node', '', 'node-a', 'fd4d573a-850b-4cad-adfd-e726d528f96f', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"a"},"uid":"fd4d573a-850b-4cad-adfd-e726d528f96f","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', NULL);
+INSERT INTO public.change VALUES (1, 4, '52034c98-964a-404a-aef9-d0d7228f0a03', true, 'Put', 'Node', '', 'node-b', '4d356ec8-165f-4f97-9514-1e555151037d', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"b"},"uid":"4d356ec8-165f-4f97-9514-1e555151037d","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', NULL);
+INSERT INTO public.change VALUES (1, 5, '9f7af867-dfea-44ba-a84f-b02f1041598a', true, 'Put', 'Node', '', 'node-c', 'aea40473-4412-4be4-9d75-7ecfef19f283', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"aea40473-4412-4be4-9d75-7ecfef19f283","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', NULL);
+INSERT INTO public.change VALUES (1, 6, '200a2a62-4d58-43eb-b509-4b6d4fd80868', true, 'Put', 'ResourceQuota', 'shop', 'pods', '453299fa-a1e2-49fb-bac0-153c46892054', NULL, NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"453299fa-a1e2-49fb-bac0-153c46892054","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"hard":{"pods":"10"}}}', NULL);
+INSERT INTO public.change VALUES (1, 7, '24f9ef4a-2e87-41fc-a17b-95cadde5e497', true, 'Put', 'PodGroup', 'shop', 'train', '2aa46865-c1dc-4ac0-8d13-d8a4583f99ed', NULL, NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"2aa46865-c1dc-4ac0-8d13-d8a4583f99ed","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"minMember":2}}', NULL);
+INSERT INTO public.change VALUES (1, 8, 'a5eaad07-554d-4860-a4f3-9ee5e966040c', true, 'Put', 'Pod', 'shop', 'web-0', '81e45d40-704d-4819-9589-a76bb279ffd0', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"81e45d40-704d-4819-9589-a76bb279ffd0","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}', NULL);
+INSERT INTO public.change VALUES (1, 9, 'a5cea4ae-7f51-4627-b426-6bb9b63b2350', true, 'Put', 'Pod', 'shop', 'web-1', 'cd822342-1ad8-47b2-8f40-7221e5bc5c5a', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"cd822342-1ad8-47b2-8f40-7221e5bc5c5a","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}', NULL);
+INSERT INTO public.change VALUES (1, 10, '0cceb937-d047-4f4f-b5e7-c33927d1b3de', true, 'Put', 'Pod', 'shop', 'web-2', '29a16c19-4191-48a6-ae2c-cf23c045869d', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"29a16c19-4191-48a6-ae2c-cf23c045869d","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}', NULL);
+INSERT INTO public.change VALUES (1, 11, '71305847-90ad-48a5-b755-a892f403fe1e', true, 'Put', 'Pod', 'shop', 'too-big', 'ca56b534-2ffd-4862-be02-b4523e76a1dd', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"ca56b534-2ffd-4862-be02-b4523e76a1dd","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]}}', NULL);
+INSERT INTO public.change VALUES (1, 12, 'dbd56dcb-c95e-4a7a-82fb-0bac0f4817b8', false, 'Put', 'Pod', 'shop', 'too-big', 'ca56b534-2ffd-4862-be02-b4523e76a1dd', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"ca56b534-2ffd-4862-be02-b4523e76a1dd","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}', '');
+INSERT INTO public.change VALUES (1, 13, '763c50cd-751a-4bb7-814f-2d0864cad32f', false, 'Delete', 'Pod', 'shop', 'web-1', 'cd822342-1ad8-47b2-8f40-7221e5bc5c5a', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"cd822342-1ad8-47b2-8f40-7221e5bc5c5a","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}', NULL);
+INSERT INTO public.change VALUES (1, 14, '84ad6b1e-000a-4c8d-9e7b-c2726fa0408b', false, 'Put', 'Node', '', 'node-a', 'fd4d573a-850b-4cad-adfd-e726d528f96f', NULL, '{"zone":"a"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"fd4d573a-850b-4cad-adfd-e726d528f96f","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', '');
+INSERT INTO public.change VALUES (1, 15, '8b59e374-a56a-44d2-9906-9acfe8ed04ec', false, 'Put', 'Pod', 'shop', 'web-2', '29a16c19-4191-48a6-ae2c-cf23c045869d', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T08:28:00Z","uid":"29a16c19-4191-48a6-ae2c-cf23c045869d","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}', '{"metadata.deletionTimestamp":"false"}');
+INSERT INTO public.change VALUES (1, 16, '8b59e374-a56a-44d2-9906-9acfe8ed04ec', true, 'Put', 'Evictions', '', 'state', '', NULL, NULL, '{"timers":[],"recent":[{"at":"2026-11-26T08:28:00.344883Z","pods":1}],"blocked":[]}', NULL);
+INSERT INTO public.change VALUES (1, 17, 'f9569809-dde5-435b-be06-869e5ad46ee9', false, 'Put', 'Node', '', 'node-b', '4d356ec8-165f-4f97-9514-1e555151037d', NULL, '{"zone":"b"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"4d356ec8-165f-4f97-9514-1e555151037d","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}', '');
+INSERT INTO public.change VALUES (1, 18, '0c6e167a-9ff2-45ac-9a1d-fd2273280bee', false, 'Put', 'Pod', 'shop', 'web-0', '81e45d40-704d-4819-9589-a76bb279ffd0', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T08:28:00Z","uid":"81e45d40-704d-4819-9589-a76bb279ffd0","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}', '{"metadata.deletionTimestamp":"false"}');
+INSERT INTO public.change VALUES (1, 19, '0c6e167a-9ff2-45ac-9a1d-fd2273280bee', false, 'Put', 'Evictions', '', 'state', '', NULL, NULL, '{"timers":[],"recent":[{"at":"2026-11-26T08:28:00.344883Z","pods":1},{"at":"2026-11-26T08:28:00.585800Z","pods":1}],"blocked":[]}', NULL);
 
 
 --
 -- Data for Name: cluster; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (1, 'default', '2026-11-26 07:20:41.959986+00');
-INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (2, 'staging', '2026-11-26 07:21:05.609559+00');
+INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (1, 'default', '2026-11-26 08:27:57.225474+00');
+INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (2, 'staging', '2026-11-26 08:27:59.944002+00');
 
 
 --
 -- Data for Name: commit; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.commit VALUES (1, 1, '1eba5e35-3a52-457d-a159-692783c2bee1', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-26 07:20:41.959869+00');
-INSERT INTO public.commit VALUES (2, 1, 'b06c5fe5-8db1-4dc7-ac9c-9cb1efc7e92f', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-26 07:21:05.609225+00');
-INSERT INTO public.commit VALUES (1, 2, '44b4acb2-7f59-429c-a7ec-a13a16b9a2ac', '1eba5e35-3a52-457d-a159-692783c2bee1', 2, 1, 'PutObject', '2026-11-26 07:21:05.909614+00');
-INSERT INTO public.commit VALUES (1, 3, 'fd9c9858-78e1-4669-97b6-fbd4bdeeb8ff', '44b4acb2-7f59-429c-a7ec-a13a16b9a2ac', 3, 2, 'PutObject', '2026-11-26 07:21:05.993899+00');
-INSERT INTO public.commit VALUES (1, 4, 'e5b6a724-d807-436f-82d3-62e222e46fdc', 'fd9c9858-78e1-4669-97b6-fbd4bdeeb8ff', 4, 3, 'PutObject', '2026-11-26 07:21:06.062044+00');
-INSERT INTO public.commit VALUES (1, 5, '1e990f26-658a-4979-bc17-b8100c00c9b0', 'e5b6a724-d807-436f-82d3-62e222e46fdc', 5, 4, 'PutObject', '2026-11-26 07:21:06.122209+00');
-INSERT INTO public.commit VALUES (1, 6, '9534e12a-db65-4cc9-9c5c-7d12d52972be', '1e990f26-658a-4979-bc17-b8100c00c9b0', 6, 5, 'PutObject', '2026-11-26 07:21:06.139175+00');
-INSERT INTO public.commit VALUES (1, 7, '514c850c-c6d3-4487-b3b1-e01af8318bb8', '9534e12a-db65-4cc9-9c5c-7d12d52972be', 7, 6, 'PutObject', '2026-11-26 07:21:06.169185+00');
-INSERT INTO public.commit VALUES (1, 8, '519401d7-f347-4893-b9c0-b8305e780512', '514c850c-c6d3-4487-b3b1-e01af8318bb8', 8, 7, 'PlacePods', '2026-11-26 07:21:06.279625+00');
-INSERT INTO public.commit VALUES (1, 9, '3a1216f5-626c-45b3-a16a-6873dd50de48', '519401d7-f347-4893-b9c0-b8305e780512', 9, 8, 'PlacePods', '2026-11-26 07:21:06.341864+00');
-INSERT INTO public.commit VALUES (1, 10, 'ddcf62ab-a404-4c75-86a2-9a4aafa2bb2c', '3a1216f5-626c-45b3-a16a-6873dd50de48', 10, 9, 'PlacePods', '2026-11-26 07:21:06.36942+00');
-INSERT INTO public.commit VALUES (1, 11, '45981494-e8da-4432-8b95-1ddae8835428', 'ddcf62ab-a404-4c75-86a2-9a4aafa2bb2c', 11, 10, 'PutObject', '2026-11-26 07:21:06.4253+00');
-INSERT INTO public.commit VALUES (1, 12, '1eadcafe-e69e-4cba-a7ae-d915f96f11ea', '45981494-e8da-4432-8b95-1ddae8835428', 12, 11, 'PlacePending', '2026-11-26 07:21:06.529209+00');
-INSERT INTO public.commit VALUES (1, 13, '1102869e-1c41-4cb4-b3f4-eec99e6cb2ea', '1eadcafe-e69e-4cba-a7ae-d915f96f11ea', 13, 11, 'DeleteObject', '2026-11-26 07:21:06.547459+00');
-INSERT INTO public.commit VALUES (1, 14, '1014e8d2-1679-4a9f-8119-6522037e2e12', '1102869e-1c41-4cb4-b3f4-eec99e6cb2ea', 14, 13, 'PatchObject', '2026-11-26 07:21:06.65474+00');
-INSERT INTO public.commit VALUES (1, 16, 'ef9259cb-1d17-4e57-bbb8-198ef3a658ae', '1014e8d2-1679-4a9f-8119-6522037e2e12', 15, 14, 'EvictViolating', '2026-11-26 07:21:06.703963+00');
-INSERT INTO public.commit VALUES (1, 17, 'b7b6a90e-3bd0-4d26-a628-86644a02732d', 'ef9259cb-1d17-4e57-bbb8-198ef3a658ae', 17, 14, 'PatchObject', '2026-11-26 07:21:06.73044+00');
-INSERT INTO public.commit VALUES (1, 19, 'bf51707d-0f74-43f3-bb34-535b15b12379', 'b7b6a90e-3bd0-4d26-a628-86644a02732d', 18, 17, 'EvictViolating', '2026-11-26 07:21:06.91502+00');
+INSERT INTO public.commit VALUES (1, 1, '64244707-4de1-49e3-912c-500f5315fd2f', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-26 08:27:57.223856+00');
+INSERT INTO public.commit VALUES (2, 1, '3abd95a8-2fe4-40ae-a269-5eea3e5d1364', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-26 08:27:59.943724+00');
+INSERT INTO public.commit VALUES (1, 2, '86483987-65dd-4e09-85dd-0b5d75f2a68a', '64244707-4de1-49e3-912c-500f5315fd2f', 2, 1, 'PutObject', '2026-11-26 08:28:00.08436+00');
+INSERT INTO public.commit VALUES (1, 3, '353a6ce7-cac4-4563-8d25-e0b357b0ee9f', '86483987-65dd-4e09-85dd-0b5d75f2a68a', 3, 2, 'PutObject', '2026-11-26 08:28:00.105246+00');
+INSERT INTO public.commit VALUES (1, 4, '52034c98-964a-404a-aef9-d0d7228f0a03', '353a6ce7-cac4-4563-8d25-e0b357b0ee9f', 4, 3, 'PutObject', '2026-11-26 08:28:00.13712+00');
+INSERT INTO public.commit VALUES (1, 5, '9f7af867-dfea-44ba-a84f-b02f1041598a', '52034c98-964a-404a-aef9-d0d7228f0a03', 5, 4, 'PutObject', '2026-11-26 08:28:00.154883+00');
+INSERT INTO public.commit VALUES (1, 6, '200a2a62-4d58-43eb-b509-4b6d4fd80868', '9f7af867-dfea-44ba-a84f-b02f1041598a', 6, 5, 'PutObject', '2026-11-26 08:28:00.173107+00');
+INSERT INTO public.commit VALUES (1, 7, '24f9ef4a-2e87-41fc-a17b-95cadde5e497', '200a2a62-4d58-43eb-b509-4b6d4fd80868', 7, 6, 'PutObject', '2026-11-26 08:28:00.182288+00');
+INSERT INTO public.commit VALUES (1, 8, 'a5eaad07-554d-4860-a4f3-9ee5e966040c', '24f9ef4a-2e87-41fc-a17b-95cadde5e497', 8, 7, 'PlacePods', '2026-11-26 08:28:00.207565+00');
+INSERT INTO public.commit VALUES (1, 9, 'a5cea4ae-7f51-4627-b426-6bb9b63b2350', 'a5eaad07-554d-4860-a4f3-9ee5e966040c', 9, 8, 'PlacePods', '2026-11-26 08:28:00.232891+00');
+INSERT INTO public.commit VALUES (1, 10, '0cceb937-d047-4f4f-b5e7-c33927d1b3de', 'a5cea4ae-7f51-4627-b426-6bb9b63b2350', 10, 9, 'PlacePods', '2026-11-26 08:28:00.257461+00');
+INSERT INTO public.commit VALUES (1, 11, '71305847-90ad-48a5-b755-a892f403fe1e', '0cceb937-d047-4f4f-b5e7-c33927d1b3de', 11, 10, 'PutObject', '2026-11-26 08:28:00.290594+00');
+INSERT INTO public.commit VALUES (1, 12, 'dbd56dcb-c95e-4a7a-82fb-0bac0f4817b8', '71305847-90ad-48a5-b755-a892f403fe1e', 12, 11, 'PlacePending', '2026-11-26 08:28:00.319202+00');
+INSERT INTO public.commit VALUES (1, 13, '763c50cd-751a-4bb7-814f-2d0864cad32f', 'dbd56dcb-c95e-4a7a-82fb-0bac0f4817b8', 13, 11, 'DeleteObject', '2026-11-26 08:28:00.327233+00');
+INSERT INTO public.commit VALUES (1, 14, '84ad6b1e-000a-4c8d-9e7b-c2726fa0408b', '763c50cd-751a-4bb7-814f-2d0864cad32f', 14, 13, 'PatchObject', '2026-11-26 08:28:00.342287+00');
+INSERT INTO public.commit VALUES (1, 16, '8b59e374-a56a-44d2-9906-9acfe8ed04ec', '84ad6b1e-000a-4c8d-9e7b-c2726fa0408b', 15, 14, 'EvictViolating', '2026-11-26 08:28:00.348919+00');
+INSERT INTO public.commit VALUES (1, 17, 'f9569809-dde5-435b-be06-869e5ad46ee9', '8b59e374-a56a-44d2-9906-9acfe8ed04ec', 17, 14, 'PatchObject', '2026-11-26 08:28:00.355822+00');
+INSERT INTO public.commit VALUES (1, 19, '0c6e167a-9ff2-45ac-9a1d-fd2273280bee', 'f9569809-dde5-435b-be06-869e5ad46ee9', 18, 17, 'EvictViolating', '2026-11-26 08:28:00.59966+00');
 
 
 --
 -- Data for Name: event; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.event VALUES (1, 'shop', 'web-2.6a5ba72e20430688', 'web-2', 'db315292-7734-4f43-9faf-18ac50de2e26', 'Warning', 'Evicted', 'spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.', 15, 1, '2026-11-26 07:21:06+00', '2026-11-26 07:21:06+00');
-INSERT INTO public.event VALUES (1, 'shop', 'too-big.9eaa44bc113e9f98', 'too-big', '8ffbafa4-d53b-4cf2-8dbb-10c1272ae519', 'Warning', 'FailedScheduling', '0/3 nodes are available: 3 Insufficient cpu.', 13, 2, '2026-11-26 07:21:06+00', '2026-11-26 07:21:06+00');
-INSERT INTO public.event VALUES (1, 'shop', 'web-0.41051524d8573ff5', 'web-0', '05b9fdd1-2257-4d14-bef4-bc018f48e657', 'Normal', 'Scheduled', 'Successfully assigned shop/web-0 to node-b', 8, 1, '2026-11-26 07:21:06+00', '2026-11-26 07:21:06+00');
-INSERT INTO public.event VALUES (1, 'shop', 'web-1.ebe45e5a97ea6431', 'web-1', 'de167e2c-f15a-49ab-bd8a-a110f9939dd8', 'Normal', 'Scheduled', 'Successfully assigned shop/web-1 to node-a', 9, 1, '2026-11-26 07:21:06+00', '2026-11-26 07:21:06+00');
-INSERT INTO public.event VALUES (1, 'shop', 'web-2.3847f9daddcd331c', 'web-2', 'db315292-7734-4f43-9faf-18ac50de2e26', 'Normal', 'Scheduled', 'Successfully assigned shop/web-2 to node-a', 10, 1, '2026-11-26 07:21:06+00', '2026-11-26 07:21:06+00');
-INSERT INTO public.event VALUES (1, 'shop', 'web-0.724498d927532461', 'web-0', '05b9fdd1-2257-4d14-bef4-bc018f48e657', 'Warning', 'Evicted', 'spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.', 18, 1, '2026-11-26 07:21:06+00', '2026-11-26 07:21:06+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-2.3600874d0607bcb4', 'web-2', '29a16c19-4191-48a6-ae2c-cf23c045869d', 'Warning', 'Evicted', 'spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.', 15, 1, '2026-11-26 08:28:00+00', '2026-11-26 08:28:00+00');
+INSERT INTO public.event VALUES (1, 'shop', 'too-big.1a8f115c00c54f97', 'too-big', 'ca56b534-2ffd-4862-be02-b4523e76a1dd', 'Warning', 'FailedScheduling', '0/3 nodes are available: 3 Insufficient cpu.', 13, 2, '2026-11-26 08:28:00+00', '2026-11-26 08:28:00+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-0.848376946fa13bc6', 'web-0', '81e45d40-704d-4819-9589-a76bb279ffd0', 'Normal', 'Scheduled', 'Successfully assigned shop/web-0 to node-b', 8, 1, '2026-11-26 08:28:00+00', '2026-11-26 08:28:00+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-1.cc14adf7966e2bb9', 'web-1', 'cd822342-1ad8-47b2-8f40-7221e5bc5c5a', 'Normal', 'Scheduled', 'Successfully assigned shop/web-1 to node-a', 9, 1, '2026-11-26 08:28:00+00', '2026-11-26 08:28:00+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-2.b8625b1833070157', 'web-2', '29a16c19-4191-48a6-ae2c-cf23c045869d', 'Normal', 'Scheduled', 'Successfully assigned shop/web-2 to node-a', 10, 1, '2026-11-26 08:28:00+00', '2026-11-26 08:28:00+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-0.6d3262942b01206b', 'web-0', '81e45d40-704d-4819-9589-a76bb279ffd0', 'Warning', 'Evicted', 'spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.', 18, 1, '2026-11-26 08:28:00+00', '2026-11-26 08:28:00+00');
 
 
 --
@@ -1302,41 +1557,41 @@ INSERT INTO public.floor VALUES (2, 0);
 -- Data for Name: head; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.head VALUES (2, 1, 'b06c5fe5-8db1-4dc7-ac9c-9cb1efc7e92f', '2026-11-26 07:21:05.609225+00');
-INSERT INTO public.head VALUES (1, 19, 'bf51707d-0f74-43f3-bb34-535b15b12379', '2026-11-26 07:21:06.91502+00');
+INSERT INTO public.head VALUES (2, 1, '3abd95a8-2fe4-40ae-a269-5eea3e5d1364', '2026-11-26 08:27:59.943724+00');
+INSERT INTO public.head VALUES (1, 19, '0c6e167a-9ff2-45ac-9a1d-fd2273280bee', '2026-11-26 08:28:00.59966+00');
 
 
 --
 -- Data for Name: history; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.history VALUES (1, 7712376586633826530, 1, 12784);
+INSERT INTO public.history VALUES (1, 7712394064480887865, 1, 12784);
 
 
 --
 -- Data for Name: idempotency; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-0', 0, 'x\203Y\226\272\025Q\211\253\214kEc?\360\351\376\357\3376\215N\316\332\226\362\035\221\257\200\303\273', '\225\305\001\015{"revision":8,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-0","uid":"05b9fdd1-2257-4d14-bef4-bc018f48e657","outcome":"Placed","nodeName":"node-b","score":485,"plannedRevision":7,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300\300\302', '2026-11-26 07:21:06.279625+00');
-INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-1', 0, '\275\352\001(7\0255\267z\346\003\270\205\033\204E\022a]$7\252\032\033s0\364\227\306\0273\205', '\225\305\001\015{"revision":9,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-1","uid":"de167e2c-f15a-49ab-bd8a-a110f9939dd8","outcome":"Placed","nodeName":"node-a","score":485,"plannedRevision":8,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300\300\302', '2026-11-26 07:21:06.341864+00');
-INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-2', 0, 'M>\320\300\351\004\003\027\234\021R\000b\236@\202u\256o~\212\355{ZKw\320\232\013\312\305\236', '\225\305\001\016{"revision":10,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-2","uid":"db315292-7734-4f43-9faf-18ac50de2e26","outcome":"Placed","nodeName":"node-a","score":472,"plannedRevision":9,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300\300\302', '2026-11-26 07:21:06.36942+00');
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-0', 0, 'x\203Y\226\272\025Q\211\253\214kEc?\360\351\376\357\3376\215N\316\332\226\362\035\221\257\200\303\273', '\225\305\001\015{"revision":8,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-0","uid":"81e45d40-704d-4819-9589-a76bb279ffd0","outcome":"Placed","nodeName":"node-b","score":485,"plannedRevision":7,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300\300\302', '2026-11-26 08:28:00.207565+00');
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-1', 0, '\275\352\001(7\0255\267z\346\003\270\205\033\204E\022a]$7\252\032\033s0\364\227\306\0273\205', '\225\305\001\015{"revision":9,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-1","uid":"cd822342-1ad8-47b2-8f40-7221e5bc5c5a","outcome":"Placed","nodeName":"node-a","score":485,"plannedRevision":8,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300\300\302', '2026-11-26 08:28:00.232891+00');
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-2', 0, 'M>\320\300\351\004\003\027\234\021R\000b\236@\202u\256o~\212\355{ZKw\320\232\013\312\305\236', '\225\305\001\016{"revision":10,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-2","uid":"29a16c19-4191-48a6-ae2c-cf23c045869d","outcome":"Placed","nodeName":"node-a","score":472,"plannedRevision":9,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300\300\302', '2026-11-26 08:28:00.257461+00');
 
 
 --
 -- Data for Name: lease; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.lease VALUES (1, 'requests@vm:41995', 'e64f8169-3fa4-42e7-838f-5a0c4a5b3e4e', '2026-11-26 07:21:15.813575+00');
-INSERT INTO public.lease VALUES (1, 'evictions', '1ff887a9-786a-4818-8f6a-4f2c5f696c40', '2026-11-26 07:21:10.456535+00');
-INSERT INTO public.lease VALUES (1, 'pending', '1ff887a9-786a-4818-8f6a-4f2c5f696c40', '2026-11-26 07:21:10.458681+00');
-INSERT INTO public.lease VALUES (1, 'nodes', '1ff887a9-786a-4818-8f6a-4f2c5f696c40', '2026-11-26 07:21:10.978534+00');
+INSERT INTO public.lease VALUES (1, 'requests@vm:45333', '9380c134-6c6c-43c3-9900-c6390f6cfdb9', '2026-11-26 08:28:10.021883+00');
+INSERT INTO public.lease VALUES (1, 'evictions', '23c77dea-1eec-4b20-b4b2-73f2e86a622a', '2026-11-26 08:28:03.221892+00');
+INSERT INTO public.lease VALUES (1, 'pending', '23c77dea-1eec-4b20-b4b2-73f2e86a622a', '2026-11-26 08:28:03.30581+00');
+INSERT INTO public.lease VALUES (1, 'nodes', '23c77dea-1eec-4b20-b4b2-73f2e86a622a', '2026-11-26 08:28:03.587288+00');
 
 
 --
 -- Data for Name: node_lease; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.node_lease VALUES (1, 'node-c', '2026-11-26 07:21:06.791993+00');
+INSERT INTO public.node_lease VALUES (1, 'node-c', '2026-11-26 08:28:00.36324+00');
 
 
 --
@@ -1345,52 +1600,52 @@ INSERT INTO public.node_lease VALUES (1, 'node-c', '2026-11-26 07:21:06.791993+0
 
 INSERT INTO public.object VALUES (1, 1, 'Cluster', '', 'config', '', NULL, '{}');
 INSERT INTO public.object VALUES (2, 1, 'Cluster', '', 'config', '', NULL, '{"semantics":"Kubernetes","emptyNodeSelectorTerm":null,"requiredAffinityTerms":null,"emptyNamespaceList":null,"preferredTermWeight":null,"hardPodAffinityWeight":1,"symmetricPreferredAffinity":true,"symmetricPreferredAntiAffinity":true,"daemonNamespaces":["kube-system"],"restrictAllNamespacesAntiAffinity":true,"nodeTopologyKeys":["kubernetes.io/hostname"],"trustedNamespaces":[],"defaultTopologySpread":"List","defaultTopologySpreadConstraints":[],"scoringStrategy":"LeastAllocated","requestedToCapacityRatio":null,"profiles":[],"deviceClaims":"Allocate","volumes":"Honor","placePendingPods":true,"deviceSearchSteps":5000,"groupSearchSteps":10000,"priorityClasses":{},"limitedResources":[],"features":{"PodAffinityNamespaceSelector":true},"policies":[],"opportunityCostBasis":"Largest","queuePreemption":"Never","queuePreemptionScope":"Node","affinityViolationGraceSeconds":30,"antiAffinityVictim":"RuleOwner","evictionsPerMinute":60,"noExecuteTaints":null,"defaultNotReadyTolerationSeconds":300,"defaultUnreachableTolerationSeconds":300,"nodeConditions":null,"nodeMonitorGraceSeconds":40,"nodeEvictionRate":0.1,"secondaryNodeEvictionRate":0.01,"unhealthyZoneThreshold":0.55,"largeZoneNodes":50,"deletedNodePods":null,"orphanGraceSeconds":10}');
-INSERT INTO public.object VALUES (1, 2, 'Namespace', '', 'shop', 'dfcb0bc1-5db9-42e6-9340-e6f117e79ff9', NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"dfcb0bc1-5db9-42e6-9340-e6f117e79ff9","creationTimestamp":"2026-11-26T07:21:05Z"}}');
-INSERT INTO public.object VALUES (1, 5, 'Node', '', 'node-c', '1aad29e5-ef3f-45e8-b350-138a571c0cbf', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"1aad29e5-ef3f-45e8-b350-138a571c0cbf","creationTimestamp":"2026-11-26T07:21:06Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
-INSERT INTO public.object VALUES (1, 6, 'ResourceQuota', 'shop', 'pods', 'eecf818a-a496-4582-a10e-3e993a7e9539', NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"eecf818a-a496-4582-a10e-3e993a7e9539","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"hard":{"pods":"10"}}}');
-INSERT INTO public.object VALUES (1, 7, 'PodGroup', 'shop', 'train', '0d67e00f-dc2c-41e7-98ad-3ad343d74c52', NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"0d67e00f-dc2c-41e7-98ad-3ad343d74c52","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"minMember":2}}');
-INSERT INTO public.object VALUES (1, 14, 'Node', '', 'node-a', 'f2e7b8c5-f666-4271-bc3b-137cc7326683', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"f2e7b8c5-f666-4271-bc3b-137cc7326683","creationTimestamp":"2026-11-26T07:21:05Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
-INSERT INTO public.object VALUES (1, 15, 'Pod', 'shop', 'web-2', 'db315292-7734-4f43-9faf-18ac50de2e26', 'node-a', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T07:21:06Z","uid":"db315292-7734-4f43-9faf-18ac50de2e26","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}');
-INSERT INTO public.object VALUES (1, 17, 'Node', '', 'node-b', '5acdfd9e-e8fa-4598-a598-bcda10e39f44', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"5acdfd9e-e8fa-4598-a598-bcda10e39f44","creationTimestamp":"2026-11-26T07:21:06Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
-INSERT INTO public.object VALUES (1, 18, 'Pod', 'shop', 'web-0', '05b9fdd1-2257-4d14-bef4-bc018f48e657', 'node-b', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T07:21:06Z","uid":"05b9fdd1-2257-4d14-bef4-bc018f48e657","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T07:21:06Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}');
-INSERT INTO public.object VALUES (1, 12, 'Pod', 'shop', 'too-big', '8ffbafa4-d53b-4cf2-8dbb-10c1272ae519', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"8ffbafa4-d53b-4cf2-8dbb-10c1272ae519","creationTimestamp":"2026-11-26T07:21:06Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-26T07:21:06Z"}]}}');
-INSERT INTO public.object VALUES (1, 19, 'Evictions', '', 'state', '', NULL, '{"timers":[],"recent":[{"at":"2026-11-26T07:21:06.656645Z","pods":1},{"at":"2026-11-26T07:21:06.882449Z","pods":1}],"blocked":[]}');
+INSERT INTO public.object VALUES (1, 2, 'Namespace', '', 'shop', 'b0f99fc0-b59c-49f6-ab87-f43c91f0538a', NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"b0f99fc0-b59c-49f6-ab87-f43c91f0538a","creationTimestamp":"2026-11-26T08:28:00Z"}}');
+INSERT INTO public.object VALUES (1, 5, 'Node', '', 'node-c', 'aea40473-4412-4be4-9d75-7ecfef19f283', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"aea40473-4412-4be4-9d75-7ecfef19f283","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 6, 'ResourceQuota', 'shop', 'pods', '453299fa-a1e2-49fb-bac0-153c46892054', NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"453299fa-a1e2-49fb-bac0-153c46892054","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"hard":{"pods":"10"}}}');
+INSERT INTO public.object VALUES (1, 7, 'PodGroup', 'shop', 'train', '2aa46865-c1dc-4ac0-8d13-d8a4583f99ed', NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"2aa46865-c1dc-4ac0-8d13-d8a4583f99ed","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"minMember":2}}');
+INSERT INTO public.object VALUES (1, 14, 'Node', '', 'node-a', 'fd4d573a-850b-4cad-adfd-e726d528f96f', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"fd4d573a-850b-4cad-adfd-e726d528f96f","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 15, 'Pod', 'shop', 'web-2', '29a16c19-4191-48a6-ae2c-cf23c045869d', 'node-a', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T08:28:00Z","uid":"29a16c19-4191-48a6-ae2c-cf23c045869d","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}');
+INSERT INTO public.object VALUES (1, 17, 'Node', '', 'node-b', '4d356ec8-165f-4f97-9514-1e555151037d', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"4d356ec8-165f-4f97-9514-1e555151037d","creationTimestamp":"2026-11-26T08:28:00Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 18, 'Pod', 'shop', 'web-0', '81e45d40-704d-4819-9589-a76bb279ffd0', 'node-b', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-26T08:28:00Z","uid":"81e45d40-704d-4819-9589-a76bb279ffd0","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-26T08:28:00Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}');
+INSERT INTO public.object VALUES (1, 12, 'Pod', 'shop', 'too-big', 'ca56b534-2ffd-4862-be02-b4523e76a1dd', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"ca56b534-2ffd-4862-be02-b4523e76a1dd","creationTimestamp":"2026-11-26T08:28:00Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-26T08:28:00Z"}]}}');
+INSERT INTO public.object VALUES (1, 19, 'Evictions', '', 'state', '', NULL, '{"timers":[],"recent":[{"at":"2026-11-26T08:28:00.344883Z","pods":1},{"at":"2026-11-26T08:28:00.585800Z","pods":1}],"blocked":[]}');
 
 
 --
 -- Data for Name: principal; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.principal VALUES ('User', 'root', '[{"role":"admin","cluster":null,"namespace":null}]', true, '2026-11-26 07:21:07.056332+00');
+INSERT INTO public.principal VALUES ('User', 'root', '[{"role":"admin","cluster":null,"namespace":null}]', true, '2026-11-26 08:28:00.390299+00');
 
 
 --
 -- Data for Name: replica_report; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.replica_report VALUES ('host/15146', 1, 19, '309080ae815451a83801c4926e6db270f37aff7f81e9455ca40f83f0c6ea9be4-ae8afe2a2deaf0a4b3387d8b3a8e33cda0ddb186d6b5c8986d2149eb915a6d07', '2026-11-26 07:21:07.210137+00');
+INSERT INTO public.replica_report VALUES ('host/25714', 1, 19, '309080ae815451a83801c4926e6db270f37aff7f81e9455ca40f83f0c6ea9be4-ae8afe2a2deaf0a4b3387d8b3a8e33cda0ddb186d6b5c8986d2149eb915a6d07', '2026-11-26 08:28:00.815974+00');
 
 
 --
 -- Data for Name: token; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.token VALUES ('3f786e3617ce2820', 'root', '\202\002\250\250\363_+\255''5sX\236\020\220\311\001\321\363\325\213\330\031\375ML\2736\251\364H\356', '', '2026-11-26 07:21:07.198236+00', NULL, NULL);
+INSERT INTO public.token VALUES ('d33a711a9a67512b', 'root', '\001\243\024K\012\214\305U\2526\301a\205Z\003\000>a\364\276\315e\370\244\357\177\200\312\222\345\257{', '', '2026-11-26 08:28:00.398015+00', NULL, NULL);
 
 
 --
 -- Data for Name: webhook; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.webhook VALUES (1, 'orchestrator', '6ef8c6f2-a703-4327-a453-f096b97a17e1', 1, 'https://orchestrator.example/', 'Bindings', NULL, true, 'whsec_Fiuc9BbxBGCrhrNM8yr/98bkSV5sjDObf0nXlgCllP8=', NULL, NULL, '2026-11-26 07:21:06.88667+00', 17, NULL, NULL, '2026-11-26 07:21:06.88667+00', 0, NULL, false, NULL, NULL);
+INSERT INTO public.webhook VALUES (1, 'orchestrator', '13e48f7a-163b-49ae-9bb2-722c6402c64b', 1, 'https://orchestrator.example/', 'Bindings', NULL, true, 'whsec_sR7FHWeCk6X6c8wqtB2GYI7YXNHMNVfcDBrCtg/38Rw=', NULL, NULL, '2026-11-26 08:28:00.373153+00', 17, NULL, NULL, '2026-11-26 08:28:00.373153+00', 0, NULL, false, NULL, NULL);
 
 
 --
 -- Data for Name: worker; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.worker VALUES ('host:41995', 'e64f8169-3fa4-42e7-838f-5a0c4a5b3e4e', '2026-11-26 07:21:14.854686+00');
-INSERT INTO public.worker VALUES ('host:41995', '26400e6e-a746-4215-81f3-d36304e18380', '2026-11-26 07:21:18.069868+00');
+INSERT INTO public.worker VALUES ('host:45333', '9380c134-6c6c-43c3-9900-c6390f6cfdb9', '2026-11-26 08:28:09.755391+00');
+INSERT INTO public.worker VALUES ('host:45333', '79a6d40c-9ea9-41aa-865e-63af884067f9', '2026-11-26 08:28:10.293204+00');
 
 
 --
