@@ -33,7 +33,12 @@ from service.scheduler.cluster_prospects import (
 )
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementResult
-from service.scheduler.protocol.split_groups import GroupAnswer, GroupStep, ReservationTerms
+from service.scheduler.protocol.split_groups import (
+    STORED_MEANWHILE,
+    GroupAnswer,
+    GroupStep,
+    ReservationTerms,
+)
 from service.scheduler.protocol.store_and_clock import Clock
 
 ATTEMPTS_MAX = 4
@@ -204,7 +209,7 @@ class SplitGroupPlacement:
         found.update((place, (cluster, result)) for place, result in results)
         if all(result.outcome == "Placed" for _, result in results):
             return True
-        if any(result.outcome == "AlreadyPlaced" for _, result in results):
+        if any(_was_stored_meanwhile(result) for _, result in results):
             raise Overloaded("A pod of the group was stored meanwhile; ask again.")
         failed = [place for place, result in results if result.outcome != "GroupRefused"]
         refused.update((cluster, place) for place in failed or places[-1:])
@@ -363,6 +368,10 @@ class _Sharing:
             return soft[name], -compared[name].preferred, -len(taking[name]), share
 
         return min(names, key=rank, default=None)
+
+
+def _was_stored_meanwhile(result: PlacementResult) -> bool:
+    return result.outcome == "AlreadyPlaced" or result.reason == STORED_MEANWHILE
 
 
 def _compared(answers: Mapping[K, PlacementResult]) -> dict[K, ClusterComparison]:
