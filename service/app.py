@@ -44,9 +44,9 @@ from service.api.security.rate_limits import Rates
 from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.commit_probe import CommitProbe, CommitStore
 from service.api.telemetry.database_reporter import DatabaseReporter
-from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans, exported_spans
+from service.api.telemetry.worker_heartbeat import Heartbeat
 from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
 from service.api.worker_forwarding.liveness import Liveness
@@ -57,8 +57,8 @@ from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.template_cache import TemplateCache
-from service.scheduler.controllers.cluster_owners import ALL_SERVERS, ClusterOwners
 from service.scheduler.controllers.cluster_shares import ClusterShares
+from service.scheduler.controllers.request_owners import ALL_SERVERS, ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica_state_reports import Reporter

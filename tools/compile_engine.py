@@ -25,7 +25,7 @@ NOT_COMPILED = (
     "__init__.py",
     "culprits.py",
     "explanation.py",
-    "left_out_rules.py",
+    "rule_exemptions.py",
     "obstacles.py",
     "pod_relaxations.py",
 )

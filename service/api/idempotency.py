@@ -8,11 +8,11 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 from litestar import Response
 
-from service.api.bodies.prefer_header import as_applied
 from service.api.bodies.request_reading import AnyRequest, header, operation_of
 from service.api.bodies.responses import json_response
+from service.api.bodies.return_minimal import as_applied
 from service.api.handler_services import Services
-from service.api.openapi.operations import Parameter
+from service.api.openapi.operation_declaration import Parameter
 from service.api.problems import MalformedRequest
 from service.api.security.callers import principal_of, told_caller
 from service.api.telemetry.metrics import Metrics

@@ -1,6 +1,5 @@
 """Where a pod can and should go: state in columns, counters, plugins, placements, explanations."""
 
-from service.engine.analysis.cluster_comparison import compare_cluster
 from service.engine.analysis.device_allocations import allocations_on
 from service.engine.analysis.explanation import (
     Explanation,
@@ -10,6 +9,7 @@ from service.engine.analysis.explanation import (
     explain_node,
     summarize,
 )
+from service.engine.analysis.multi_cluster_criteria import compare_cluster
 from service.engine.analysis.opportunity_cost import Extent, OpportunityCosts
 from service.engine.analysis.plugin_timing import Execution, time_plugins
 from service.engine.analysis.volume_bindings import PROVISION, bindings_on, user_of_claim

@@ -36,7 +36,7 @@ from service.model.validation.combinators import (
     key_at,
     without_nulls,
 )
-from service.model.validation.declarations import declared
+from service.model.validation.type_derived_rules import declared
 
 PREFIX = "rules.moorage.dev/"
 """The namespace of the annotation's versions."""

@@ -11,7 +11,7 @@ from service.model.pods_and_nodes import (
 )
 from service.model.validation import names
 from service.model.validation.combinators import list_of, text
-from service.model.validation.declarations import declared
+from service.model.validation.type_derived_rules import declared
 
 
 class DataDomains(Strict, frozen=True, kw_only=True):

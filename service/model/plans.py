@@ -20,8 +20,8 @@ from service.model.validation.combinators import (
     text,
     whole_number,
 )
-from service.model.validation.declarations import declared
 from service.model.validation.selectors import LABEL_SELECTOR
+from service.model.validation.type_derived_rules import declared
 
 Phase = Literal["Running", "Paused", "Succeeded", "Cancelled"]
 PlanState = Literal["Running", "Paused", "Cancelled"]

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import msgspec
 
-from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
 from service.model.commit_log import HeldLeases
 from service.model.errors import Conflict
+from service.model.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
 from service.model.pods_and_nodes import Pod
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult, Strategy

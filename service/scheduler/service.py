@@ -32,12 +32,12 @@ from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
-from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
-from service.scheduler.controllers.evictions import AllEvictions
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.plan_execution import AllKeptPlans
+from service.scheduler.controllers.request_owners import ClusterOwners, NoClusterOwners
+from service.scheduler.controllers.rule_evictions import AllEvictions
 from service.scheduler.controllers.split_groups import AllSplitGroups
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.inline_cluster_simulation import Simulation, simulating

@@ -17,9 +17,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
 from service.model.commit_log import HeldLeases
 from service.model.errors import MoorageError, OutcomeUnknown, Overloaded
+from service.model.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
 from service.model.pods_and_nodes import LabelSelector, Pod
 from service.model.selectors import matches, spread_selector
 from service.model.whole_cluster_topology_key import CLUSTER_KEY

@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 import migrations
+from service.store.citus_sharding import begin_in_order, distribute_new, is_distributed
 from service.store.connections import STARTERS_LOCK, connector
-from service.store.distribution import begin_in_order, distribute_new, is_distributed
 from service.store.failures import unavailable_on_failure
 
 STARTERS_WAIT_SECONDS = 60

@@ -33,11 +33,11 @@ from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.store import array_literals
 from service.store.audit import AUDIT_COLUMNS, audit_columns
 from service.store.audit_switch import Keeping
-from service.store.commit_log import read_page
 from service.store.connections import Connections, Driver
 from service.store.events import EVENT_COLUMNS, event_columns
 from service.store.failures import is_unavailable, unavailable_on_failure
-from service.store.outages import Outages, reason_of
+from service.store.log_reads import read_page
+from service.store.outage_log import Outages, reason_of
 from service.store.upkeep import LASTS
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]

@@ -15,7 +15,7 @@ from asyncpg.connect_utils import SessionAttribute
 from service.model.errors import StorageUnavailable
 from service.store.database_hosts import Host, first_to_open, hosts_of
 from service.store.failures import unavailable_on_failure, unknown_on_failure
-from service.store.outages import Outages
+from service.store.outage_log import Outages
 
 CONNECT_SECONDS = 5
 """How long opening a connection may take where the URL names one host."""

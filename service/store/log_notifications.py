@@ -13,7 +13,7 @@ from contextlib import suppress
 from service.model.errors import StorageUnavailable
 from service.store.connections import Connector, Driver
 from service.store.failures import is_unavailable, unavailable_on_failure
-from service.store.outages import Outages
+from service.store.outage_log import Outages
 
 CHANNEL = "moorage"
 NOTIFICATION_INTERVAL_SECONDS = 0.01

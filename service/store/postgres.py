@@ -24,7 +24,7 @@ from service.store.connections import (
 from service.store.events import Events
 from service.store.log_notifications import LogNotifications
 from service.store.node_leases import NodeLeases
-from service.store.outages import Outages
+from service.store.outage_log import Outages
 from service.store.past import Past
 from service.store.principals import Principals
 from service.store.reads import Reads

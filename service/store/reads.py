@@ -17,9 +17,9 @@ from service.model.commit_log import (
     ObjectRow,
 )
 from service.model.errors import NotFound
-from service.store.commit_log import read_page
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
+from service.store.log_reads import read_page
 
 _HEAD = "SELECT revision, tip, at FROM head WHERE cluster_id = $1"
 _HEADS = "SELECT cluster_id, revision, tip, at FROM head WHERE cluster_id = ANY($1)"

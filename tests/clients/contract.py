@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from service.api.openapi.operations import NDJSON
+from service.api.openapi.operation_declaration import NDJSON
 from service.api.routes import openapi_document
 from service.cli.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres

@@ -7,7 +7,7 @@ import pytest
 
 from service.model.pods_and_nodes import Strict, Value
 from service.model.validation.combinators import Problems, list_of, text
-from service.model.validation.declarations import declared
+from service.model.validation.type_derived_rules import declared
 
 Few = Annotated[int, msgspec.Meta(ge=1, le=5, extra={"message": "must be one to 5"})]
 Many = Annotated[int, msgspec.Meta(ge=0)]

@@ -16,8 +16,8 @@ from service.api.security.anonymous_concurrency import Turns
 from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rate_limits import Rates
-from service.api.telemetry.heartbeat import Heartbeat, WorkerHealth
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.worker_heartbeat import Heartbeat, WorkerHealth
 from service.cli.server.connection_limits import (
     READ_BYTES_MIN,
     UNSENT_BYTES_MAX,

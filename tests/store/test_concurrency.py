@@ -522,6 +522,21 @@ async def test_a_cluster_goes_also_while_a_lease_of_it_is_being_taken(
     assert await deleting
 
 
+async def test_a_cluster_that_goes_and_a_lease_of_it_do_not_wait_for_each_other(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    cluster_id = (await postgres.create_cluster("going", b"{}")).cluster_id
+    async with operator.transaction():
+        # So a lease is taken: it locks the floor, and then the cluster, to which its row refers.
+        await operator.execute("SELECT FROM floor WHERE cluster_id = $1 FOR KEY SHARE", cluster_id)
+        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
+        await waiting(operator, 1)
+        await operator.execute(
+            "SELECT FROM cluster WHERE cluster_id = $1 FOR KEY SHARE", cluster_id
+        )
+    assert await deleting
+
+
 LONG = """
     CREATE FUNCTION take_as_long_as_may_be() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF current_setting('statement_timeout')::interval BETWEEN '1 ms' AND '30 s' THEN

@@ -15,7 +15,7 @@ from pglast.parser import ParseError
 import migrations
 from service import store
 from service.store import alembic_runner, compiled_statements
-from service.store.distribution import CREATED_EVERYWHERE, DELEGATED, DISTRIBUTED, REFERENCE
+from service.store.citus_sharding import CREATED_EVERYWHERE, DELEGATED, DISTRIBUTED, REFERENCE
 from service.store.tables import metadata
 from tests.store.routing import Tables, calls_of, functions_of, mistakes, writes_or_locks
 

@@ -23,7 +23,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.bodies.compression import Unpacker
 from service.api.bodies.streamed_responses import PIECE_BYTES, TooSlow, send_piece
-from service.api.openapi.operations import Operation
+from service.api.openapi.operation_declaration import Operation
 from service.api.problems import (
     PROBLEM_JSON,
     BodyTimeout,

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
 import msgspec
 
 from service.api.bodies.request_reading import AnyRequest, operation_of, wrong_parameter
-from service.api.openapi.operations import JSON
+from service.api.openapi.operation_declaration import JSON
 from service.model.manifest_base import WARNINGS
 
 FIELD_DEPTH_MAX = 20

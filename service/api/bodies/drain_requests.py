@@ -5,7 +5,7 @@ import msgspec
 from service.api.openapi import plan_types
 from service.model.strict_json import decode_strict
 from service.model.validation.combinators import Problems, without_nulls
-from service.model.validation.declarations import declared
+from service.model.validation.type_derived_rules import declared
 
 _DRAIN = declared(plan_types.DrainOptions, {})
 _NOTHING = declared(plan_types.NoOptions, {})

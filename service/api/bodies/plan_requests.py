@@ -37,9 +37,9 @@ from service.model.validation.combinators import (
     whole_number,
     without_nulls,
 )
-from service.model.validation.declarations import declared
 from service.model.validation.pods import TAINT
 from service.model.validation.selectors import LABEL_SELECTOR
+from service.model.validation.type_derived_rules import declared
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PodRef

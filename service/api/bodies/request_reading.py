@@ -11,7 +11,7 @@ from litestar import Request
 
 from service.api.bodies.byte_budget import ArrivingBody, Pace
 from service.api.bodies.compression import Unpacker, unpacker_of
-from service.api.openapi.operations import JSON, Operation
+from service.api.openapi.operation_declaration import JSON, Operation
 from service.api.problems import (
     BodyTooLarge,
     MalformedRequest,

@@ -8,7 +8,7 @@ from litestar import Response
 
 from service.api.bodies.chosen_fields import ChosenFields
 from service.api.bodies.request_reading import AnyRequest, entity_tags, header
-from service.api.openapi.operations import JSON
+from service.api.openapi.operation_declaration import JSON
 from service.model.commit_log import ObjectRow
 from service.model.field_warnings import FieldWarning
 from service.model.manifest import with_resource_version

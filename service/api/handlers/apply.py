@@ -32,7 +32,7 @@ from service.api.idempotency import (
 from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
     NDJSON,

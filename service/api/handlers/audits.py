@@ -13,7 +13,7 @@ from service.api.handler_services import Services
 from service.api.openapi import audit_types
 from service.api.openapi.access import Admin
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
-from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.model.audit import AuditRow
 
 ROWS_MAX = 1_000

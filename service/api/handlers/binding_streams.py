@@ -17,7 +17,7 @@ from service.api.handlers.watch import (
 )
 from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     NDJSON,
     Body,
     Operation,

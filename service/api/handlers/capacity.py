@@ -13,14 +13,14 @@ from service.api.handler_services import Services
 from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing
 from service.api.security.visibility import seen_capacity, visibility_of
 from service.model.strict_json import decode_strict, encode
 from service.model.validation import names
 from service.model.validation.combinators import Problems, anything, text, whole_number
-from service.model.validation.declarations import declared
+from service.model.validation.type_derived_rules import declared
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, PlacePods
 

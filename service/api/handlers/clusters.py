@@ -16,7 +16,7 @@ from service.api.handlers.objects import patch_type_of
 from service.api.openapi import cluster_types, object_types
 from service.api.openapi.access import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
     JSON_PATCH,

@@ -10,13 +10,13 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.bodies.applied_objects import manager_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.generated_names import NewNames
-from service.api.bodies.prefer_header import prefers_minimal
 from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.return_minimal import prefers_minimal
 from service.api.handler_services import Services
 from service.api.handlers.objects import rendered_object
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi.object_operations import Resource, create_operation
-from service.api.openapi.operations import described
+from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import RESOURCES
 from service.api.security.rights_to_objects_in_bodies import deciding_for
 from service.api.security.visibility import visibility_of

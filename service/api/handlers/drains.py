@@ -13,7 +13,7 @@ from service.api.handler_services import Services
 from service.api.handlers.objects import written_response
 from service.api.openapi import object_types, plan_types
 from service.api.openapi.access import Cluster
-from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.security.callers import told_caller
 from service.api.security.rights_to_objects_in_bodies import deciding_for

@@ -10,7 +10,7 @@ from service.api.handlers.objects import list_of
 from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
-from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.api.reading.event_reads import EVENT_KIND
 
 _FIELD_SELECTOR = Parameter(

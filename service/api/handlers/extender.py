@@ -30,7 +30,7 @@ from service.api.openapi.extender_types import (
     HostPriority,
 )
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.security.callers import told_caller
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing

@@ -10,9 +10,9 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import parse_filters
-from service.api.bodies.prefer_header import as_applied, minimal_results, prefers_minimal
 from service.api.bodies.request_reading import AnyRequest, flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
+from service.api.bodies.return_minimal import as_applied, minimal_results, prefers_minimal
 from service.api.handler_services import Services
 from service.api.handlers.objects import delete_options
 from service.api.idempotency import (
@@ -30,7 +30,7 @@ from service.api.openapi.object_operations import (
     Resource,
     delete_many_operation,
 )
-from service.api.openapi.operations import described
+from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.problems import problem_of, request_id_of
 from service.api.security.callers import caller_of

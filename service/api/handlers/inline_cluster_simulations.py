@@ -15,7 +15,7 @@ from service.api.bodies.responses import warning_header
 from service.api.handler_services import Services
 from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest

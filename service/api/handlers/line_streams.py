@@ -10,18 +10,18 @@ import msgspec
 
 from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.prefer_header import (
+from service.api.bodies.request_reading import AnyRequest, header
+from service.api.bodies.responses import revision_headers
+from service.api.bodies.return_minimal import (
     APPLIED,
     PREFERENCE,
     minimal_results,
     prefers_minimal,
 )
-from service.api.bodies.request_reading import AnyRequest, header
-from service.api.bodies.responses import revision_headers
 from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handler_services import Services
 from service.api.idempotency import Rendered, submit_chunk
-from service.api.openapi.operations import NDJSON
+from service.api.openapi.operation_declaration import NDJSON
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
 from service.api.security.refusal_audit import note_refused
 from service.model.errors import MoorageError

@@ -11,13 +11,13 @@ from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.handler_services import Services
 from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
-from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
 from service.api.security.rights_to_objects_in_bodies import require_placing
+from service.api.worker_forwarding.internal_request_terms import SubrequestTerms
 from service.api.worker_forwarding.sockets import ForwardedAnswer
-from service.api.worker_forwarding.subrequest_terms import SubrequestTerms
 from service.api.worker_forwarding.subrequests import ask_cluster
 from service.model.errors import Forbidden, OutcomeUnknown, Unavailable
 from service.model.principals import Principal

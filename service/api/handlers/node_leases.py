@@ -13,7 +13,7 @@ from service.api.handler_services import Services
 from service.api.openapi import node_lease_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import NODES
 from service.model.config import stored_config
 from service.model.errors import NotFound

@@ -15,7 +15,6 @@ from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_wit
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
-from service.api.bodies.prefer_header import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.request_reading import (
     AnyRequest,
     converted,
@@ -40,6 +39,7 @@ from service.api.bodies.responses import (
     warning_header,
     with_warnings,
 )
+from service.api.bodies.return_minimal import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handler_services import Services
 from service.api.handlers.sorted_lists import (
@@ -59,7 +59,7 @@ from service.api.openapi.object_operations import (
     patch_operation,
     put_operation,
 )
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     APPLY_JSON,
     APPLY_YAML,
     JSON,

@@ -16,7 +16,7 @@ from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, sub
 from service.api.openapi import plan_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of
 from service.model.template_cache import TemplateCache

@@ -24,7 +24,14 @@ from service.api.handler_services import Services
 from service.api.openapi import principal_types
 from service.api.openapi.access import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
-from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, Parameter, described
+from service.api.openapi.operation_declaration import (
+    DRY_RUN,
+    JSON,
+    Body,
+    Operation,
+    Parameter,
+    described,
+)
 from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, new_token
 from service.api.security.callers import caller_of, told_caller

@@ -9,7 +9,7 @@ from service.api.bodies.responses import encoded_response
 from service.api.handler_services import Services
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     JSON,
     Body,
     Operation,

@@ -16,7 +16,7 @@ from service.api.openapi.html_pages import (
     warning_page,
     warnings_page,
 )
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
 from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.exposition import CONTENT_TYPE

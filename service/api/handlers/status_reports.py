@@ -9,8 +9,8 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import items_in, read_members, unknown_fields
-from service.api.bodies.prefer_header import prefers_minimal
 from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.return_minimal import prefers_minimal
 from service.api.bodies.status_reports import parse_report
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
@@ -20,7 +20,7 @@ from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
     NDJSON,

@@ -13,7 +13,7 @@ from service.api.handler_services import Services
 from service.api.openapi import object_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE
 from service.api.reading.exports import Exports
 from service.api.security.visibility import Visibility, seen_rows, sees, visibility_of

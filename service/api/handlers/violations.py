@@ -8,9 +8,9 @@ from service.api.bodies.responses import encoded_response
 from service.api.handler_services import Services
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.security.visibility import seen_violations, visibility_of
-from service.scheduler.decide.evicting.violations import CONFLICTS_MAX
+from service.scheduler.decide.reading.violation_list import CONFLICTS_MAX
 from service.scheduler.protocol.answers import ViolationsAnswer
 from service.scheduler.protocol.intents import ReadViolations
 

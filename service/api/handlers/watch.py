@@ -24,7 +24,13 @@ from service.api.handler_services import Services
 from service.api.middleware.compressed_answers import UNBUFFERED
 from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import Body, Operation, Parameter, WholeNumber, described
+from service.api.openapi.operation_declaration import (
+    Body,
+    Operation,
+    Parameter,
+    WholeNumber,
+    described,
+)
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.watch_types import WatchStream
 from service.api.problems import RevisionNotReached, request_id_of

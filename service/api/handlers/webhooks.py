@@ -24,7 +24,7 @@ from service.api.handlers.objects import patch_type_of
 from service.api.openapi import object_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH, IF_NONE_MATCH
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
     JSON_PATCH,

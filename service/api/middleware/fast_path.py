@@ -12,7 +12,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from service.api.bodies.request_reading import AnyRequest
 from service.api.handler_services import Services
-from service.api.openapi.operations import Operation
+from service.api.openapi.operation_declaration import Operation
 from service.api.problems import answer_error
 
 _BODILESS = frozenset({204, 304})

@@ -1,7 +1,7 @@
 """Writes the OpenAPI 3.1 document from the route handlers, their operations and the types.
 
 Litestar derives its document from handler signatures; ours read raw bytes, so the document is
-put together here from what each handler declares (`service.api.openapi.operations`).
+put together here from what each handler declares (`service.api.openapi.operation_declaration`).
 """
 
 import re
@@ -36,7 +36,7 @@ from service.api.openapi.object_types import (
     ResourceQuotaList,
     StrategicMergePatch,
 )
-from service.api.openapi.operations import Body, Operation, Parameter
+from service.api.openapi.operation_declaration import Body, Operation, Parameter
 from service.api.openapi.placement_types import PodIdentity
 from service.api.openapi.problem_examples import example_of
 from service.api.openapi.schemas import Document, reference_to, schemas_of

@@ -7,7 +7,7 @@ import msgspec
 
 from service.api.openapi import object_types
 from service.api.openapi.access import Access, Cluster, Namespaced
-from service.api.openapi.operations import (
+from service.api.openapi.operation_declaration import (
     APPLY_JSON,
     APPLY_YAML,
     DRY_RUN,

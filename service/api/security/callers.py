@@ -10,7 +10,7 @@ from litestar.types import Scope
 
 from service.api.bodies.request_reading import AnyRequest
 from service.api.openapi.access import NOT_KNOWN
-from service.api.openapi.operations import Operation
+from service.api.openapi.operation_declaration import Operation
 from service.api.problems import REQUEST_ID, Unauthorized
 from service.model.audit import AuditedCaller
 from service.model.principals import Principal

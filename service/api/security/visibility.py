@@ -20,7 +20,7 @@ from service.api.security.callers import caller_of
 from service.engine import PROVISION
 from service.engine.analysis.culprits import Culprit
 from service.engine.analysis.explanation import Explanation, Summary
-from service.engine.analysis.left_out_rules import Exemption
+from service.engine.analysis.rule_exemptions import Exemption
 from service.engine.plugins import inter_pod_affinity, node_ports
 from service.model.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.config import ClusterConfig, parse_config

@@ -13,7 +13,7 @@ from service.api.bodies.byte_budget import holding_of, may_be_refused
 from service.api.bodies.request_reading import BodyReader
 from service.api.bodies.streamed_responses import is_head
 from service.api.idempotency import IDEMPOTENCY_KEY
-from service.api.openapi.operations import NDJSON, Operation
+from service.api.openapi.operation_declaration import NDJSON, Operation
 from service.api.problems import request_id_of
 from service.api.security.callers import (
     address_of,
@@ -24,13 +24,13 @@ from service.api.security.callers import (
 )
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
+from service.api.worker_forwarding.internal_request_terms import rest_on, terms_of
 from service.api.worker_forwarding.sockets import (
     ForwardedAnswer,
     ForwardedRequest,
     SocketPeers,
     cluster_in,
 )
-from service.api.worker_forwarding.subrequest_terms import rest_on, terms_of
 from service.api.worker_forwarding.unanswered_requests import (
     AnswerLost,
     OtherOwner,
@@ -39,7 +39,7 @@ from service.api.worker_forwarding.unanswered_requests import (
     forward,
 )
 from service.model.principals import ADMIN, Principal
-from service.scheduler.controllers.cluster_owners import ClusterOwners
+from service.scheduler.controllers.request_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
 """A request with a larger body is decided by the worker where it arrives."""

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
+from service.api.worker_forwarding.internal_request_terms import SubrequestTerms
 from service.api.worker_forwarding.peer_names import id_in
 from service.api.worker_forwarding.server_connections import Servers
-from service.api.worker_forwarding.subrequest_terms import SubrequestTerms
 from service.api.worker_forwarding.unanswered_requests import (
     AnswerLost,
     OtherOwner,

@@ -20,7 +20,7 @@ import msgspec
 from typing_extensions import override
 
 from service.api.telemetry.exposition import CONTENT_TYPE, exposition_of
-from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, WorkerHealth
+from service.api.telemetry.worker_heartbeat import BEAT_BYTES_MAX, WorkerHealth
 from service.cli.server.port_claims import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.analysis.culprits import Culprit, culprits
-from service.engine.analysis.left_out_rules import Exemption, exemptions, fallen_back
+from service.engine.analysis.rule_exemptions import Exemption, exemptions, fallen_back
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of, settled
 from service.engine.plugin import Failure

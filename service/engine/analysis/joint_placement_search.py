@@ -14,7 +14,6 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.analysis.better_nodes import Moving
-from service.engine.analysis.concerned_rules import BrokenRule
 from service.engine.analysis.placement_measures import NodeCost, PreferenceCost, SkewCost
 from service.engine.analysis.required_rules import (
     Ruled,
@@ -22,6 +21,7 @@ from service.engine.analysis.required_rules import (
     anti_affinity_rules,
     spread_rules,
 )
+from service.engine.analysis.rules_affected_by_moves import BrokenRule
 from service.engine.cluster import Cluster
 from service.engine.state.counters import DomainCounter, SpreadCounter
 from service.engine.state.pod_classes import PodClass

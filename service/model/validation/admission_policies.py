@@ -4,8 +4,8 @@ from service.model.admission_policies import AdmissionPolicy
 from service.model.cel_expressions import EXPRESSION_LENGTH_MAX, ExpressionError, compiled
 from service.model.validation import names
 from service.model.validation.combinators import Problems, Rule, list_of, one_of, text
-from service.model.validation.declarations import declared
 from service.model.validation.selectors import LABEL_SELECTOR
+from service.model.validation.type_derived_rules import declared
 
 _MESSAGE_LENGTH_MAX = 1024
 POLICIES_MAX = 32

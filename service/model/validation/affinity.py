@@ -30,8 +30,8 @@ from service.model.validation.combinators import (
     list_of,
     text,
 )
-from service.model.validation.declarations import declared, fields_of
 from service.model.validation.selectors import LABEL_SELECTOR, NODE_SELECTOR, PREFERRED_NODE_TERM
+from service.model.validation.type_derived_rules import declared, fields_of
 
 _REQUIRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",

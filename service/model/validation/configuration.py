@@ -30,7 +30,6 @@ from service.model.validation.combinators import (
     text,
     whole_number,
 )
-from service.model.validation.declarations import declared
 from service.model.validation.extenders import EXTENDERS
 from service.model.validation.plugins import ALL, KNOWN, arguments_rule, filtering, scoring
 from service.model.validation.scoring import (
@@ -39,6 +38,7 @@ from service.model.validation.scoring import (
     STRATEGY,
     ratio_needs_shape,
 )
+from service.model.validation.type_derived_rules import declared
 
 SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
     "system-cluster-critical": 2_000_000_000,

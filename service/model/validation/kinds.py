@@ -36,10 +36,10 @@ from service.model.validation.combinators import (
     record,
     text,
 )
-from service.model.validation.declarations import declared
 from service.model.validation.quotas import QUOTA_SPEC, class_has_value
 from service.model.validation.resources import NODE_RESOURCES, quantities
 from service.model.validation.selectors import LABELS
+from service.model.validation.type_derived_rules import declared
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 

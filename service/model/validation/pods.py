@@ -34,7 +34,6 @@ from service.model.validation.combinators import (
     record,
     text,
 )
-from service.model.validation.declarations import declared
 from service.model.validation.resources import (
     CONTAINER_RESOURCES,
     OVERHEAD,
@@ -42,6 +41,7 @@ from service.model.validation.resources import (
     PORTS,
 )
 from service.model.validation.selectors import LABELS
+from service.model.validation.type_derived_rules import declared
 
 
 def _key_or_exists(toleration: Record, path: str, problems: Problems) -> None:

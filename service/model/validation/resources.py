@@ -21,7 +21,7 @@ from service.model.validation.combinators import (
     record,
     text,
 )
-from service.model.validation.declarations import declared
+from service.model.validation.type_derived_rules import declared
 
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 

@@ -28,7 +28,7 @@ from service.model.validation.combinators import (
     one_of,
     text,
 )
-from service.model.validation.declarations import declared
+from service.model.validation.type_derived_rules import declared
 
 LABELS = map_of(names.label_key, text(names.label_value))
 

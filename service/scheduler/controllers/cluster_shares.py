@@ -7,6 +7,7 @@ one of two workers every other time; so no worker is given more than its share, 
 workers that have theirs.
 """
 
+import asyncio
 import hashlib
 import logging
 import math
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from service.model.errors import MoorageError
-from service.scheduler.controllers.cluster_owners import ClusterOwners
+from service.scheduler.controllers.request_owners import ClusterOwners
 from service.scheduler.protocol.store_and_clock import Clock
 
 _log = logging.getLogger(__name__)
@@ -105,5 +106,15 @@ class ClusterShares:
         for cluster, worker in to_pass_on(owners.own, owners.held(), numbers):
             if self._clock.monotonic() >= end:
                 return
-            if await self._prepare(worker, cluster):
+            if await self._prepared(worker, cluster):
                 await owners.pass_on(cluster, worker)
+
+    async def _prepared(self, worker: str, cluster: str) -> bool:
+        """Have a worker load a cluster, however long that takes; meanwhile this one tells that it is there."""
+        preparing = asyncio.ensure_future(self._prepare(worker, cluster))
+        try:
+            while not (await asyncio.wait({preparing}, timeout=self._seconds / 3))[0]:
+                await self._cluster_owners.announce(self._seconds)
+            return preparing.result()
+        finally:
+            preparing.cancel()

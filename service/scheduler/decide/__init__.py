@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from service.scheduler.decide.computed_status import read_computed
 from service.scheduler.decide.context import Decision, DecisionContext, at_once
 from service.scheduler.decide.evicting.required_during_execution import evict_violating
-from service.scheduler.decide.evicting.violations import read_violations
 from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.object_writes import delete_object, put_object
 from service.scheduler.decide.placing.pending_pods import place_pending
@@ -29,6 +28,7 @@ from service.scheduler.decide.planning.plan_commit import commit_plan
 from service.scheduler.decide.planning.plan_making import plan_among_placements
 from service.scheduler.decide.reading.binding_confirmation import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology
+from service.scheduler.decide.reading.violation_list import read_violations
 from service.scheduler.decide.writing.bulk_writes import apply_lines, apply_objects
 from service.scheduler.decide.writing.config import patch_config, put_config
 from service.scheduler.decide.writing.filtered_deletions import delete_objects

@@ -49,7 +49,7 @@ from service.scheduler.decide.node_lifecycle.kept_on_client_writes import (
     note_deletion,
 )
 from service.scheduler.decide.plan_admission import refuse_impossible, with_progress
-from service.scheduler.decide.rights_to_state_facts import authorize_change, authorize_removal
+from service.scheduler.decide.pod_write_authorization import authorize_change, authorize_removal
 from service.scheduler.decide.switched_off_features import check_scopes, without_features_off
 from service.scheduler.decide.volume_bindings import (
     keep_binding,

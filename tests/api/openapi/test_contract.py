@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from service.api.openapi import document
-from service.api.openapi.operations import Operation
+from service.api.openapi.operation_declaration import Operation
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.schemas import schemas_of, structs_in
 from service.api.problems import PROBLEM_JSON, PROBLEMS, headers_of

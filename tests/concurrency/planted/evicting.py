@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from service.engine.analysis import violations
 from service.scheduler import decide as decide_module
-from service.scheduler.controllers import evictions
+from service.scheduler.controllers import rule_evictions
 from service.scheduler.decide.evicting import required_during_execution, rule_conflicts
 from service.scheduler.decide.evicting.required_during_execution import Sweep
 from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
@@ -183,4 +183,4 @@ def time_of_asking(patch):
         now = clock()
         return EvictViolating(clock=lambda: now)
 
-    patch.setattr(evictions, "EvictViolating", asked)
+    patch.setattr(rule_evictions, "EvictViolating", asked)

@@ -6,7 +6,7 @@ from itertools import permutations
 from service.scheduler.commit.batch import Batch
 from service.scheduler.replica.replica import Mark
 from tests.builders import matching, pod
-from tests.scheduler.controllers.test_evictions import (
+from tests.scheduler.controllers.test_rule_evictions import (
     BESIDE,
     ENDURING,
     N1,

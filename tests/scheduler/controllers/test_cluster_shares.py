@@ -1,12 +1,13 @@
 """Clusters are shared out among workers: few move when one comes or goes, and none has more than its share."""
 
+import asyncio
 import itertools
 from collections import Counter
 
 import pytest
 
-from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.controllers.cluster_shares import ClusterShares, to_pass_on, weight
+from service.scheduler.controllers.request_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from tests.scheduler.world import StillClock, TroubledStore
 
@@ -116,6 +117,28 @@ async def test_p19_who_has_too_many_passes_one_on_once_the_other_has_loaded_it(s
         await each.shares.look()
     assert len(first.prepared) == 1
     assert second.prepared == []
+
+
+async def test_p19_a_worker_tells_that_it_is_there_while_another_loads_a_large_cluster(
+    store, clock, monkeypatch
+):
+    first, second = Worker(store, clock, "w1"), Worker(store, clock, "w2")
+    await both_held_by(first)
+    await second.shares.look()
+    told, announce = asyncio.Semaphore(0), first.owners.announce
+
+    async def counted(seconds):
+        told.release()
+        return await announce(seconds)
+
+    async def load(worker, cluster):
+        for _ in range(3):
+            await told.acquire()
+        return True
+
+    monkeypatch.setattr(first.owners, "announce", counted)
+    await ClusterShares(first.owners, clock, 0.03, load).look()
+    assert len(first.owners.held()) == 1
 
 
 async def test_p19_what_the_other_cannot_load_or_who_is_dead_gets_nothing(store, clock):

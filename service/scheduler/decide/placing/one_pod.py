@@ -30,7 +30,7 @@ from service.scheduler.decide.placing.preempting import find_room, make_room
 from service.scheduler.decide.placing.preemption_answers import with_proposal
 from service.scheduler.decide.placing.with_extenders import as_extenders_say
 from service.scheduler.decide.pod_events import tell_failed, tell_scheduled
-from service.scheduler.decide.rights_to_state_facts import authorize_status
+from service.scheduler.decide.pod_write_authorization import authorize_status
 from service.scheduler.decide.switched_off_features import (
     warnings_of_features,
     without_features_off,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from service.engine import compare_cluster
-from service.model.cluster_comparison import ClusterComparison
 from service.model.errors import FieldError, InvalidManifest
+from service.model.multi_cluster_criteria import ClusterComparison
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.generated_names import with_names
 from service.scheduler.decide.ignored_field_warnings import warnings_of

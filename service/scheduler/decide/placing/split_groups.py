@@ -7,8 +7,8 @@ cluster (`SplitGroup`), so whoever takes a step twice, or too late, changes noth
 from msgspec.structs import replace
 
 from service.engine import Placement
-from service.model.cluster_comparison import GroupComparison, ReservationComparison
 from service.model.errors import Conflict
+from service.model.multi_cluster_criteria import GroupComparison, ReservationComparison
 from service.model.pods_and_nodes import Pod
 from service.scheduler.decide.conditions import bound, waiting
 from service.scheduler.decide.context import DecisionContext

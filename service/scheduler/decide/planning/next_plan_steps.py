@@ -32,8 +32,8 @@ from service.scheduler.decide.planning.eviction_waves import (
     kept_by_budget,
 )
 from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
 from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
-from service.scheduler.decide.planning.remaining_bounds import evictions_left, protected_by
 from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
     Limits,

@@ -20,7 +20,7 @@ from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.plan_admission import plan_of
 from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.next_rebalance_moves import Measured, measure, next_moves
-from service.scheduler.decide.planning.remaining_bounds import evictions_left, protected_by
+from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
 from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
 from service.scheduler.replica.kinds import MoveReservation

@@ -26,7 +26,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
-from service.engine.analysis.new_nodes import adding_like, shape_of, template_name
+from service.engine.analysis.added_node_templates import adding_like, shape_of, template_name
 from service.engine.analysis.obstacles import (
     Key,
     Kind,

@@ -8,8 +8,8 @@ from service.engine.analysis.violations import Inspection
 from service.model.errors import Conflict
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.evicting.violations import running_since, violation_item
 from service.scheduler.decide.object_writes import check_preconditions, missing
+from service.scheduler.decide.reading.violation_list import running_since, violation_item
 from service.scheduler.protocol.answers import ConfirmationAnswer
 from service.scheduler.protocol.intents import ConfirmBinding, Preconditions
 from service.scheduler.replica.replica import Stored

@@ -4,8 +4,7 @@ import asyncpg
 import pytest
 
 from service.model.commit_log import DuplicateKey, ReplicaMismatch
-from service.store.connections import connector, data_source_name
-from service.store.distribution import (
+from service.store.citus_sharding import (
     CREATED_EVERYWHERE,
     DELEGATED,
     DISTRIBUTED,
@@ -15,6 +14,7 @@ from service.store.distribution import (
     distribute_new,
     is_distributed,
 )
+from service.store.connections import connector, data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import answer, commit_on, create
 

@@ -9,7 +9,7 @@ from sqlalchemy.engine import make_url
 
 from service.model.errors import StorageUnavailable
 from service.store.connections import data_source_name
-from service.store.outages import Outages
+from service.store.outage_log import Outages
 from service.store.postgres import PostgresStore
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from service.model.manifest import TemplateCache
 from service.scheduler.commit.batch import Batch
-from service.scheduler.controllers.evictions import Evictions
+from service.scheduler.controllers.rule_evictions import Evictions
 from service.scheduler.decide.evicting import required_during_execution
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.kinds import EvictionState

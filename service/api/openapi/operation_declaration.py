@@ -1,4 +1,4 @@
-"""The declaration of an operation, which stands beside its handler.
+"""The type with which each handler declares its operation, which stands beside it.
 
 One value serves twice: requests are checked against it (access, media types, body limit, query
 parameters), and the OpenAPI document is written from it. So the two cannot drift apart.

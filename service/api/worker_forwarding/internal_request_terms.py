@@ -1,4 +1,4 @@
-"""Knows of a request that another one makes what its changes rest on and are part of; no client can say it."""
+"""What a server's own request to a cluster knows that no client can say: leases, a reservation, a step of a group."""
 
 from collections.abc import Mapping
 from typing import Any, cast

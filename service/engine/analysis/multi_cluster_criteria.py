@@ -1,9 +1,9 @@
-"""What placements over several clusters compare of one cluster: its pods by the rules of a pod, and its load."""
+"""By what placements over several clusters choose among them: a cluster's pods by the rules of a pod, and its load."""
 
 from service.engine.analysis.cluster_totals import resource_totals
 from service.engine.cluster import Cluster
 from service.engine.state.spread_constraints import SpreadRule
-from service.model.cluster_comparison import ClusterComparison, SpreadOverClusters
+from service.model.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
 from service.model.pods_and_nodes import Pod
 from service.model.whole_cluster_topology_key import CLUSTER_KEY
 

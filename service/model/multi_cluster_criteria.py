@@ -1,4 +1,4 @@
-"""What placements over several clusters compare of each cluster."""
+"""By what placements over several clusters choose among them, of each cluster."""
 
 import msgspec
 
