@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,24 @@ def own_address() -> str:
     """An address of this machine that no other process of the tests listens at."""
     number = os.getpid()
     return ".".join(map(str, (127, 64 | number >> 16, number >> 8 & 255, number & 255)))
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """A process, and all that descend from it."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        first = psutil.Process(pid)
+        return [first, *first.children(recursive=True)]
+    return []
+
+
+Signalled = psutil.Process | subprocess.Popen[bytes]
+
+
+def signal_all(processes: Sequence[Signalled], number: signal.Signals) -> None:
+    """Signal all that are still there."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def workers_of(server: LocalServer) -> list[psutil.Process]:

@@ -152,15 +152,15 @@ def excluded_by_rules(prospects: Sequence[Prospect]) -> Mapping[str, str]:
                     found[cluster] = "the cluster didn't match pod affinity rules"
         for number in range(len(next(iter(compared.values())).spread)):
             rules = {cluster: each.spread[number] for cluster, each in compared.items()}
-            for cluster in _too_full(rules, place + 1):
+            for cluster in too_full(rules, place + 1):
                 found.setdefault(
                     cluster, "the cluster didn't match pod topology spread constraints"
                 )
     return found
 
 
-def _too_full(rules: Mapping[str, SpreadOverClusters], pods: int) -> list[str]:
-    """The clusters in which one constraint would not hold with so many pods of the unit more."""
+def too_full(rules: Mapping[str, SpreadOverClusters], pods: int) -> list[str]:
+    """The clusters in which one constraint would not hold with so many more of the pods that have it."""
     domains = [each.pods for each in rules.values() if each.eligible]
     least = min(domains, default=0)
     return [

@@ -30,6 +30,7 @@ from service.scheduler.cluster_prospects import (
     Prospect,
     Unit,
     has_node,
+    too_full,
 )
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementResult
@@ -415,14 +416,15 @@ class _SpreadCounts:
         """Return the clusters that all constraints of a pod allow, and what those that only rank count."""
         allowed, soft = set(spread), dict.fromkeys(spread, 0)
         for number, key in enumerate(self._rules[place]):
-            rules = {name: each[number] for name, each in spread.items() if number < len(each)}
-            pods = {name: each.pods + self._counts[key][name] for name, each in rules.items()}
-            least = min((pods[name] for name, each in rules.items() if each.eligible), default=0)
+            rules = {
+                name: replace(each[number], pods=each[number].pods + self._counts[key][name])
+                for name, each in spread.items()
+                if number < len(each)
+            }
+            allowed -= set(too_full(rules, 1))
             for name, each in rules.items():
                 if not each.required:
-                    soft[name] += pods[name]
-                elif pods[name] + each.counts_itself - least > each.max_skew:
-                    allowed.discard(name)
+                    soft[name] += each.pods
         return allowed, soft
 
 

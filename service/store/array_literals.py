@@ -9,6 +9,11 @@ from collections.abc import Iterable, Sequence
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
+def placeholders(types: Sequence[str], first: int) -> str:
+    """SQL for arrays of these types of elements, written so, as arguments numbered from `first` on."""
+    return ", ".join(f"${place}::text::{each}[]" for place, each in enumerate(types, first))
+
+
 def texts(values: Sequence[str]) -> str:
     """An array of texts, which may have any characters."""
     joined = '","'.join(values)

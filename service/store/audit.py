@@ -43,7 +43,7 @@ _SWEEP = """
 
 AUDIT_COLUMNS = len(_COLUMN_TYPES)
 """How many columns of a row are given; the others follow."""
-_ARRAYS = ", ".join(f"${place}::text::{type_}[]" for place, type_ in enumerate(_COLUMN_TYPES, 1))
+_ARRAYS = array_literals.placeholders(_COLUMN_TYPES, 1)
 _ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {_ARRAYS})"
 
 

@@ -16,6 +16,7 @@ from service.model.errors import StorageUnavailable
 from service.store.database_hosts import Host, first_to_open, hosts_of
 from service.store.failures import unavailable_on_failure, unknown_on_failure
 from service.store.outage_log import Outages
+from service.tcp_keepalive import keep_alive
 
 CONNECT_SECONDS = 5
 """How long opening a connection may take where the URL names one host."""
@@ -57,12 +58,6 @@ _BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoi
 # Citus has to know the cluster when it plans, to find its server. And it would hide shards among
 # tables, for which the driver's look at a type takes two seconds.
 _FOR_CITUS = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
-_KEEPALIVE = {
-    "TCP_KEEPIDLE": 2,
-    "TCP_KEEPINTVL": 1,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 4_000,
-}
 STATEMENT_SECONDS_MAX = 30.0
 READ_SETTINGS = {**_BY_INDEX}
 COMMIT_SETTINGS = {
@@ -248,14 +243,6 @@ def _notice_a_vanished_server(connection: StoreConnection) -> None:
     if used.family in (socket.AF_INET, socket.AF_INET6):
         with socket.fromfd(used.fileno(), used.family, socket.SOCK_STREAM) as own:
             keep_alive(own)
-
-
-def keep_alive(connected: socket.socket) -> None:
-    """Have a TCP connection fail within five seconds once its peer has vanished."""
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEPALIVE.items():
-        if hasattr(socket, option):  # not every system has all these options
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 async def _check(connection: StoreConnection) -> None:

@@ -45,7 +45,7 @@ _SWEEP = """
 """
 
 
-_ARRAYS = ", ".join(f"${place}::text::{type_}[]" for place, type_ in enumerate(_COLUMN_TYPES, 2))
+_ARRAYS = array_literals.placeholders(_COLUMN_TYPES, 2)
 _ADD = f"SELECT add_events_v1($1, {_ARRAYS})"
 
 

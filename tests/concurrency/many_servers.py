@@ -13,7 +13,6 @@ With `--apart` the servers do not forward to each other.
 
 import argparse
 import asyncio
-import contextlib
 import random
 import signal
 import sys
@@ -25,7 +24,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import asyncpg
 import httpx
 import msgspec
-import psutil
 
 from service.cli.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
@@ -37,7 +35,7 @@ from tests.concurrency.faults.site import connect, start_all
 from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.race import metrics
 from tests.concurrency.racing import SETUP, TOKEN, member, nodes
-from tests.processes import own_address
+from tests.processes import family, own_address, signal_all
 
 SECRET = "what-only-these-servers-know-of-all"
 FIRST_PORT = 20_000
@@ -150,14 +148,11 @@ class Stage:
         found = Counter(_index(at) for at in (await self.holders()).values())
         return sorted(found[index] for index in range(len(self.servers)))
 
-    def send(self, index: int, number: int) -> None:
+    def send(self, index: int, number: signal.Signals) -> None:
         """Send a signal to all processes of a server."""
         process = self.servers[index].process
         assert process is not None
-        parent = psutil.Process(process.pid)
-        for each in (parent, *parent.children(recursive=True)):
-            with contextlib.suppress(psutil.Error):
-                each.send_signal(number)
+        signal_all(family(process.pid), number)
 
 
 def _address(index: int) -> str:
@@ -228,7 +223,7 @@ async def run(options: argparse.Namespace) -> tuple[list[Phase], int, int]:
                 violations += 1
                 print(f"  {cluster}: {each}", flush=True)
     calls = [call for each in balancer.notebooks.values() for call in each.calls]
-    return phases, sum(map(_placed, calls)), violations
+    return phases, sum(call.pods_placed for call in calls), violations
 
 
 async def _phases(
@@ -275,7 +270,7 @@ async def _phase(
     took = time.monotonic() - begun
     commits, lost = (counted[each] - before[each] for each in (metrics.COMMITS, metrics.LOST))
     placements = sum(
-        _placed(call)
+        call.pods_placed
         for each in balancer.notebooks.values()
         for call in each.calls
         if call.returned >= begun
@@ -286,12 +281,6 @@ async def _phase(
     found = Phase(name, took, placements, share, waits, longest, await made.numbers())
     print(found, flush=True)
     return found
-
-
-def _placed(call: Call) -> int:
-    if call.outcome != "ok":
-        return 0
-    return sum(result["outcome"] == "Placed" for result in call.body["results"])
 
 
 async def _violations(url: str, calls: Sequence[Call], cluster: str) -> list[str]:

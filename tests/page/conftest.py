@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from service.cli.manifest_sources import read_objects
 from tests.api.live import live_server
-from tests.conftest import Databases
+from tests.databases import Databases
 from tests.page.visiting import ADMIN, REAL, SAMPLE, WAIT_MILLISECONDS, Visit
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP

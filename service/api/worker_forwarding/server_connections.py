@@ -31,6 +31,7 @@ from service.api.worker_forwarding.peer_names import (
 )
 from service.api.worker_forwarding.unanswered_requests import Unreachable
 from service.settings import InvalidSettings, Settings
+from service.tcp_keepalive import keep_alive
 
 PROTOCOL = "moorage-forwarding-1"
 """Its number rises with every change of the frames, as servers of two versions may meet."""
@@ -291,17 +292,11 @@ def _listening(host: str, ports: range) -> socket.socket:
 
 def _notice_a_vanished_machine(writer: StreamWriter) -> None:
     """Have the system end a connection on which nothing comes through any more, which pings cannot tell."""
-    own = writer.get_extra_info("socket")
-    own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    options = {
-        "TCP_KEEPIDLE": VANISHED_SECONDS,
-        "TCP_KEEPINTVL": 1,
-        "TCP_KEEPCNT": 3,
-        "TCP_USER_TIMEOUT": 1000 * VANISHED_SECONDS,
-    }
-    for name, value in options.items():
-        if hasattr(socket, name):
-            own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    keep_alive(
+        writer.get_extra_info("socket"),
+        idle_seconds=VANISHED_SECONDS,
+        unacknowledged_seconds=VANISHED_SECONDS,
+    )
 
 
 async def _read_head(connection: h11.Connection, reader: StreamReader) -> object:

@@ -54,6 +54,18 @@ class Call:
     head_returned: int | None = None
     """Where the log really ended at these moments, where somebody could know."""
 
+    @property
+    def is_acknowledged_placement(self) -> bool:
+        """Whether it asked for a placement and was answered, whatever became of its pods."""
+        return self.action == "place" and self.outcome == "ok"
+
+    @property
+    def pods_placed(self) -> int:
+        """How many pods it was told to be placed now."""
+        if not self.is_acknowledged_placement:
+            return 0
+        return sum(result["outcome"] == "Placed" for result in self.body["results"])
+
     def __str__(self) -> str:
         told = self.status if self.revision is None else f"{self.status}@{self.revision}"
         return f"call {self.number} ({self.client}: {self.action} {self.asked} -> {told})"

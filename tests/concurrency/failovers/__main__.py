@@ -42,7 +42,7 @@ async def campaign(options: argparse.Namespace) -> None:
             chosen = list(islice(causes, options.round))
             found, calls = await _round(database, f"round_{number}", chosen, options)
             episodes += found
-            placed += sum(_placed(call) for call in calls)
+            placed += sum(call.pods_placed for call in calls)
             print(
                 f"round {number}: {sum(each.failovers for each in episodes)} failovers so far in "
                 f"{time.monotonic() - started:.0f} s, {placed:,} placements acknowledged; nothing "
@@ -110,7 +110,7 @@ async def _episode(database: Replicated, made: Site, cause: Cause) -> Episode:
     await _again(made)
     ended, taken_over = time.monotonic(), await database.timeline() - before
     assert taken_over >= cause.failovers, f"{cause.name}: {taken_over} took over"
-    returned = [call.returned for call in made.calls[first:] if _is_placement(call)]
+    returned = [call.returned for call in made.calls[first:] if call.is_acknowledged_placement]
     silent, again = silence(returned, begun, ended)
     return Episode(cause.name, silent, again, taken_over)
 
@@ -120,21 +120,11 @@ async def _again(made: Site) -> None:
 
     def enough() -> bool:
         asked = [call for call in made.calls[first:] if call.called > since]
-        return sum(map(_is_placement, asked)) >= PLACED_AGAIN
+        return sum(call.is_acknowledged_placement for call in asked) >= PLACED_AGAIN
 
     async with asyncio.timeout(WAIT_SECONDS):
         while not enough():  # noqa: ASYNC110 - no event is set
             await asyncio.sleep(LOOK_SECONDS)
-
-
-def _is_placement(call: Call) -> bool:
-    return call.action == "place" and call.outcome == "ok"
-
-
-def _placed(call: Call) -> int:
-    if not _is_placement(call):
-        return 0
-    return sum(result["outcome"] == "Placed" for result in call.body["results"])
 
 
 def _options() -> argparse.Namespace:

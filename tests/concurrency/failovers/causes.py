@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from tests.concurrency.failovers.machines import Signalled, signal_all
 from tests.concurrency.failovers.replicated import (
     DATABASE_PORT,
     ETCD_PORT,
@@ -20,6 +19,7 @@ from tests.concurrency.failovers.replicated import (
     Replicated,
     ballast,
 )
+from tests.processes import Signalled, signal_all
 from tests.waiting import once
 
 HOLD_SECONDS = 10.0

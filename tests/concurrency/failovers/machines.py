@@ -7,14 +7,11 @@ of the loopback interface, between which nothing can be cut.
 
 import asyncio
 import os
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import psutil
 
 from service.store.embedded.os_account import Account
 
@@ -138,21 +135,3 @@ class Program:
             await asyncio.to_thread(self.process.wait, seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-
-
-def family(pid: int) -> list[psutil.Process]:
-    """A process, and all that descend from it."""
-    with suppress(psutil.NoSuchProcess):
-        first = psutil.Process(pid)
-        return [first, *first.children(recursive=True)]
-    return []
-
-
-Signalled = psutil.Process | subprocess.Popen[bytes]
-
-
-def signal_all(processes: Sequence[Signalled], number: signal.Signals) -> None:
-    """Signal all that are still there."""
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(number)

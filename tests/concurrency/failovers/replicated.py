@@ -22,11 +22,10 @@ from tests.concurrency.failovers.machines import (
     Machine,
     Machines,
     Program,
-    family,
     machines,
-    signal_all,
 )
 from tests.paths import ROOT
+from tests.processes import family, signal_all
 from tests.waiting import WAIT_SECONDS, once
 
 PASSWORD = "of-these-members-alone"

@@ -135,14 +135,12 @@ def _seconds_until_answered(calls: Sequence[Call], moments: Sequence[float]) -> 
 
 
 def _answered(calls: Sequence[Call]) -> list[Call]:
-    return [call for call in calls if call.action == "place" and call.outcome == "ok"]
+    return [call for call in calls if call.is_acknowledged_placement]
 
 
 def _acknowledged(calls: Sequence[Call], elapsed: float) -> str:
     answered = _answered(calls)
-    placed = sum(
-        result["outcome"] == "Placed" for call in answered for result in call.body["results"]
-    )
+    placed = sum(call.pods_placed for call in answered)
     unplaced = sum(len(call.body["results"]) for call in answered) - placed
     waits = sorted(_waits(calls))
     at = sorted(call.returned for call in answered)

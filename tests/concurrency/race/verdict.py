@@ -47,12 +47,7 @@ def check_round(
         history.differing = differing(loaded(history.rows, history.head[0]), asked)
     tally = check_by_counting(history)
     found = [*tally.violations, *check(history, placements_every=REFERENCE_EVERY)]
-    acknowledged = sum(
-        result["outcome"] == "Placed"
-        for call in calls
-        if call.action == "place" and call.outcome == "ok"
-        for result in call.body["results"]
-    )
+    acknowledged = sum(call.pods_placed for call in calls)
     told = [f"round {number}: {each}" for each in found]
     if acknowledged > tally.placements:
         told.append(f"round {number}: {acknowledged} acknowledged, {tally.placements} in the log")

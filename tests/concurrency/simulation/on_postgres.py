@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -30,6 +30,7 @@ from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.simulation.campaign import cores
 from tests.concurrency.simulation.recording import RecordedCall, told, told_error
 from tests.concurrency.simulation.run import simulate
+from tests.databases import Databases
 
 _TOLD_WHAT = """
     CREATE SCHEMA told;
@@ -139,32 +140,14 @@ class Comparison(msgspec.Struct, frozen=True):
 def compare_seed(url: str, seed: int) -> Comparison:
     """Compare on a copy of a database that nobody is connected to."""
     calls = recorded(seed, **VARIANTS[seed % len(VARIANTS)])
-    with _copied(url, f"simulated_{seed}") as copy:
+    original = make_url(url)
+    beside = original.set(database="postgres").render_as_string(hide_password=False)
+    with (
+        contextlib.closing(Databases(beside, original.database or "")) as databases,
+        databases.fresh() as copy,
+    ):
         found = asyncio.run(compare(copy, calls))
     return Comparison(seed, dict(Counter(call.name for call in calls)), found)
-
-
-@contextlib.contextmanager
-def _copied(url: str, name: str) -> Iterator[str]:
-    original = make_url(url)
-    _execute(url, f'CREATE DATABASE {name} TEMPLATE "{original.database}" STRATEGY FILE_COPY')
-    try:
-        yield original.set(database=name).render_as_string(hide_password=False)
-    finally:
-        _execute(url, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _execute(url: str, statement: str) -> None:
-    """Execute a statement beside the database that the URL names."""
-
-    async def execute() -> None:
-        connection = await asyncpg.connect(data_source_name(url), database="postgres")
-        try:
-            await connection.execute(statement)
-        finally:
-            await connection.close()
-
-    asyncio.run(execute())
 
 
 def main() -> int:
