@@ -19,14 +19,14 @@ from bench.stack import Postgres, peak_bytes
 from bench.verify import Manifest, violations
 from bench.workloads import Workload
 from service.app import RandomIds, SystemClock
-from service.model.kinds_kept_for_rules import KEPT_KINDS
-from service.model.manifest import TemplateCache, parse_any, parse_pod
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.replica.loading import load
 from service.scheduler.service import Scheduler
-from service.store.migrate import upgrade
 from service.store.postgres import PostgresStore
+from service.store.schema.migrate import upgrade
 
 CLUSTER = "default"
 APPLIED_AT_ONCE = 5_000

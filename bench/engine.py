@@ -13,9 +13,9 @@ from bench.verify import broken, put
 from bench.workloads import Workload
 from service.cli.server.worker import COLLECTION_THRESHOLDS
 from service.engine import Cluster, Placement, place
-from service.model.config import ClusterConfig
-from service.model.manifest import TemplateCache, parse_pod
-from service.model.pods_and_nodes import Pod
+from service.model.configuration.config import ClusterConfig
+from service.model.manifests.manifest import TemplateCache, parse_pod
+from service.model.objects.pods_and_nodes import Pod
 
 
 def loaded(workload: Workload, templates: TemplateCache, pods: int | None = None) -> Cluster:

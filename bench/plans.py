@@ -24,7 +24,7 @@ from bench.figures import quantile
 from bench.stack import Server, serving
 from bench.worlds import HOST, STRIDE, ZONE, pod, preference, term
 from service.app import RandomIds
-from service.model.manifest import TemplateCache, parse_any, parse_pod
+from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning.next_plan_steps import advance_plans
 from service.scheduler.decide.planning.plan_making import make_plan

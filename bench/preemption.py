@@ -17,10 +17,10 @@ from bench.engine import collecting_as_workers_do
 from bench.figures import quantile
 from bench.worlds import STRIDE, affinity, hard_spread, node, parsed, pod, term
 from service.engine import Cluster, Preemption, Refusal, place, preempt
-from service.model.config import ClusterConfig
-from service.model.disruption_budgets import DisruptionBudget
-from service.model.manifest import TemplateCache, parse_node, parse_pod
-from service.model.pods_and_nodes import LabelSelector, Pod
+from service.model.configuration.config import ClusterConfig
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
+from service.model.objects.pods_and_nodes import LabelSelector, Pod
 
 Manifest = dict[str, Any]
 

@@ -25,13 +25,13 @@ from bench.stack import Server, serving
 from bench.trace import CAME, WENT, place, prepared, put_nodes
 from bench.verify import broken, broken_by, put
 from bench.worlds import HOST, ZONE
-from service.cli.manifest_sources import read_objects
+from service.cli.manifests.manifest_sources import read_objects
 from service.engine import Cluster
 from service.engine.analysis.violations import Inspection
-from service.model.config import ClusterConfig
-from service.model.manifest import TemplateCache, parse_any
-from service.model.rebalance_objectives import Objective
-from service.model.strict_json import encode
+from service.model.configuration.config import ClusterConfig
+from service.model.json_and_patches.strict_json import encode
+from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning.plan_making import make_plan
 from service.scheduler.protocol.intents import MakePlan

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.engine import Cluster, check
-from service.model.config import ClusterConfig
-from service.model.manifest import TemplateCache, parse_any
-from service.model.object_kept_for_rules import KeptObject
-from service.model.pods_and_nodes import Namespace, Node, Pod
+from service.model.configuration.config import ClusterConfig
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.objects.pods_and_nodes import Namespace, Node, Pod
 
 Manifest = dict[str, Any]
 Placements = Mapping[tuple[str, str], str]

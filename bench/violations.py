@@ -13,8 +13,8 @@ import typer
 
 from service.engine import Cluster
 from service.engine.analysis.violations import Inspection
-from service.model.config import ClusterConfig
-from service.model.manifest import TemplateCache, parse_node, parse_pod
+from service.model.configuration.config import ClusterConfig
+from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
 
 Manifest = dict[str, Any]
 VARIANT = "requiredDuringSchedulingIgnoredDuringExecution"

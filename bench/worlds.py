@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from bench.engine import place_one
 from service.engine import Cluster
-from service.model.config import ClusterConfig
-from service.model.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
-from service.model.pods_and_nodes import Pod
+from service.model.configuration.config import ClusterConfig
+from service.model.manifests.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
+from service.model.objects.pods_and_nodes import Pod
 
 Manifest = dict[str, Any]
 

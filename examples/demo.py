@@ -17,14 +17,14 @@ from typing import Any
 from examples.movement import INTRUDER, JOBS, NAMESPACE, moving, remove
 from service.cli.client import Client
 from service.cli.errors import CliError
-from service.cli.explanations import (
+from service.cli.manifests.manifest_sources import read_objects
+from service.cli.printing.explanations import (
     count_outcomes,
     describe_outcomes,
     print_explanation,
     print_results,
 )
-from service.cli.manifest_sources import read_objects
-from service.cli.output import Output, print_error
+from service.cli.printing.output import Output, print_error
 from service.cli.server.local_server import LocalServer
 from service.settings import settings_of_this_process
 

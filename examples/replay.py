@@ -37,9 +37,9 @@ from typing import Any
 from service.cli.batches import in_batches
 from service.cli.client import Client
 from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
-from service.cli.explanations import PLACED, count_outcomes, reasons_of_refusals
-from service.cli.manifest_sources import MANIFEST_SUFFIXES, read_objects
-from service.cli.output import Format, Output, print_error
+from service.cli.manifests.manifest_sources import MANIFEST_SUFFIXES, read_objects
+from service.cli.printing.explanations import PLACED, count_outcomes, reasons_of_refusals
+from service.cli.printing.output import Format, Output, print_error
 from service.cli.server.local_server import LocalServer, temporary_folder
 
 SAMPLE_SECONDS = 0.25

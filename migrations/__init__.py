@@ -1,1 +1,1 @@
-"""Alembic revisions make and change all tables; `service.store.migrate` runs them."""
+"""Alembic revisions make and change all tables; `service.store.schema.migrate` runs them."""

@@ -1,4 +1,4 @@
-"""Runs the revisions on the connection that `service.store.alembic_runner` passes to Alembic."""
+"""Runs the revisions on the connection that `service.store.schema.alembic_runner` passes to Alembic."""
 
 from alembic import context
 

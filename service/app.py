@@ -26,11 +26,11 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.request_reading import BodyReader
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.handlers.server import check_ready
 from service.api.middleware.edge import Edge
 from service.api.middleware.fast_path import Direct
-from service.api.openapi.access import require_declarations
+from service.api.openapi.operation_access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
 from service.api.reading.stored_reads import ClusterReads
@@ -55,14 +55,14 @@ from service.api.worker_forwarding.server_connections import Servers, servers_of
 from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_of
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
-from service.model.generated_names import SUFFIXES, suffix_of
-from service.model.template_cache import TemplateCache
+from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.controllers.cluster_shares import ClusterShares
 from service.scheduler.controllers.request_owners import ALL_SERVERS, ClusterOwners
+from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica_state_reports import Reporter
-from service.scheduler.scrubber import Pace, Scrubber
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
@@ -267,12 +267,12 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
 
     def background() -> list[Coroutine[None, None, None]]:
         """Return what runs beside requests, for as long as the process serves."""
-        pace = Pace(settings.scrub_seconds, settings.scrub_percent)
+        pace = Pace(settings.recount_seconds, settings.recount_percent)
         return [
             _warm_up(),
             DatabaseReporter(store, proof, metrics, budget).run(),
             _deliveries(settings, store, sender, clock, metrics).run(),
-            Scrubber(scheduler, clock, metrics, pace).run(),
+            IdleRecounts(scheduler, clock, metrics, pace).run(),
             *([forwarding.shares.run()] if forwarding else []),
             *_reports(settings, store, scheduler, clock, proof),
         ]

@@ -1,6 +1,6 @@
 """Defines every setting of a server process, with its default and its `MOORAGE_*` variable.
 
-Settings of a single cluster are in that cluster's configuration instead (`service.model.config`).
+Settings of a single cluster are in that cluster's configuration instead (`service.model.configuration.config`).
 """
 
 import os
@@ -392,10 +392,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """To how many webhooks each process sends at once."""
     webhooks_max: Count = 20
     """How many webhooks a cluster may have."""
-    scrub_seconds: Annotated[float, msgspec.Meta(ge=0)] = 30
+    recount_seconds: Annotated[float, msgspec.Meta(ge=0)] = 30
     """How often a worker begins to recount what its replicas keep, while nobody asks for anything;
     0: never. Replicas that have not changed are left out."""
-    scrub_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 10
+    recount_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 10
     """The share of one processor that a worker takes for that at most."""
     ready_lag_seconds_max: Seconds = 10
     """A process is not ready if one of its replicas has been behind its log for longer than

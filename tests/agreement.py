@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from service.engine import Cluster, place
-from service.model.config import ClusterConfig
-from service.model.pods_and_nodes import Namespace, Node, Pod
+from service.model.configuration.config import ClusterConfig
+from service.model.objects.pods_and_nodes import Namespace, Node, Pod
 
 
 @dataclass

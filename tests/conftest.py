@@ -26,11 +26,14 @@ from xdist.remote import Producer
 from service import compiled_engine
 from service.api.bodies import streamed_responses
 from service.cli.server.local_server import temporary_folder
-from service.store import commits, connections, memory, upkeep
-from service.store.connections import data_source_name
+from service.store import upkeep
+from service.store.connecting import connections
+from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
-from service.store.migrate import upgrade
+from service.store.log import commits
+from service.store.memory import memory_store
+from service.store.schema.migrate import upgrade
 from tests.databases import Databases
 from tests.dealing import DealtScheduling
 from tests.seeds import EXPLORING, examples
@@ -67,7 +70,7 @@ PATIENCE = (
     (commits, "LOCK_IDLE_SECONDS"),
     (connections, "CONNECT_SECONDS"),
     (connections, "POOL_WAIT_SECONDS"),
-    (memory, "REPORT_SECONDS_MAX"),
+    (memory_store, "REPORT_SECONDS_MAX"),
     (upkeep, "REPORT_SECONDS_MAX"),
     (streamed_responses, "READER_SECONDS_MAX"),
 )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from service.model.kinds_kept_for_rules import KEPT_KINDS
-from service.model.plans import PLAN
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.plans.plans import PLAN
 
 Manifest = dict[str, Any]
 KINDS = tuple(KEPT_KINDS)

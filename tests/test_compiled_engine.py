@@ -13,7 +13,7 @@ from service import compiled_engine
 from tests.paths import ROOT
 from tools.compile_engine import NOT_COMPILED
 
-WHICH = "from service import compiled_engine; from service.engine.state import rank_bits; print(compiled_engine.is_in_use(), rank_bits.VETO, rank_bits.__file__)"
+WHICH = "from service import compiled_engine; from service.engine.state.node_columns import rank_bits; print(compiled_engine.is_in_use(), rank_bits.VETO, rank_bits.__file__)"
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ def test_what_is_compiled_from_these_sources_runs(checkout):
 
 
 def test_an_edited_source_runs_whatever_is_compiled(checkout):
-    ranks = checkout / "service/engine/state/rank_bits.py"
+    ranks = checkout / "service/engine/state/node_columns/rank_bits.py"
     ranks.write_text(ranks.read_text().replace("= -(2**62)", "= -(2**61)"))
     assert which(checkout) == ["False", str(-(2**61)), str(ranks)]
 
 
 def test_an_edited_source_that_the_engine_imports_counts_too(checkout):
-    with (checkout / "service/model/pods_and_nodes.py").open("a") as objects:
+    with (checkout / "service/model/objects/pods_and_nodes.py").open("a") as objects:
         objects.write("\n# Another line.\n")
     assert which(checkout)[0] == "False"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.conformance import render_report
+from service.cli.conformance.conformance import render_report
 from tests.paths import ROOT
 
 PAGES = [

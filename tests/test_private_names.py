@@ -171,14 +171,14 @@ def test_nothing_reaches_what_the_service_keeps_to_itself():
     assert found == []
 
 
-IMPORTED = "from service.store.memory import MemoryStore\nimport asyncio\n"
+IMPORTED = "from service.store.memory.memory_store import MemoryStore\nimport asyncio\n"
 REACHING = {
     "an import": "from service.engine.analysis.violations import _unmet",
     "an import of a module": "import service._compiled",
     "a name to replace": 'patch.setattr(MemoryStore, "_commit", None)',
     "a name of what was made": 'patch.setattr(made(), "_commit", None)',
     "a name to read": 'getattr(MemoryStore, "_commit")',
-    "a dotted name": 'patch("service.store.memory._commit", None)',
+    "a dotted name": 'patch("service.store.memory.memory_store._commit", None)',
     "a mistake's place": '@bug("A2", "MemoryStore._commit")\ndef planted(patch): pass',
     "a function put in place": "def commit(self, request): return self._clock()",
     "a function within one": "def plant():\n def commit(self): return self._clock()",

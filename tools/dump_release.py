@@ -24,7 +24,7 @@ import asyncpg
 from service.cli.client import Client
 from service.cli.errors import Refused
 from service.cli.server.local_server import LocalServer, temporary_folder
-from service.store.connections import data_source_name
+from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tools import postgres
 

@@ -6,12 +6,12 @@ import numpy as np
 from msgspec import Meta
 from typing_extensions import override
 
-from service.engine.cluster_events import Change
-from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin
-from service.engine.state.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.nodes import NodeTable
-from service.model.config import ClusterConfig, SchedulerProfile
+from service.engine.plugin_protocol.cluster_events import Change
+from service.engine.plugin_protocol.plugin import MAX_NODE_SCORE, Failure, NodePlugin
+from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.nodes import NodeTable
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.validation.plugins import Arguments
 
 

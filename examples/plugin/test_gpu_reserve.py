@@ -8,9 +8,9 @@ from gpu_reserve import GpuReserve
 
 from service.engine import Placement, Refusal, explain, place
 from service.extensions.suite import PluginSuite
-from service.model.config import parse_config
+from service.model.configuration.config import parse_config
 from service.model.errors import InvalidManifest
-from service.model.manifest import TemplateCache, parse_pod
+from service.model.manifests.manifest import TemplateCache, parse_pod
 
 GPU = "example.com/gpu"
 

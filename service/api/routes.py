@@ -26,19 +26,19 @@ from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.plans import PLAN_HANDLERS
+from service.api.handlers.pod_status_reports import STATUS_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
 from service.api.handlers.readable_revisions import REVISION_HANDLERS
 from service.api.handlers.repairs import REPAIR_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
-from service.api.handlers.status_reports import STATUS_HANDLERS
 from service.api.handlers.topology_and_export import OVERVIEW_HANDLERS
 from service.api.handlers.violations import VIOLATION_HANDLERS
 from service.api.handlers.watch import WATCH_HANDLERS
 from service.api.handlers.web_page import PAGE_HANDLERS
 from service.api.handlers.webhooks import WEBHOOK_HANDLERS
-from service.api.openapi.access import Access, access_of, declared
 from service.api.openapi.document import build_document
 from service.api.openapi.html_pages import docs_page
+from service.api.openapi.operation_access import Access, access_of, declared
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.schemas import Document
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from service.cli.client import Client
-from service.cli.output import Output
+from service.cli.printing.output import Output
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import typer
 import yaml
 
 from service.cli.errors import WrongUsage
-from service.cli.output import Output
+from service.cli.printing.output import Output
 
 FILE_VARIABLE = "MOORAGE_CONTEXTS"
 CONTEXT_VARIABLE = "MOORAGE_CONTEXT"

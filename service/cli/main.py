@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from service import compiled_engine
-from service.cli import (
+from service.cli import contexts
+from service.cli.command_group import Commands
+from service.cli.commands import (
     access,
     apply_place_and_bind,
     audit,
     bench,
     bindings,
     capacity,
-    conformance,
-    contexts,
     create,
     deletions,
     describe,
@@ -38,9 +38,9 @@ from service.cli import (
     watch,
     webhooks,
 )
-from service.cli.command_group import Commands
+from service.cli.conformance import conformance
 from service.cli.errors import CliError, ExitCode
-from service.cli.output import print_error
+from service.cli.printing.output import print_error
 
 HELP = """Scheduling as a service: where pods run, decided exactly as Kubernetes does, without races.
 

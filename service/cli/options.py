@@ -11,7 +11,7 @@ import typer
 from service.cli.client import Client
 from service.cli.contexts import CONTEXT_VARIABLE, Context, complete_context, context_in_use
 from service.cli.errors import WrongUsage
-from service.cli.output import FORMATS, Format, Output
+from service.cli.printing.output import FORMATS, Format, Output
 from service.settings import InvalidSettings, read_secret
 
 P = ParamSpec("P")

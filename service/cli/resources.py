@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import quote
 
-from service.cli import table_rows
 from service.cli.client import Client
 from service.cli.errors import WrongUsage
-from service.cli.table_rows import Clock, Item
-from service.model.kinds_kept_for_rules import KEPT_KINDS
-from service.model.object_kept_for_rules import KeptKind
-from service.model.plans import PLAN
+from service.cli.printing import table_rows
+from service.cli.printing.table_rows import Clock, Item
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.plans.plans import PLAN
 
 OF_ALL = ("pods", "services", "replicationcontrollers", "replicasets", "statefulsets")
 """What `all` stands for: the kinds that kubectl shows for it, as far as they are kept."""

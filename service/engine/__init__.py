@@ -14,15 +14,20 @@ from service.engine.analysis.opportunity_cost import Extent, OpportunityCosts
 from service.engine.analysis.plugin_timing import Execution, time_plugins
 from service.engine.analysis.volume_bindings import PROVISION, bindings_on, user_of_claim
 from service.engine.cluster import Cluster
-from service.engine.colocation import Colocation
-from service.engine.digest import digest
-from service.engine.group_placement import GroupPlacement, GroupRefusal, place_group, placing_group
+from service.engine.groups.colocation import Colocation
+from service.engine.groups.group_placement import (
+    GroupPlacement,
+    GroupRefusal,
+    place_group,
+    placing_group,
+)
 from service.engine.placement import Placement, UnknownSchedulerError, place
 from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims
 from service.engine.refusal import Refusal
-from service.engine.state.group_domain import GROUP_TOPOLOGY, GroupDomain, group_domain
-from service.engine.state.pod_devices import DeviceUse, uses_of as device_uses
+from service.engine.self_checks.digest import digest
+from service.engine.state.node_columns.group_domain import GROUP_TOPOLOGY, GroupDomain, group_domain
+from service.engine.state.volumes_and_devices.pod_devices import DeviceUse, uses_of as device_uses
 
 __all__ = [
     "GROUP_TOPOLOGY",

@@ -9,24 +9,25 @@ from msgspec.structs import replace
 from service.engine.node_ranking.rank_cache import RowCache
 from service.engine.node_ranking.static_masks_and_scores import StaticRows
 from service.engine.plugin_pipeline import Pipeline, pipelines_of
-from service.engine.state.data_sets import DataSets
-from service.engine.state.default_spread import DefaultSelectors
-from service.engine.state.devices import DeviceTable, allocated
-from service.engine.state.matchers import Subject
-from service.engine.state.materialized_views import NodeViews
-from service.engine.state.node_rules import NodeRules, Use
-from service.engine.state.nodes import NodeTable
-from service.engine.state.objects_kept_for_rules import KeptObjects
-from service.engine.state.pod_class_lookup import Compiler, Eligibilities, ObjectRules
-from service.engine.state.pod_classes import MatcherEntry, MatchIndex, PodClass
-from service.engine.state.pod_importance import ImportanceTable, Placed
-from service.engine.state.volumes import VolumeTable
-from service.model.config import ClusterConfig
-from service.model.device_kinds import device_object
-from service.model.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
-from service.model.object_kept_for_rules import KeptObject
-from service.model.persistent_volumes import ClaimReference, VolumeObject
-from service.model.pods_and_nodes import (
+from service.engine.state.node_columns.materialized_views import NodeViews
+from service.engine.state.node_columns.node_rules import NodeRules, Use
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.pod_classes.data_sets import DataSets
+from service.engine.state.pod_classes.default_spread import DefaultSelectors
+from service.engine.state.pod_classes.matchers import Subject
+from service.engine.state.pod_classes.objects_kept_for_rules import KeptObjects
+from service.engine.state.pod_classes.pod_class_lookup import Compiler, Eligibilities, ObjectRules
+from service.engine.state.pod_classes.pod_classes import MatcherEntry, MatchIndex, PodClass
+from service.engine.state.pod_classes.pod_importance import ImportanceTable, Placed
+from service.engine.state.volumes_and_devices.devices import DeviceTable, allocated
+from service.engine.state.volumes_and_devices.volumes import VolumeTable
+from service.model.configuration.config import ClusterConfig
+from service.model.kinds_kept_for_rules.device_kinds import device_object
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.kinds_kept_for_rules.volume_kinds import volume_object
+from service.model.objects.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
+from service.model.objects.persistent_volumes import ClaimReference, VolumeObject
+from service.model.objects.pods_and_nodes import (
     LabelSelector,
     Namespace,
     Node,
@@ -35,7 +36,6 @@ from service.model.pods_and_nodes import (
     Partial,
     Pod,
 )
-from service.model.volume_kinds import volume_object
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """The bytes of cached masks and scores; the least recently used are dropped first."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 
 
 class Reservation(NamedTuple):

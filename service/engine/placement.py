@@ -10,20 +10,20 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.fallback_when_full import fallbacks, variant
 from service.engine.node_ranking.candidates import Candidates
 from service.engine.nominations import assume, reservations, reserved_node
-from service.engine.plugin import DomainScores, RelativeScore
 from service.engine.plugin_pipeline import Pipeline, RelativeWeight
+from service.engine.plugin_protocol.plugin import DomainScores, RelativeScore
 from service.engine.refusal import Refusal, refuse
-from service.engine.state.columns import Ints
-from service.engine.state.group_domain import GroupDomain
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.rank_bits import TIE_BITS, VETO, tie_hash
-from service.engine.state.vetoes import Vetoes
-from service.model.devices import ClaimAllocation
-from service.model.pods_and_nodes import Pod
+from service.engine.spread_fallback_when_full import fallbacks, variant
+from service.engine.state.node_columns.columns import Ints
+from service.engine.state.node_columns.group_domain import GroupDomain
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO, tie_hash
+from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.objects.devices import ClaimAllocation
+from service.model.objects.pods_and_nodes import Pod
 
 
 class Placement(NamedTuple):

@@ -4,11 +4,11 @@ Which plugins are asked when is decided once for each profile; placements then g
 the plugins concerned.
 """
 
-from service.engine.plugin import NodePlugin, RelationPlugin
+from service.engine.plugin_protocol.plugin import NodePlugin, RelationPlugin
+from service.engine.plugin_protocol.volume_plugin import VolumePlugin
 from service.engine.plugin_registry import known_plugins
-from service.engine.state.node_rules import ProfileRules
-from service.engine.volume_plugin import VolumePlugin
-from service.model.config import ClusterConfig, SchedulerProfile
+from service.engine.state.node_columns.node_rules import ProfileRules
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
 
 
 class RelativeWeight:

@@ -7,8 +7,8 @@ All processes of a server register the same plugins when they start, before they
 from collections.abc import Mapping
 from functools import cache
 
-from service.engine.cluster_events import Change
-from service.engine.plugin import NodePlugin, Plugin, RelationPlugin
+from service.engine.plugin_protocol.cluster_events import Change
+from service.engine.plugin_protocol.plugin import NodePlugin, Plugin, RelationPlugin
 from service.engine.plugins import PLUGINS
 from service.model.validation.plugins import KNOWN, declare, withdraw
 

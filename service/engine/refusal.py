@@ -8,12 +8,12 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.nominations import assume, reservations
-from service.engine.plugin import Failure
 from service.engine.plugin_pipeline import Pipeline
-from service.engine.state.columns import Mask
-from service.engine.state.group_domain import GROUP_TOPOLOGY, GroupDomain
-from service.engine.state.pod_classes import PodClass
-from service.model.pods_and_nodes import Pod
+from service.engine.plugin_protocol.plugin import Failure
+from service.engine.state.node_columns.columns import Mask
+from service.engine.state.node_columns.group_domain import GROUP_TOPOLOGY, GroupDomain
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.objects.pods_and_nodes import Pod
 
 NO_NODES = "no nodes available to schedule pods"
 NARROWED = "node(s) didn't satisfy plugin(s) [{}]"

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from service.extenders.client import Calls, ExtenderFailed, require_own_certificate
 from service.extenders.messages import ExtenderArgs, FilterResult, HostPriority
-from service.model.extenders import Extender, ExtenderHosts
+from service.model.configuration.extenders import Extender, ExtenderHosts
 from service.scheduler.protocol.extenders import (
     AsksExtenders,
     ExtenderQuestion,

@@ -20,10 +20,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine import Cluster, Placement, explain, place
-from service.engine.cluster_events import ClusterEvent, node_events, object_events, pod_events
 from service.engine.node_ranking.candidates import Candidates
 from service.engine.placement import candidates_of, pipeline_of, relation_vetoes
-from service.engine.plugin import (
+from service.engine.plugin_protocol.cluster_events import (
+    ClusterEvent,
+    node_events,
+    object_events,
+    pod_events,
+)
+from service.engine.plugin_protocol.plugin import (
     MAX_NODE_SCORE,
     Headroom,
     Headrooms,
@@ -32,13 +37,13 @@ from service.engine.plugin import (
     RelationPlugin,
 )
 from service.engine.plugin_registry import known_plugins, register, unregister
-from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.pod_importance import PODS as ONE_EACH
-from service.model.config import ClusterConfig, parse_config
-from service.model.manifest import TemplateCache, parse_kept, parse_node, parse_pod
-from service.model.pods_and_nodes import Node, Pod
-from service.model.profiles import DEFAULT_SCHEDULER
+from service.engine.state.node_columns.columns import ALL, Ints, Mask
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.pod_importance import PODS as ONE_EACH
+from service.model.configuration.config import ClusterConfig, parse_config
+from service.model.configuration.profiles import DEFAULT_SCHEDULER
+from service.model.manifests.manifest import TemplateCache, parse_kept, parse_node, parse_pod
+from service.model.objects.pods_and_nodes import Node, Pod
 
 Manifest = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from service.model.errors import FieldError, InvalidManifest, Overloaded
-from service.model.pods_and_nodes import ObjectName
+from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.protocol.extenders import (
     AsksExtenders,
     ExtenderQuestion,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from service.model.commit_log import NodeReports
+from service.model.log.commit_log import NodeReports
 from service.scheduler.protocol.store_and_clock import Store
 
 

@@ -2,8 +2,8 @@
 
 import logging
 
-from service.model.commit_log import ReplicaState
 from service.model.errors import MoorageError
+from service.model.log.commit_log import ReplicaState
 from service.scheduler.protocol.store_and_clock import Clock, ReplicaReports
 from service.scheduler.service import Scheduler
 

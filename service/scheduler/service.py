@@ -9,9 +9,7 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
-from service.model.audit import ITSELF, AuditedCaller
-from service.model.commit_log import IdempotencyKey, NodeReports, ReplicaState
-from service.model.config import parse_config
+from service.model.configuration.config import parse_config
 from service.model.errors import (
     Conflict,
     Denied,
@@ -22,10 +20,10 @@ from service.model.errors import (
     PreconditionFailed,
     Unavailable,
 )
-from service.model.manifest import TemplateCache
+from service.model.log.audit import ITSELF, AuditedCaller
+from service.model.log.commit_log import IdempotencyKey, NodeReports, ReplicaState
+from service.model.manifests.manifest import TemplateCache
 from service.model.times import rfc3339
-from service.scheduler.background_planning import PastExplanation, Planner, Planners
-from service.scheduler.cluster_prospects import AsksClusters, PlaceOverClusters
 from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
@@ -43,10 +41,13 @@ from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.inline_cluster_simulation import Simulation, simulating
 from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.extender_calls import Consulting
-from service.scheduler.multi_cluster_placement import OverClusters
+from service.scheduler.interleaved_planning import PastExplanation, Planner, Planners
+from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, PlaceOverClusters
+from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
 from service.scheduler.node_reports import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.cluster_in_log_lines import context_of
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
 from service.scheduler.protocol.intents import (
     A,
@@ -61,7 +62,6 @@ from service.scheduler.protocol.intents import (
     PutConfig,
 )
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.log_context import context_of
 from service.scheduler.protocol.placements import (
     ExplanationAnswer,
     OverClustersAnswer,

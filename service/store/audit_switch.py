@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from service.model.audit import ITSELF, AuditedCaller
+from service.model.log.audit import ITSELF, AuditedCaller
 from service.model.principals import EVERYBODY
 
 _NOBODY = frozenset({EVERYBODY.name, ITSELF.principal, ""})

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping
 
 import asyncpg
 
-from service.model.audit import ITSELF, AuditedCaller
-from service.model.commit_log import (
+from service.model.errors import Conflict, NotFound
+from service.model.log.audit import ITSELF, AuditedCaller
+from service.model.log.commit_log import (
     ClusterRow,
     Counts,
     Head,
 )
-from service.model.errors import Conflict, NotFound
 from service.store.audit_switch import Keeping
-from service.store.connections import Connections
-from service.store.failures import unavailable_on_failure
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"

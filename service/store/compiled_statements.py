@@ -26,9 +26,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
-from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME
-from service.store.connections import Driver
-from service.store.tables import cluster, head, object_
+from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
+from service.store.connecting.connections import Driver
+from service.store.schema.tables import cluster, head, object_
 
 After = Literal["Start", "Name", "Key"]
 """Where a page of a list begins: at the list's start, after a name in a namespace, or after a key."""

@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from service.model.commit_log import EventPage, Head
 from service.model.errors import NotFound
-from service.model.events import Event, EventRow, rows_of
+from service.model.log.commit_log import EventPage, Head
+from service.model.log.events import Event, EventRow, rows_of
 from service.model.times import rfc3339
 from service.store import array_literals
-from service.store.connections import Connections
-from service.store.failures import unavailable_on_failure
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
 
 SWEEP_EVENTS_MAX = 5_000
 """How many events one step of the sweeper deletes at most."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from service.model.commit_log import UNREADY, NodeLeases as Found, NodeReports
 from service.model.errors import NotFound
-from service.store.connections import Connections
-from service.store.failures import unavailable_on_failure
+from service.model.log.commit_log import UNREADY, NodeLeases as Found, NodeReports
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
 
 _RENEW = "SELECT head_revision, reported_at, known FROM renew_node_leases_v1($1, $2)"
 _READ = "SELECT renewed_at FROM node_lease WHERE cluster_id = $1 AND node = $2"

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from service.store.audit import Audit
 from service.store.audit_switch import Keeping
 from service.store.clusters import Clusters
-from service.store.commits import Commits
-from service.store.connections import (
+from service.store.connecting.connections import (
     COMMIT_SETTINGS,
     READ_SETTINGS,
     STATEMENT_SECONDS_MAX,
@@ -21,11 +20,12 @@ from service.store.connections import (
     bounded,
     connector,
 )
+from service.store.connecting.outage_log import Outages
 from service.store.events import Events
-from service.store.log_notifications import LogNotifications
+from service.store.log.commits import Commits
+from service.store.log.log_notifications import LogNotifications
+from service.store.log.past import Past
 from service.store.node_leases import NodeLeases
-from service.store.outage_log import Outages
-from service.store.past import Past
 from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep

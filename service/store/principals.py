@@ -8,8 +8,8 @@ from functools import partial
 import asyncpg
 import msgspec
 
-from service.model.audit import ITSELF, AuditedCaller, AuditEntry
 from service.model.errors import NoAdminLeft, NotFound
+from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
 from service.model.principals import (
     ADMIN,
     AccessState,
@@ -21,8 +21,8 @@ from service.model.principals import (
 )
 from service.store.audit import add_rows
 from service.store.audit_switch import Keeping
-from service.store.connections import Connections, Driver
-from service.store.failures import unavailable_on_failure
+from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.failures import unavailable_on_failure
 
 NO_ADMIN_LEFT = "MR003"
 

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.commit_log import (
+from service.model.errors import NotFound
+from service.model.log.commit_log import (
     PAGE_BYTES_MAX,
     Diverged,
     Head,
@@ -16,10 +17,9 @@ from service.model.commit_log import (
     ObjectRead,
     ObjectRow,
 )
-from service.model.errors import NotFound
-from service.store.connections import Connections
-from service.store.failures import unavailable_on_failure
-from service.store.log_reads import read_page
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
+from service.store.log.log_reads import read_page
 
 _HEAD = "SELECT revision, tip, at FROM head WHERE cluster_id = $1"
 _HEADS = "SELECT cluster_id, revision, tip, at FROM head WHERE cluster_id = ANY($1)"

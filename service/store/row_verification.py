@@ -11,13 +11,13 @@ from contextlib import asynccontextmanager
 import asyncpg
 import msgspec
 
-from service.model.audit import Verifier
-from service.model.commit_log import ObjectRow
+from service.model.log.audit import Verifier
+from service.model.log.commit_log import ObjectRow
 from service.model.principals import ADMIN, Grant
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.store.audit import audit_row
-from service.store.connections import Driver, connector
-from service.store.failures import unavailable_on_failure
+from service.store.connecting.connections import Driver, connector
+from service.store.connecting.failures import unavailable_on_failure
 
 SLICE_ROWS = 1_000
 """How many rows are in memory at once."""

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 
-from service.model.commit_log import (
+from service.model.errors import NotFound
+from service.model.log.commit_log import (
     COMPACTION_STEP_ROWS_MAX,
     LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
@@ -15,9 +16,8 @@ from service.model.commit_log import (
     ReplicaReport,
     ReplicaState,
 )
-from service.model.errors import NotFound
-from service.store.connections import Connections
-from service.store.failures import unavailable_on_failure
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
 
 SWEEP_ROWS_MAX = 1_000
 """How many idempotency records one step of the sweeper deletes at most."""

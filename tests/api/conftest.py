@@ -18,7 +18,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.service import Scheduler
 from service.settings import Settings
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness
 from tests.api.lending import LentLitestars

@@ -16,7 +16,7 @@ from prometheus_client.samples import Sample
 from typing_extensions import override
 
 from service.app import RandomIds, SystemClock
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, problem

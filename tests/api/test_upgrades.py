@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from service.store.migrate import upgrade_async
 from service.store.postgres import PostgresStore
+from service.store.schema.migrate import upgrade_async
 from tests.api.harness import CLUSTER, Harness, node, pod
 from tests.store.releases import DUMPS, restore
 

@@ -5,8 +5,8 @@ import asyncio
 import asyncpg
 import pytest
 
-from service.store.connections import data_source_name
-from service.store.migrate import is_current
+from service.store.connecting.connections import data_source_name
+from service.store.schema.migrate import is_current
 from tests.store.releases import DUMPS, contents, of_columns_of, restore
 
 

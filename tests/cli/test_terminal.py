@@ -13,11 +13,11 @@ import pytest
 
 from examples.movement import JOBS
 from service.cli.client import Client
-from service.cli.output import wrapped
+from service.cli.printing.output import wrapped
 from service.cli.server.local_server import temporary_folder
 from service.cli.server.port_claims import hold_port, port_of
-from service.store.connections import STARTERS_LOCK, data_source_name
-from service.store.migrate import is_current
+from service.store.connecting.connections import STARTERS_LOCK, data_source_name
+from service.store.schema.migrate import is_current
 from tests.paths import ROOT
 from tests.processes import copy_data
 from tests.seeds import seed
@@ -174,7 +174,7 @@ def test_sentences_break_between_words_where_the_terminal_ends(columns):
     said = "; print(); ".join(SAID)
     script = (
         "from service.cli.errors import CliError; "
-        f"from service.cli.output import Output, print_error; output = Output(); {said}"
+        f"from service.cli.printing.output import Output, print_error; output = Output(); {said}"
     )
     narrow = {"COLUMNS": str(columns)}
     with Terminal([sys.executable, "-c", script], environment=narrow, cwd=str(ROOT)) as terminal:

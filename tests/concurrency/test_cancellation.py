@@ -11,12 +11,12 @@ import asyncpg
 import msgspec
 import pytest
 
-from service.model.commit_log import Committed, Lost
-from service.model.manifest import TemplateCache
+from service.model.log.commit_log import Committed, Lost
+from service.model.manifests.manifest import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Replica
-from service.store.connections import data_source_name
+from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import each_database_url, make_harness, over_each_store
 from tests.api.harness import AS_JSON, CLUSTER, pod

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.model.commit_log import Change
+from service.model.log.commit_log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.rebalance_goal import Rebalancing

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.model.commit_log import Change
+from service.model.log.commit_log import Change
 from service.scheduler.decide.planning.rollout_pods import Readiness
 from service.scheduler.protocol.intents import (
     DeleteObject,

@@ -14,13 +14,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from service.model.commit_log import Change
 from service.model.errors import MoorageError, StorageUnavailable
-from service.scheduler.cluster_prospects import Ask, PlaceOverClusters, Unit
+from service.model.log.commit_log import Change
 from service.scheduler.controllers.split_groups import SplitGroups
 from service.scheduler.decide import DECISIONS
 from service.scheduler.decide.context import at_once
 from service.scheduler.decide.placing.split_groups import advance_group
+from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters, Unit
 from service.scheduler.protocol.intents import (
     AdvanceGroup,
     ApplyObjects,

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from service.engine import Cluster, NoPreemption, Placement, Refusal, explain, place, preempt
-from service.model.disruption_budgets import DisruptionBudget
-from service.model.object_kept_for_rules import KeptObject
-from service.model.pods_and_nodes import Pod
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.objects.pods_and_nodes import Pod
 from tests.conformance import vectors
 from tests.conformance.vectors import Case
 from tests.engine import objects

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from service.cli.client import Client
-from service.cli.conformance import check_case, check_stored_case, replay_trace
+from service.cli.conformance.conformance import check_case, check_stored_case, replay_trace
 from tests.api.live import live_server
 from tests.conformance import vectors
 from tests.seeds import EXPLORING

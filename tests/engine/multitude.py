@@ -13,7 +13,7 @@ from itertools import count
 from msgspec.structs import replace
 
 from service.engine import Placement, digest, place, summarize
-from service.model.pods_and_nodes import Namespace, Node, Pod, Taint, TaintEffect
+from service.model.objects.pods_and_nodes import Namespace, Node, Pod, Taint, TaintEffect
 from tests.agreement import Objects, disagreements
 from tests.builders import PodBuilder, matching, namespace, pod, requirement
 from tests.engine import objects

@@ -5,17 +5,17 @@ from typing import Any
 import msgspec
 
 from service.engine import Cluster
-from service.model.config import ClusterConfig, parse_config
-from service.model.disruption_budgets import DisruptionBudget
-from service.model.manifest import (
+from service.model.configuration.config import ClusterConfig, parse_config
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.manifests.manifest import (
     TemplateCache,
     parse_kept,
     parse_namespace,
     parse_node,
     parse_pod,
 )
-from service.model.object_kept_for_rules import KeptObject
-from service.model.pods_and_nodes import LabelSelector, Namespace, Node, Pod
+from service.model.objects.pods_and_nodes import LabelSelector, Namespace, Node, Pod
 
 Manifest = dict[str, Any]
 

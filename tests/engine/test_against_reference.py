@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from service import compiled_engine
-from service.engine.state.columns import DirtyLog
+from service.engine.state.node_columns.columns import DirtyLog
 from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
 from tests.strategies import DATA, DEFAULT_SPREAD, NODE_FEATURES, POD_FEATURES, VOLUMES
@@ -35,11 +35,11 @@ class ShortLog(DirtyLog):
 
 
 TINY = {
-    "service.engine.state.nodes.DirtyLog": ShortLog,
-    "service.engine.state.counters.DirtyLog": ShortLog,
-    "service.engine.state.materialized_views.REPAIRS_MAX": 1,
-    "service.engine.state.materialized_views.VIEWS_BYTES_MAX": 100,
-    "service.engine.state.pod_class_lookup.IDLE_CLASSES_MAX": 1,
+    "service.engine.state.node_columns.nodes.DirtyLog": ShortLog,
+    "service.engine.state.node_columns.counters.DirtyLog": ShortLog,
+    "service.engine.state.node_columns.materialized_views.REPAIRS_MAX": 1,
+    "service.engine.state.node_columns.materialized_views.VIEWS_BYTES_MAX": 100,
+    "service.engine.state.pod_classes.pod_class_lookup.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }
 
@@ -135,9 +135,9 @@ class KeysHaveManyDomains(Patched):
 
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
-        "service.engine.state.topology.FEW_DOMAINS": 0,
+        "service.engine.state.node_columns.topology.FEW_DOMAINS": 0,
         "service.engine.node_ranking.affinity_ranks.PATIENCE": 0,
-        "service.engine.state.tree_layout.LEAF": 1,
+        "service.engine.state.node_columns.tree_layout.LEAF": 1,
     }
 
 
@@ -146,10 +146,10 @@ class VolumesAreMany(Patched):
 
     features: ClassVar = (VOLUMES, "spread", "affinity")
     limits: ClassVar = {
-        "service.engine.state.node_sets.FEW_NODES": 0,
-        "service.engine.state.node_sets.BYTES_MAX": 1_000,
+        "service.engine.state.node_columns.node_sets.FEW_NODES": 0,
+        "service.engine.state.node_columns.node_sets.BYTES_MAX": 1_000,
         "service.engine.node_ranking.rank_cache.PASSES_BEFORE": 0,
-        "service.engine.state.tree_layout.LEAF": 1,
+        "service.engine.state.node_columns.tree_layout.LEAF": 1,
     }
 
 
@@ -159,7 +159,7 @@ class ManyPodsAreAlike(Patched):
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
         "service.engine.node_ranking.rank_cache.PASSES_BEFORE": 0,
-        "service.engine.state.tree_layout.LEAF": 1,
+        "service.engine.state.node_columns.tree_layout.LEAF": 1,
     }
 
 

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.model.config import ClusterConfig
-from service.model.pods_and_nodes import Node
+from service.model.configuration.config import ClusterConfig
+from service.model.objects.pods_and_nodes import Node
 
 
 def _cluster() -> Cluster:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from service.engine.plugin_protocol.volume_plugin import VolumePlugin
 from service.engine.plugins import PLUGINS
 from service.engine.plugins.dynamic_resources import DynamicResources
-from service.engine.volume_plugin import VolumePlugin
 from service.extensions.suite import PluginSuite
 from tests.builders import (
     GPU,

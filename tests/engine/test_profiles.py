@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from service.engine import Cluster, UnknownSchedulerError, explain, place
-from service.model.config import parse_config
-from service.model.pods_and_nodes import Namespace, Node, Pod, Taint
+from service.model.configuration.config import parse_config
+from service.model.objects.pods_and_nodes import Namespace, Node, Pod, Taint
 from tests.engine import objects
 
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

@@ -7,7 +7,7 @@ import pytest
 from examples.replay import Replay, Report, find, kill_tree, memory_mib, tree, verdict
 from service.cli.client import Client
 from service.cli.errors import WrongUsage
-from service.cli.explanations import reasons_of_refusals
+from service.cli.printing.explanations import reasons_of_refusals
 from tests.waiting import WAIT_SECONDS
 
 

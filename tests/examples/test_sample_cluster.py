@@ -5,11 +5,11 @@ from collections import Counter, defaultdict
 import pytest
 import yaml
 
-from service.cli.manifest_sources import read_objects
+from service.cli.manifests.manifest_sources import read_objects
 from service.engine import Cluster, Placement, Refusal, place
-from service.model.manifest import NamespaceManifest, NodeManifest, parse_any
-from service.model.pod_manifest import parse_pod
-from service.model.template_cache import TemplateCache
+from service.model.manifests.manifest import NamespaceManifest, NodeManifest, parse_any
+from service.model.manifests.pod_manifest import parse_pod
+from service.model.pod_templates.template_cache import TemplateCache
 from tests.paths import ROOT
 
 EXAMPLES = ROOT / "examples"

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings, strategies as st
 
-from service.model.config import parse_config
+from service.model.configuration.config import parse_config
 from service.model.errors import InvalidManifest, MalformedJSON, MoorageError
-from service.model.manifest import TemplateCache, load_any, parse_any
-from service.model.patches import apply_patch
+from service.model.json_and_patches.patches import apply_patch
+from service.model.manifests.manifest import TemplateCache, load_any, parse_any
 from tests import strategies
 from tests.seeds import examples
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from service.model.errors import InvalidManifest
-from service.model.manifest import (
+from service.model.manifests.manifest import (
     Limits,
     PodManifest,
     TemplateCache,

@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from service.model.commit_log import Change, CommitInfo
 from service.model.errors import Compacted
-from service.model.object_filters import FieldRequirement
+from service.model.log.commit_log import Change, CommitInfo
+from service.model.selecting_objects.object_filters import FieldRequirement
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.watching import LoggedCommit, Selection
 from service.scheduler.watching.commits_by_node import NodeIndex

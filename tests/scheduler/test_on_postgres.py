@@ -10,8 +10,8 @@ import asyncpg
 import msgspec
 
 from service.model.errors import Unavailable
-from service.model.generated_names import SUFFIXES, suffix_of
-from service.model.manifest import TemplateCache, parse_any, parse_pod
+from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.answers import RecordedAnswer
 from service.scheduler.protocol.intents import ApplyObjects, Idempotency, PlacePods
 from service.scheduler.protocol.limits import Limits

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from service.model.errors import Overloaded
-from service.model.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.scheduler.cluster_prospects import Ask, PlaceOverClusters, Unit
+from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
+from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters, Unit
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import Outcome, PlacementAnswer, PlacementResult
 from service.scheduler.protocol.split_groups import GroupAnswer

@@ -10,7 +10,6 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from service.model.commit_log import Change, CommitInfo, Head, LogPage
 from service.model.errors import (
     Compacted,
     HistoryReplaced,
@@ -18,7 +17,8 @@ from service.model.errors import (
     Overloaded,
     StorageUnavailable,
 )
-from service.model.pods_and_nodes import LabelSelector
+from service.model.log.commit_log import Change, CommitInfo, Head, LogPage
+from service.model.objects.pods_and_nodes import LabelSelector
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import Selection

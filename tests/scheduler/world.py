@@ -16,15 +16,15 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.commit_log import Change, CommitRequest
 from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.generated_names import SUFFIXES, suffix_of
-from service.model.manifest import TemplateCache, parse_any, parse_pod
+from service.model.log.commit_log import Change, CommitRequest
+from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, Intent, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.service import Scheduler
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.seeds import chance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,12 +14,12 @@ from service.api.security import refusal_audit
 from service.api.security.authentication import STALE_AFTER_SECONDS, Authentication
 from service.api.security.refusal_audit import Refusals
 from service.app import RandomIds, SystemClock, create_app
-from service.model.audit import COMMITTED, AuditEntry, AuditRow, Verifier
 from service.model.errors import StorageUnavailable
+from service.model.log.audit import COMMITTED, AuditEntry, AuditRow, Verifier
 from service.model.principals import ADMIN, EVERYBODY, Grant, Principal
 from service.scheduler.service import Scheduler
 from service.settings import Settings
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem

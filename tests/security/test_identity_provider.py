@@ -23,7 +23,7 @@ from service.api.security.identity_provider import (
 from service.app import RandomIds
 from service.model.principals import ADMIN, Grant, Principal
 from service.settings import Settings
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import HurriedClock
 from tests.waiting import PATIENCE_SECONDS, once
 

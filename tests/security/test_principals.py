@@ -17,9 +17,9 @@ from service.api.security.authentication import (
     Authentication,
 )
 from service.app import RandomIds
-from service.cli import access
-from service.model.audit import ITSELF
+from service.cli.commands import access
 from service.model.errors import StorageUnavailable
+from service.model.log.audit import ITSELF
 from service.model.principals import (
     ADMIN as ADMIN_GRANT,
     EVERYBODY,
@@ -28,7 +28,7 @@ from service.model.principals import (
     TokenRow,
 )
 from service.settings import Settings
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 from tests.security.callers import Callers, by

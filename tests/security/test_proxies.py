@@ -11,7 +11,7 @@ from service.api.security.refusal_audit import Refusals
 from service.api.security.trusted_proxies import Proxies
 from service.app import RandomIds, SystemClock
 from service.settings import InvalidSettings, Settings, proxy_networks, read_settings
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node
 from tests.paths import ROOT

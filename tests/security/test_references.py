@@ -11,8 +11,12 @@ from hypothesis import example, given, strategies as st
 
 import service
 from service.api.security.visibility import OTHER, seen_body, seen_explanation, seen_placement
-from service.scheduler.decide.conditions import reasons_in
-from service.scheduler.decide.redactable_references import pod_named, reference, without_references
+from service.scheduler.decide.conditions_and_events.conditions import reasons_in
+from service.scheduler.decide.conditions_and_events.redactable_references import (
+    pod_named,
+    reference,
+    without_references,
+)
 from service.scheduler.protocol.intents import ExplainPod
 from tests.builders import Manifest, PodBuilder, node, pod
 from tests.scheduler.replica.test_quotas import quota
@@ -88,21 +92,21 @@ OWN_NAMES = {
     "engine/placement.py": "the pod's own name, which is hashed",
     "engine/plugins/volume_binding.py": "the pod's own name, and its claim's",
     "engine/preemption/search.py": "the pod's own name, which is hashed",
-    "engine/recount.py": "what a recount found, told to the operator's log alone",
-    "engine/state/pod_importance.py": "a name that is compared, and told to nobody",
-    "engine/state/pod_devices.py": "the pod's own name, and its claims'",
-    "engine/state/volumes.py": "the pod's own name, and a claim's, which is counted with others",
-    "scheduler/decide/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
-    "scheduler/decide/pod_events.py": "the pod that the event is about",
+    "engine/self_checks/recount.py": "what a recount found, told to the operator's log alone",
+    "engine/state/pod_classes/pod_importance.py": "a name that is compared, and told to nobody",
+    "engine/state/volumes_and_devices/pod_devices.py": "the pod's own name, and its claims'",
+    "engine/state/volumes_and_devices/volumes.py": "the pod's own name, and a claim's, which is counted with others",
+    "scheduler/decide/claims/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
+    "scheduler/decide/conditions_and_events/pod_events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
     "scheduler/decide/placing/split_groups.py": "the group that the pod itself names",
     "scheduler/decide/evicting/rule_conflicts.py": "the owner of a rule in the victim's own namespace",
     "scheduler/decide/planning/plan_commit.py": "pods that the request itself names or selects",
     "scheduler/decide/planning/pod_replacement_goal.py": "the pods that the request itself names",
-    "scheduler/decide/redactable_references.py": "references, and names in one's own namespace",
+    "scheduler/decide/conditions_and_events/redactable_references.py": "references, and names in one's own namespace",
     "scheduler/decide/object_writes.py": "the object that the request itself names",
-    "scheduler/decide/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
-    "scheduler/cluster_prospects.py": "a pod that the request itself names",
+    "scheduler/decide/claims/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
+    "scheduler/multi_cluster/cluster_prospects.py": "a pod that the request itself names",
     "scheduler/database_verification/claim_conflicts.py": "findings, told to who reads the whole database",
     "scheduler/database_verification/overcommitted_nodes.py": "findings, told to who reads the whole database",
     "scheduler/database_verification/loaded_objects.py": "findings, told to who reads the whole database",

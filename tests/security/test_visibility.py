@@ -16,8 +16,8 @@ import pytest
 from service.api.bodies.paging import Continue
 from service.api.routes import openapi_document
 from service.api.security.visibility import OTHER
-from service.model.events import Event as ToldEvent
-from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.log.events import Event as ToldEvent
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.principals import EVERYBODY, Grant, Principal
 from tests.api.conftest import MakeHarness
 from tests.api.following import changes, stream, watched

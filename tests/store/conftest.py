@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.store.history import AnyStore, new_id, ticking_clock
 

@@ -11,7 +11,7 @@ import asyncpg
 import psutil
 from msgspec.structs import replace
 
-from service.model.commit_log import (
+from service.model.log.commit_log import (
     Change,
     CommitRequest,
     Committed,
@@ -21,7 +21,7 @@ from service.model.commit_log import (
     ObjectRow,
 )
 from service.scheduler.replica.loading import load
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.waiting import once
 

@@ -8,7 +8,8 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from service.model.audit import (
+from service.model.errors import NoAdminLeft
+from service.model.log.audit import (
     ITSELF,
     SERVER_CHAIN,
     AuditedCaller,
@@ -17,12 +18,11 @@ from service.model.audit import (
     Broken,
     Verifier,
 )
-from service.model.commit_log import Committed, DuplicateKey, Lost
-from service.model.errors import NoAdminLeft
-from service.model.events import Event
+from service.model.log.commit_log import Committed, DuplicateKey, Lost
+from service.model.log.events import Event
 from service.model.principals import ADMIN, EVERYBODY
-from service.store.connections import data_source_name
-from service.store.memory import MemoryStore
+from service.store.connecting.connections import data_source_name
+from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     AnyStore,

@@ -5,8 +5,8 @@ from contextlib import aclosing
 
 import pytest
 
-from service.model.commit_log import LEASE_SECONDS_MAX, Counts, IdempotencyKey, ReplicaState
 from service.model.errors import Conflict, NotFound
+from service.model.log.commit_log import LEASE_SECONDS_MAX, Counts, IdempotencyKey, ReplicaState
 from tests.store.history import AnyStore, answer, committed, create, whole_log
 
 

@@ -9,7 +9,8 @@ import asyncpg
 import psutil
 import pytest
 
-from service.model.commit_log import (
+from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
+from service.model.log.commit_log import (
     Change,
     CommitRequest,
     CommitResult,
@@ -20,12 +21,11 @@ from service.model.commit_log import (
     ObjectRow,
     ReplicaMismatch,
 )
-from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
 from service.model.principals import ADMIN, PrincipalRow
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
-from service.store import commits
-from service.store.connections import data_source_name
+from service.store.connecting.connections import data_source_name
+from service.store.log import commits
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     answer,

@@ -3,8 +3,8 @@
 import asyncpg
 import pytest
 
-from service.model.commit_log import Diverged, Head
-from service.store.connections import data_source_name
+from service.model.log.commit_log import Diverged, Head
+from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import AnyStore, committed, create, new_id, put
 

@@ -6,11 +6,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from service.model.commit_log import Diverged, LogPage, ObjectKey, ObjectPage
 from service.model.errors import StorageUnavailable
+from service.model.log.commit_log import Diverged, LogPage, ObjectKey, ObjectPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loading, Rows, load
-from service.store.connections import data_source_name
+from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     AnyStore,

@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
 from service.model.errors import StorageUnavailable
-from service.store.connections import data_source_name
-from service.store.migrate import is_current, newest, upgrade, upgrade_async
-from service.store.tables import metadata
+from service.store.connecting.connections import data_source_name
+from service.store.schema.migrate import is_current, newest, upgrade, upgrade_async
+from service.store.schema.tables import metadata
 
 # What pg_dump would print, checks included; Alembic's own comparison overlooks those.
 _COLUMNS = """

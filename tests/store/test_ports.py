@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from service.scheduler.protocol.store_and_clock import Store
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 
 PUBLIC = {name: each for name, each in vars(Store).items() if not name.startswith("_")}

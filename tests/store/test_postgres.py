@@ -10,10 +10,10 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from service.model.commit_log import Head, Lost, NotYet
 from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.store.connections import History, HistoryGuard, data_source_name
-from service.store.failures import is_unavailable, unavailable_on_failure
+from service.model.log.commit_log import Head, Lost, NotYet
+from service.store.connecting.connections import History, HistoryGuard, data_source_name
+from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore
 from service.tcp_keepalive import keep_alive
 from tests.store.history import (

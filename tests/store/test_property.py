@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from service.model.commit_log import Change, Diverged, Head, LogPage, ReplicaMismatch
 from service.model.errors import OutcomeUnknown
+from service.model.log.commit_log import Change, Diverged, Head, LogPage, ReplicaMismatch
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.seeds import examples
 from tests.store.history import (

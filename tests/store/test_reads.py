@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.model.commit_log import Diverged, Head, LogPage, Lost, ObjectPage
 from service.model.errors import NotFound
+from service.model.log.commit_log import Diverged, Head, LogPage, Lost, ObjectPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
 from tests.store.history import (

@@ -14,9 +14,15 @@ from pglast.parser import ParseError
 
 import migrations
 from service import store
-from service.store import alembic_runner, compiled_statements
-from service.store.citus_sharding import CREATED_EVERYWHERE, DELEGATED, DISTRIBUTED, REFERENCE
-from service.store.tables import metadata
+from service.store import compiled_statements, embedded
+from service.store.schema import alembic_runner
+from service.store.schema.citus_sharding import (
+    CREATED_EVERYWHERE,
+    DELEGATED,
+    DISTRIBUTED,
+    REFERENCE,
+)
+from service.store.schema.tables import metadata
 from tests.store.routing import Tables, calls_of, functions_of, mistakes, writes_or_locks
 
 TABLES = Tables(DISTRIBUTED, frozenset(REFERENCE))
@@ -45,9 +51,9 @@ _WITHOUT_TABLES = {"commits._BEGIN"}
 
 
 def modules() -> Iterator[tuple[str, object]]:
-    for each in pkgutil.iter_modules(store.__path__):
-        if not each.ispkg:
-            yield each.name, importlib.import_module(f"{store.__name__}.{each.name}")
+    for each in pkgutil.walk_packages(store.__path__, f"{store.__name__}."):
+        if not each.ispkg and not each.name.startswith(f"{embedded.__name__}."):
+            yield each.name.rpartition(".")[2], importlib.import_module(each.name)
 
 
 def constants() -> dict[str, str]:
@@ -75,7 +81,9 @@ def is_statement(text: str) -> bool:
 def inline() -> dict[str, str]:
     """Statements that stand within functions; none of them is put together there."""
     found: dict[str, str] = {}
-    for path in set(Path(store.__path__[0]).glob("*.py")) - {Path(alembic_runner.__file__)}:
+    root = Path(store.__path__[0])
+    apart = {Path(alembic_runner.__file__), *root.glob("embedded/*.py")}
+    for path in set(root.rglob("*.py")) - apart:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = (
             each

@@ -8,13 +8,13 @@ from difflib import unified_diff
 import asyncpg
 import pytest
 
-from service.model.commit_log import IdempotencyKey, LogPage, ObjectKey, ObjectRow
-from service.model.template_cache import TemplateCache
+from service.model.log.commit_log import IdempotencyKey, LogPage, ObjectKey, ObjectRow
+from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.replica.kinds import StoredManifest, load_manifest
 from service.scheduler.replica.loading import load
-from service.store.connections import data_source_name
-from service.store.migrate import upgrade
+from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
+from service.store.schema.migrate import upgrade
 from tests.store.history import answer, committed, create, delete, put, whole_log
 from tests.store.releases import DUMPS, Contents, contents, restore
 from tests.store.test_events import event

@@ -1,7 +1,7 @@
 """What becomes of each field of a manifest, by the declarations that decode manifests.
 
 A field is honoured if a type declares it that is decoded, passed over with a warning if
-`service.model.field_warnings` declares it, and refused if its object takes no unknown fields. What is
+`service.model.pod_templates.field_warnings` declares it, and refused if its object takes no unknown fields. What is
 left is either kept and returned, which has to be said in `unread_fields.toml`, or undecided.
 """
 
@@ -13,9 +13,10 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.api.openapi import object_types
-from service.model import device_kinds, manifest_types, pods_and_nodes, scheduling_groups as groups
-from service.model.config import MatchScope
-from service.model.field_warnings import PASSED_OVER, PassedOver
+from service.model.configuration.config import MatchScope
+from service.model.kinds_kept_for_rules import device_kinds, scheduling_groups as groups
+from service.model.objects import manifest_types, pods_and_nodes
+from service.model.pod_templates.field_warnings import PASSED_OVER, PassedOver
 from tools.manifests import versions
 from tools.manifests.versions import DEVICES, GROUPS
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from textwrap import fill
 
-from service.model.field_warnings import WARNINGS
-from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.pod_templates.field_warnings import WARNINGS
 from tools.manifests.answers import Field, fields, own
 from tools.manifests.versions import TAGS, stored
 

@@ -6,8 +6,8 @@ something else than the client meant.
 
 from collections.abc import Mapping
 
-from service.model.quantity import INT64_MAX
-from service.model.strict_json import decode_strict
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.objects.quantity import INT64_MAX
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

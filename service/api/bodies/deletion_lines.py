@@ -7,8 +7,8 @@ import msgspec
 from service.api.bodies.request_reading import converted
 from service.api.openapi.resources import RESOURCES
 from service.model.errors import FieldError, InvalidManifest
-from service.model.manifest import DEFAULT_NAMESPACE
-from service.model.strict_json import decode_strict
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.manifests.manifest import DEFAULT_NAMESPACE
 from service.scheduler.protocol.intents import Deletion, Preconditions
 
 _BEGINS = re.compile(rb'\s*\{\s*"delete"\s*:')

@@ -3,7 +3,7 @@
 import msgspec
 
 from service.api.openapi import plan_types
-from service.model.strict_json import decode_strict
+from service.model.json_and_patches.strict_json import decode_strict
 from service.model.validation.combinators import Problems, without_nulls
 from service.model.validation.type_derived_rules import declared
 

@@ -21,9 +21,9 @@ from service.api.openapi.extender_types import (
 )
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import FieldError, InvalidManifest
-from service.model.pod_manifest import parse_pod
-from service.model.strict_json import decode_strict
-from service.model.template_cache import TemplateCache
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.manifests.pod_manifest import parse_pod
+from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NOTHING_SAID, BindPod, FindVictims, PlacePods
 from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
 

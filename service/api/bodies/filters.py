@@ -8,11 +8,17 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from service.api.bodies.request_reading import wrong_parameter
-from service.model.namespace_selectors import uses_namespace_selector
-from service.model.object_fields import NODE_NAME, OBJECT_FIELDS, PENDING, PHASE, Listed
-from service.model.object_filters import FieldRequirement, ObjectFilter
-from service.model.pods_and_nodes import LabelSelector, LabelSelectorRequirement
-from service.model.selectors import matches
+from service.model.manifests.namespace_selectors import uses_namespace_selector
+from service.model.objects.pods_and_nodes import LabelSelector, LabelSelectorRequirement
+from service.model.objects.selectors import matches
+from service.model.selecting_objects.object_filters import FieldRequirement, ObjectFilter
+from service.model.selecting_objects.selectable_fields import (
+    NODE_NAME,
+    OBJECT_FIELDS,
+    PENDING,
+    PHASE,
+    Listed,
+)
 
 # Repetitions are possessive: spaces that could stand before or after each of many commas in
 # `a in ( , , …` would be tried in all combinations.

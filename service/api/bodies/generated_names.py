@@ -4,9 +4,13 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON
-from service.model.generated_names import PREFIX_CHARACTERS_MAX, SUFFIX_CHARACTERS, undrawn
-from service.model.manifest import Applicable, ObjectManifest
-from service.model.strict_json import decode_strict, encode
+from service.model.json_and_patches.strict_json import decode_strict, encode
+from service.model.manifests.generated_names import (
+    PREFIX_CHARACTERS_MAX,
+    SUFFIX_CHARACTERS,
+    undrawn,
+)
+from service.model.manifests.manifest import Applicable, ObjectManifest
 from service.model.validation.combinators import entries_of
 
 NAME, PREFIX = "metadata.name", "metadata.generateName"

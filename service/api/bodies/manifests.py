@@ -7,8 +7,8 @@ from typing import TypeVar
 from service.api.cooperative_pauses import Pause
 from service.api.problems import FIELD_PROBLEMS_MAX
 from service.model.errors import FieldError, InvalidManifest
-from service.model.stepwise_json_reading import LargeObject, Member
-from service.model.strict_json import decode_items, decode_members
+from service.model.json_and_patches.stepwise_json_reading import LargeObject, Member
+from service.model.json_and_patches.strict_json import decode_items, decode_members
 
 LARGE_BYTES = 1024 * 1024
 """Longer bodies are read in small steps. No single item may be longer, since it is read in one step."""

@@ -10,11 +10,14 @@ from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
 from service.api.bodies.request_reading import converted
 from service.api.openapi.principal_types import ScopeName
 from service.model.errors import FieldError, InvalidManifest
-from service.model.stepwise_json_reading import Member, whole
-from service.model.strict_json import decode_strict, encode
-from service.model.template_cache import TemplateCache
-from service.model.whole_cluster_topology_key import CLUSTER_KEY, counts_other_namespaces
-from service.scheduler.cluster_prospects import Ask, Unit
+from service.model.json_and_patches.stepwise_json_reading import Member, whole
+from service.model.json_and_patches.strict_json import decode_strict, encode
+from service.model.multi_cluster.whole_cluster_topology_key import (
+    CLUSTER_KEY,
+    counts_other_namespaces,
+)
+from service.model.pod_templates.template_cache import TemplateCache
+from service.scheduler.multi_cluster.cluster_prospects import Ask, Unit
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Strategy
 from service.scheduler.replica.pod_groups import group_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from service.model.strict_json import decode_strict, too_many
+from service.model.json_and_patches.strict_json import decode_strict, too_many
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

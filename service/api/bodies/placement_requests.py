@@ -12,12 +12,12 @@ from service.api.bodies.request_reading import converted
 from service.api.cooperative_pauses import Pause
 from service.api.openapi.placement_types import PlacementRequest
 from service.model.errors import FieldError, InvalidManifest
-from service.model.generated_names import is_undrawn
-from service.model.manifest import AnyManifest
-from service.model.pod_manifest import PodManifest, parse_pod
-from service.model.stepwise_json_reading import Member, whole
-from service.model.strict_json import decode_strict, too_many
-from service.model.template_cache import TemplateCache
+from service.model.json_and_patches.stepwise_json_reading import Member, whole
+from service.model.json_and_patches.strict_json import decode_strict, too_many
+from service.model.manifests.generated_names import is_undrawn
+from service.model.manifests.manifest import AnyManifest
+from service.model.manifests.pod_manifest import PodManifest, parse_pod
+from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NOTHING_SAID, PlacePods
 from service.scheduler.protocol.placements import PodRef
 

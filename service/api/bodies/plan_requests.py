@@ -10,18 +10,18 @@ from service.api.bodies.manifests import parse_items
 from service.api.bodies.placement_requests import parse_replicas, refuse_repeated
 from service.api.openapi import plan_types
 from service.model.errors import FieldError, InvalidManifest
-from service.model.manifest import PodManifest, parse_node, parse_pod
-from service.model.pods_and_nodes import LabelSelector, Taint
-from service.model.rebalance_objectives import (
+from service.model.json_and_patches.strict_json import decode_strict, encode
+from service.model.manifests.manifest import PodManifest, parse_node, parse_pod
+from service.model.manifests.rollout_templates import parse_template
+from service.model.objects.pods_and_nodes import LabelSelector, Taint
+from service.model.plans.rebalance_objectives import (
     MEASURED,
     OBJECTIVES_WANTED,
     block_amount,
     fits_objectives,
 )
-from service.model.rollout_templates import parse_template
-from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
-from service.model.strict_json import decode_strict, encode
-from service.model.template_cache import TemplateCache
+from service.model.plans.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
+from service.model.pod_templates.template_cache import TemplateCache
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

@@ -18,6 +18,8 @@ from service.api.problems import TooManyBytes
 
 HEAD_ONLY = "moorage_head_only"
 """The edge sets this in the scope's state when it turns HEAD into GET."""
+UNBUFFERED = b"x-accel-buffering"
+"""The header of endless streams, by which neither proxies nor compression hold back what is sent."""
 PIECE_BYTES = 64 * 1024
 """About how many bytes are sent at once; each piece has its own time to be read."""
 READER_SECONDS_MAX = 10.0

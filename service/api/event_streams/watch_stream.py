@@ -10,8 +10,8 @@ import msgspec
 from service.api.bodies.streamed_responses import PIECE_BYTES, Pieces
 from service.api.problems import encode_problem
 from service.api.security.visibility import Visibility, Visible, sees
-from service.model.commit_log import Change
 from service.model.errors import MoorageError, StorageUnavailable
+from service.model.log.commit_log import Change
 from service.scheduler.watching import LoggedCommit, Watch
 
 

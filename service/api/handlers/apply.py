@@ -21,17 +21,17 @@ from service.api.bodies.request_reading import (
 from service.api.bodies.responses import warning_header
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
-from service.api.handler_services import Services
-from service.api.handlers.line_streams import answer_lines
-from service.api.idempotency import (
+from service.api.handler_services.idempotency import (
     IDEMPOTENCY_KEY,
     KEY_PROBLEMS,
     Rendered,
     submit_once,
 )
+from service.api.handler_services.services import Services
+from service.api.handlers.line_streams import answer_lines
 from service.api.openapi import object_types
-from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
@@ -51,9 +51,9 @@ from service.api.security.rights_to_objects_in_bodies import (
     require_writing,
 )
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
-from service.model.manifest import Applicable, parse_any
-from service.model.stepwise_json_reading import Member, whole
-from service.model.strict_json import decode_strict
+from service.model.json_and_patches.stepwise_json_reading import Member, whole
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.manifests.manifest import Applicable, parse_any
 from service.model.validation.combinators import entries_of
 from service.scheduler.protocol.answers import ApplyAnswer
 from service.scheduler.protocol.callers import Caller

@@ -9,12 +9,12 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 
 from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.openapi import audit_types
-from service.api.openapi.access import Admin
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
+from service.api.openapi.operation_access import Admin
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
-from service.model.audit import AuditRow
+from service.model.log.audit import AuditRow
 
 ROWS_MAX = 1_000
 """How many rows one page has at most."""

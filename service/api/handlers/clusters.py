@@ -11,11 +11,11 @@ from litestar.di import NamedDependency
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.request_reading import AnyRequest, converted, if_match, media_type, query
 from service.api.bodies.responses import json_response, tag_of
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import cluster_types, object_types
-from service.api.openapi.access import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
+from service.api.openapi.operation_access import Admin, Cluster, Namespaced
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
@@ -29,12 +29,12 @@ from service.api.openapi.operation_declaration import (
 from service.api.reading.stored_reads import Reads
 from service.api.security.callers import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of
-from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
-from service.model.config import ClusterConfig, stored_config
+from service.model.configuration.config import ClusterConfig, stored_config
+from service.model.configuration.extenders import ExtenderHosts
 from service.model.errors import FieldError, InvalidManifest
-from service.model.extenders import ExtenderHosts
-from service.model.patches import PatchType
-from service.model.strict_json import decode_strict
+from service.model.json_and_patches.patches import PatchType
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, PutConfig
 

@@ -12,16 +12,16 @@ from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.generated_names import NewNames
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.return_minimal import prefers_minimal
-from service.api.handler_services import Services
+from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
+from service.api.handler_services.services import Services
 from service.api.handlers.objects import rendered_object
-from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi.object_operations import Resource, create_operation
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import RESOURCES
 from service.api.security.rights_to_objects_in_bodies import deciding_for
 from service.api.security.visibility import visibility_of
-from service.model.manifest import parse_new
-from service.model.plans import PLAN
+from service.model.manifests.manifest import parse_new
+from service.model.plans.plans import PLAN
 from service.scheduler.protocol.intents import PutObject
 
 

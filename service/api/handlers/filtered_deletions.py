@@ -13,16 +13,15 @@ from service.api.bodies.filters import parse_filters
 from service.api.bodies.request_reading import AnyRequest, flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
 from service.api.bodies.return_minimal import as_applied, minimal_results, prefers_minimal
-from service.api.handler_services import Services
-from service.api.handlers.objects import delete_options
-from service.api.idempotency import (
+from service.api.handler_services.idempotency import (
     IDEMPOTENCY_KEY,
     KEY_PROBLEMS,
     Rendered,
     as_replayed,
     submit_chunk,
 )
-from service.api.openapi.access import require
+from service.api.handler_services.services import Services
+from service.api.handlers.objects import delete_options
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
     DeletionCommit,
@@ -30,6 +29,7 @@ from service.api.openapi.object_operations import (
     Resource,
     delete_many_operation,
 )
+from service.api.openapi.operation_access import require
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.problems import problem_of, request_id_of

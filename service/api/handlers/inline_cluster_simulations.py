@@ -12,14 +12,16 @@ from service.api.bodies.manifests import items_in, parse_items, read_members, un
 from service.api.bodies.placement_requests import parse_pods, refuse_repeated
 from service.api.bodies.request_reading import AnyRequest, converted, media_type, query
 from service.api.bodies.responses import warning_header
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.openapi import placement_types
-from service.api.openapi.access import Namespaced
+from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
-from service.model.config import ClusterConfig, parse_config
+from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
-from service.model.manifest import (
+from service.model.json_and_patches.stepwise_json_reading import Member, whole
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.manifests.manifest import (
     AnyManifest,
     PodManifest,
     parse_any_kept,
@@ -27,9 +29,7 @@ from service.model.manifest import (
     parse_node,
     parse_pod,
 )
-from service.model.stepwise_json_reading import Member, whole
-from service.model.strict_json import decode_strict
-from service.model.template_cache import TemplateCache
+from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.decide.inline_cluster_simulation import Simulation
 from service.scheduler.protocol.placements import PlacementAnswer
 

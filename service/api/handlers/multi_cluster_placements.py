@@ -8,20 +8,20 @@ from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import note_dry_run
 from service.api.bodies.multi_cluster_requests import OverClustersBody, parse_over_clusters
 from service.api.bodies.request_reading import AnyRequest, media_type, query
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.openapi import placement_types
-from service.api.openapi.access import Namespaced
+from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
 from service.api.security.rights_to_objects_in_bodies import require_placing
-from service.api.worker_forwarding.internal_request_terms import SubrequestTerms
+from service.api.worker_forwarding.fields_of_internal_requests import SubrequestTerms
 from service.api.worker_forwarding.sockets import ForwardedAnswer
 from service.api.worker_forwarding.subrequests import ask_cluster
 from service.model.errors import Forbidden, OutcomeUnknown, Unavailable
 from service.model.principals import Principal
-from service.scheduler.cluster_prospects import Ask, PlaceOverClusters
+from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
@@ -155,7 +155,7 @@ class _Clusters:
         return next((answer for raised, answer in self._failed if raised is error), None)
 
     async def place(self, ask: Ask) -> PlacementAnswer:
-        """Place pods in one cluster, as `service.scheduler.cluster_prospects.AsksClusters` demands.
+        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_prospects.AsksClusters` demands.
 
         Raises:
             OutcomeUnknown: the cluster may have placed them.

@@ -41,14 +41,14 @@ from service.api.bodies.responses import (
 )
 from service.api.bodies.return_minimal import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.streamed_responses import Pieces, Streamed
-from service.api.handler_services import Services
+from service.api.handler_services.idempotency import Rendered
+from service.api.handler_services.services import Services
 from service.api.handlers.sorted_lists import (
     SortedList,
     named_with_order,
     parse_order,
     sorted_list,
 )
-from service.api.idempotency import Rendered
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -82,12 +82,12 @@ from service.api.security.visibility import (
     seen_body,
     visibility_of,
 )
-from service.model.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.errors import NotFound
-from service.model.manifest import parse_as, with_resource_version
-from service.model.object_filters import ObjectFilter
-from service.model.patches import PatchType
-from service.model.strict_json import decode_strict
+from service.model.json_and_patches.patches import PatchType
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
+from service.model.manifests.manifest import parse_as, with_resource_version
+from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import (
     ApplyPatch,

@@ -13,12 +13,17 @@ from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.request_reading import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
 from service.api.bodies.return_minimal import prefers_minimal
-from service.api.handler_services import Services
+from service.api.handler_services.idempotency import (
+    IDEMPOTENCY_KEY,
+    KEY_PROBLEMS,
+    Rendered,
+    submit_once,
+)
+from service.api.handler_services.services import Services
 from service.api.handlers.objects import rendered_object
-from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.openapi import object_types, placement_types
-from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
@@ -43,7 +48,7 @@ from service.api.security.visibility import (
     visibility_for,
     visibility_of,
 )
-from service.api.worker_forwarding.internal_request_terms import TERMS, terms_of
+from service.api.worker_forwarding.fields_of_internal_requests import TERMS, terms_of
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem

@@ -11,15 +11,20 @@ from litestar.di import NamedDependency
 from service.api.bodies.plan_requests import PlanRequest, parse_plan, parse_plan_commit
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
-from service.api.handler_services import Services
-from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
+from service.api.handler_services.idempotency import (
+    IDEMPOTENCY_KEY,
+    KEY_PROBLEMS,
+    Rendered,
+    submit_once,
+)
+from service.api.handler_services.services import Services
 from service.api.openapi import plan_types
-from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of
-from service.model.template_cache import TemplateCache
+from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.intents import CommitPlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanAnswer, Planned

@@ -20,10 +20,10 @@ from service.api.bodies.request_reading import (
     media_type,
     query,
 )
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.openapi import principal_types
-from service.api.openapi.access import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
+from service.api.openapi.operation_access import Admin, Cluster
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
@@ -35,7 +35,6 @@ from service.api.openapi.operation_declaration import (
 from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, new_token
 from service.api.security.callers import caller_of, told_caller
-from service.model.audit import ITSELF
 from service.model.errors import (
     FieldError,
     InvalidManifest,
@@ -45,6 +44,8 @@ from service.model.errors import (
     PreconditionFailed,
     StorageUnavailable,
 )
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.log.audit import ITSELF
 from service.model.principals import (
     ADMIN,
     BOOTSTRAP,
@@ -58,7 +59,6 @@ from service.model.principals import (
     TokenRow,
     is_name,
 )
-from service.model.strict_json import decode_strict
 from service.model.times import rfc3339
 
 RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, ITSELF.principal})

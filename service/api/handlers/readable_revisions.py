@@ -6,9 +6,9 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.request_reading import AnyRequest, number, query
 from service.api.bodies.responses import encoded_response
-from service.api.handler_services import Services
-from service.api.openapi.access import Namespaced
+from service.api.handler_services.services import Services
 from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import (
     JSON,
     Body,
@@ -18,8 +18,8 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.resources import RESOURCES
-from service.model.commit_log import CLUSTER_KIND
-from service.model.past_revisions import PastScope
+from service.model.log.commit_log import CLUSTER_KIND
+from service.model.log.past_revisions import PastScope
 from service.model.times import rfc3339
 
 

@@ -9,13 +9,13 @@ from service.api.bodies.chosen_fields import ChosenFields
 from service.api.bodies.paging import Continue
 from service.api.bodies.request_reading import AnyRequest, wrong_parameter
 from service.api.bodies.responses import items, json_response, list_head
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.reading.sorted_reads import SORTED_LIMIT_MAX, Placed, SortedReads
 from service.api.reading.stored_reads import Wanted
 from service.api.security.visibility import Lists, seen_parts, seen_rows, visibility_of
-from service.model.commit_log import PAGE_BYTES_MAX
-from service.model.object_filters import ObjectFilter
-from service.model.object_order import ORDER_FIELDS, Order, OrderKey
+from service.model.log.commit_log import PAGE_BYTES_MAX
+from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.selecting_objects.object_order import ORDER_FIELDS, Order, OrderKey
 
 
 class SortedList(NamedTuple):

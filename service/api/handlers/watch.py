@@ -17,13 +17,12 @@ from service.api.bodies.request_reading import (
     wrong_parameter,
 )
 from service.api.bodies.responses import revision_headers
-from service.api.bodies.streamed_responses import Streamed
+from service.api.bodies.streamed_responses import UNBUFFERED, Streamed
 from service.api.event_streams.server_sent_events import EVENT_STREAM, EventWriter
 from service.api.event_streams.watch_stream import ChangeStream, Writer
-from service.api.handler_services import Services
-from service.api.middleware.compressed_answers import UNBUFFERED
-from service.api.openapi.access import Namespaced, require
+from service.api.handler_services.services import Services
 from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operation_access import Namespaced, require
 from service.api.openapi.operation_declaration import (
     Body,
     Operation,
@@ -37,11 +36,11 @@ from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.callers import caller_of
 from service.api.security.refusal_audit import note_refused
 from service.api.security.visibility import sight_of
-from service.model.commit_log import CLUSTER_KIND
-from service.model.manifest import PodManifest
-from service.model.object_fields import NODE_NAME
-from service.model.object_filters import FieldRequirement
-from service.model.pods_and_nodes import AtLeastOne
+from service.model.log.commit_log import CLUSTER_KIND
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import AtLeastOne
+from service.model.selecting_objects.object_filters import FieldRequirement
+from service.model.selecting_objects.selectable_fields import NODE_NAME
 from service.scheduler.watching import Selection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60

@@ -19,11 +19,11 @@ from service.api.bodies.request_reading import (
     query,
 )
 from service.api.bodies.responses import json_response
-from service.api.handler_services import Services
+from service.api.handler_services.services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import object_types
-from service.api.openapi.access import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH, IF_NONE_MATCH
+from service.api.openapi.operation_access import Cluster
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
@@ -47,10 +47,10 @@ from service.api.security.callers import told_caller
 from service.api.webhooks.allowed_addresses import wrong_url
 from service.api.webhooks.messages import ping
 from service.api.webhooks.sending import new_secret
-from service.model.commit_log import ClusterRow
 from service.model.errors import Conflict, FieldError, InvalidManifest, NotFound, PreconditionFailed
-from service.model.patches import Json, PatchType, apply_patch
-from service.model.strict_json import decode_strict
+from service.model.json_and_patches.patches import Json, PatchType, apply_patch
+from service.model.json_and_patches.strict_json import decode_strict
+from service.model.log.commit_log import ClusterRow
 from service.model.times import rfc3339
 from service.model.webhooks import Settled, WebhookRow, renewed_secret
 from service.settings import Settings, webhook_networks

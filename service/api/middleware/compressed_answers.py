@@ -11,10 +11,8 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPResponseStartEvent, Message, Receive, Scope, Send
 
 from service.api.bodies.compression import PACKERS, Packer, wanted_coding
-from service.api.bodies.streamed_responses import is_head
+from service.api.bodies.streamed_responses import UNBUFFERED, is_head
 
-UNBUFFERED = b"x-accel-buffering"
-"""The header of endless streams, by which neither proxies nor this middleware hold back what is sent."""
 AT_ONCE_BYTES_MAX = 8 * 1024
 """What is longer is packed in a thread: this much takes some tens of microseconds."""
 

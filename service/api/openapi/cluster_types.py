@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.model.config import ClusterConfig
-from service.model.pods_and_nodes import Strict, Value
+from service.model.configuration.config import ClusterConfig
+from service.model.objects.pods_and_nodes import Strict, Value
 
 
 class ClusterCounts(Value, frozen=True, kw_only=True):

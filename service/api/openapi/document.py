@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.openapi.access import Public
 from service.api.openapi.extender_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
@@ -36,6 +35,7 @@ from service.api.openapi.object_types import (
     ResourceQuotaList,
     StrategicMergePatch,
 )
+from service.api.openapi.operation_access import Public
 from service.api.openapi.operation_declaration import Body, Operation, Parameter
 from service.api.openapi.placement_types import PodIdentity
 from service.api.openapi.problem_examples import example_of
@@ -43,7 +43,7 @@ from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
 from service.engine.analysis.explanation import Explanation, Summary
-from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 
 VERSION = "v1"
 

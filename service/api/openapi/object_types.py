@@ -1,24 +1,27 @@
 """Objects, lists and patches as they are on the wire: what the OpenAPI document shows of manifests.
 
-Handlers read manifests as bytes through `service.model.manifest`, which checks all of what is
+Handlers read manifests as bytes through `service.model.manifests.manifest`, which checks all of what is
 written here and more; these types are for readers and for generated clients. What scheduling
-reads is taken from `service.model.pods_and_nodes` and `service.model.manifest_types`, not written a second time.
+reads is taken from `service.model.objects.pods_and_nodes` and `service.model.objects.manifest_types`, not written a second time.
 """
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.model import manifest_types, pods_and_nodes
-from service.model.config import MatchScope
-from service.model.events import EventReason, EventType
-from service.model.field_warnings import FieldWarning
-from service.model.kinds_kept_for_rules import KEPT_KINDS
-from service.model.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
-from service.model.object_kept_for_rules import KeptKind
-from service.model.pods_and_nodes import Quantities, Strict, Value
-from service.model.priority_classes import PriorityClassFields
-from service.model.scheduling_groups import PodGroupSchedulingConstraints, PodGroupSchedulingPolicy
+from service.model.configuration.config import MatchScope
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
+from service.model.kinds_kept_for_rules.scheduling_groups import (
+    PodGroupSchedulingConstraints,
+    PodGroupSchedulingPolicy,
+)
+from service.model.log.events import EventReason, EventType
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.objects import manifest_types, pods_and_nodes
+from service.model.objects.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
+from service.model.objects.pods_and_nodes import Quantities, Strict, Value
+from service.model.objects.priority_classes import PriorityClassFields
+from service.model.pod_templates.field_warnings import FieldWarning
 
 _WARNINGS = Annotated[
     list[FieldWarning] | msgspec.UnsetType,

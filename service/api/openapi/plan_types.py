@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from service.api.openapi.object_types import Node, Pod, PodTemplate
-from service.model import pods_and_nodes
-from service.model.plans import WhenUnschedulable
-from service.model.pods_and_nodes import Strict
-from service.model.rebalance_objectives import Objective
-from service.model.rollouts import PodOwner
+from service.model.objects import pods_and_nodes
+from service.model.objects.pods_and_nodes import Strict
+from service.model.plans.plans import WhenUnschedulable
+from service.model.plans.rebalance_objectives import Objective
+from service.model.plans.rollouts import PodOwner
 from service.scheduler.protocol.placements import Explain, PodRef
 
 

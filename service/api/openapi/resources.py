@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import POD_LIST_PARAMETERS, Resource
-from service.model.kinds_kept_for_rules import KEPT_KINDS
-from service.model.object_kept_for_rules import KeptKind
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 
 NODES = Resource(
     kind="Node",

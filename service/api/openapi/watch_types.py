@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from service.api.openapi import object_types
-from service.model.config import ClusterConfig
-from service.model.pods_and_nodes import Value
+from service.model.configuration.config import ClusterConfig
+from service.model.objects.pods_and_nodes import Value
 from service.scheduler.watching import BindingChange
 
 _SCHEMAS = "#/components/schemas/"

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from service.api.reading.stored_reads import ClusterReads, Wanted
-from service.model.commit_log import ObjectPage, ObjectRow
-from service.model.events import EventRow
+from service.model.log.commit_log import ObjectPage, ObjectRow
+from service.model.log.events import EventRow
 from service.scheduler.service import Scheduler
 
 EVENT_KIND = "Event"

@@ -21,8 +21,9 @@ import msgspec
 from typing_extensions import override
 
 from service.api.problems import RevisionNotReached
-from service.model.audit import AuditRow
-from service.model.commit_log import (
+from service.model.errors import MoorageError, NotFound
+from service.model.log.audit import AuditRow
+from service.model.log.commit_log import (
     ClusterRow,
     Counts,
     EventPage,
@@ -34,8 +35,7 @@ from service.model.commit_log import (
     ReplicaReport,
     Snapshot,
 )
-from service.model.errors import MoorageError, NotFound
-from service.model.past_revisions import PastIndex, PastKey, PastScope, Readable
+from service.model.log.past_revisions import PastIndex, PastKey, PastScope, Readable
 from service.scheduler.replica.loading import Rows, Source, load
 
 DEFAULT_CLUSTER = "default"

@@ -16,8 +16,8 @@ from secrets import token_hex, token_urlsafe
 from typing import NamedTuple, Protocol
 
 from service.api.security.identity_provider import IdentityProvider
-from service.model.audit import AuditedCaller
 from service.model.errors import StorageUnavailable
+from service.model.log.audit import AuditedCaller
 from service.model.principals import (
     BOOTSTRAP,
     EVERYBODY,

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 from litestar.types import Scope
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.access import NOT_KNOWN
+from service.api.openapi.operation_access import NOT_KNOWN
 from service.api.openapi.operation_declaration import Operation
 from service.api.problems import REQUEST_ID, Unauthorized
-from service.model.audit import AuditedCaller
+from service.model.log.audit import AuditedCaller
 from service.model.principals import Principal
 from service.settings import IPAddress
 

@@ -1,17 +1,17 @@
 """Checks bodies that name objects object by object, if the path names no namespace.
 
 These checks need the body alone. Checks that also depend on stored objects (whether a pod is on a
-node already) are made when the request is decided: see `service.scheduler.decide.pod_write_authorization`.
+node already) are made when the request is decided: see `service.scheduler.decide.admission.pod_write_authorization`.
 """
 
 from collections.abc import Iterable, Mapping
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.access import require, require_any
+from service.api.openapi.operation_access import require, require_any
 from service.api.openapi.resources import RESOURCES
 from service.api.security.callers import caller_of
 from service.model.errors import Forbidden
-from service.model.manifest import Applicable, PriorityClassManifest
+from service.model.manifests.manifest import Applicable, PriorityClassManifest
 from service.model.principals import Verb
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import Deletion, MakePlan, PlacePods, StatusReport

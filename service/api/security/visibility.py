@@ -13,21 +13,21 @@ import msgspec
 from msgspec.structs import replace
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.access import require
+from service.api.openapi.operation_access import require
 from service.api.problems import GrantsChanged
 from service.api.reading.stored_reads import Wanted
 from service.api.security.callers import caller_of
 from service.engine import PROVISION
 from service.engine.analysis.culprits import Culprit
 from service.engine.analysis.explanation import Explanation, Summary
-from service.engine.analysis.rule_exemptions import Exemption
+from service.engine.analysis.rules_left_out_for_a_pod import Exemption
 from service.engine.plugins import inter_pod_affinity, node_ports
-from service.model.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
-from service.model.config import ClusterConfig, parse_config
+from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.errors import BindingRefused, Forbidden
-from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.log.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.principals import Principal
-from service.scheduler.decide.redactable_references import without_references
+from service.scheduler.decide.conditions_and_events.redactable_references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.placements import (
@@ -65,7 +65,7 @@ Current = Callable[[Principal], Awaitable[Principal | None]]
 OTHER = "a pod of another tenant"
 """The words that replace a reference to a pod that is not shown.
 
-`service.scheduler.decide.redactable_references` says how messages refer to objects.
+`service.scheduler.decide.conditions_and_events.redactable_references` says how messages refer to objects.
 """
 
 A_VOLUME = "volume"

@@ -18,11 +18,11 @@ from prometheus_client.registry import CollectorRegistry
 from service.api.telemetry.exposition import exposition, registry_of
 from service.api.telemetry.process_metrics import ProcessMetrics
 from service.engine import Execution
-from service.engine.recount import PARTS
-from service.model.field_warnings import WARNINGS, FieldWarning
-from service.model.profiles import DEFAULT_SCHEDULER
+from service.engine.self_checks.recount import PARTS
+from service.model.configuration.profiles import DEFAULT_SCHEDULER
+from service.model.pod_templates.field_warnings import WARNINGS, FieldWarning
 from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds
-from service.scheduler.decide.pod_events import Rule
+from service.scheduler.decide.conditions_and_events.pod_events import Rule
 from service.settings import Limit
 
 PROFILES_MAX = 50
@@ -147,12 +147,12 @@ class Metrics:
 
     def _recounting(self, registry: CollectorRegistry) -> None:
         self._recount_seconds = Counter(
-            "moorage_scrub_seconds_total",
+            "moorage_recount_seconds_total",
             "Time that recounting replicas took.",
             registry=registry,
         )
         self._recounts = Counter(
-            "moorage_scrub_rounds_total",
+            "moorage_recount_rounds_total",
             "Rounds in which all replicas that had changed were recounted.",
             registry=registry,
         )

@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from service.model.commit_log import Change, Diverged, LogPage
 from service.model.errors import Compacted
+from service.model.log.commit_log import Change, Diverged, LogPage
 from service.model.times import rfc3339
 from service.model.webhooks import WebhookRow
 from service.scheduler.watching import BindingChange, BindingSelection

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from service.api.bodies.byte_budget import holding_of, may_be_refused
 from service.api.bodies.request_reading import BodyReader
 from service.api.bodies.streamed_responses import is_head
-from service.api.idempotency import IDEMPOTENCY_KEY
+from service.api.handler_services.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operation_declaration import NDJSON, Operation
 from service.api.problems import request_id_of
 from service.api.security.callers import (
@@ -24,7 +24,7 @@ from service.api.security.callers import (
 )
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.api.worker_forwarding.internal_request_terms import rest_on, terms_of
+from service.api.worker_forwarding.fields_of_internal_requests import rest_on, terms_of
 from service.api.worker_forwarding.sockets import (
     ForwardedAnswer,
     ForwardedRequest,

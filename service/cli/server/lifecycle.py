@@ -38,12 +38,12 @@ from service.cli.server.worker_processes import run_workers
 from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, InvalidSettings, Settings
-from service.store.citus_sharding import ServersMissing, distribute
+from service.store.connecting.outage_log import reason_of
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from service.store.migrate import NewerTables, newest, upgrade_async
-from service.store.outage_log import reason_of
 from service.store.postgres import PostgresStore
-from service.store.serving_role import admit_servers
+from service.store.schema.citus_sharding import ServersMissing, distribute
+from service.store.schema.migrate import NewerTables, newest, upgrade_async
+from service.store.schema.serving_role import admit_servers
 
 _log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from service.engine.analysis.obstacles import Remedy
 from service.engine.cluster import Cluster
-from service.engine.state.nodes import HOSTNAME, timeless
-from service.model.pods_and_nodes import Node, Taint
-from service.model.repair_changes import AddNodes
+from service.engine.state.node_columns.nodes import HOSTNAME, timeless
+from service.model.objects.pods_and_nodes import Node, Taint
+from service.model.plans.repair_changes import AddNodes
 
 _NAME = "added"
 

@@ -21,11 +21,11 @@ from service.engine.placement import (
     settled,
     unreserved,
 )
-from service.engine.state.columns import Ints, Mask, Slots
-from service.engine.state.node_rules import Use
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.rank_bits import tie_hash
-from service.model.pods_and_nodes import Pod
+from service.engine.state.node_columns.columns import Ints, Mask, Slots
+from service.engine.state.node_columns.node_rules import Use
+from service.engine.state.node_columns.rank_bits import tie_hash
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.objects.pods_and_nodes import Pod
 
 Costs = tuple[int, ...]
 """One figure for each measure, the most important first; less is better."""

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.state.columns import Ints
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.spread_constraints import SpreadRule
+from service.engine.state.node_columns.columns import Ints
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.spread_constraints import SpreadRule
 
 PODS = "pods"
 

@@ -11,7 +11,7 @@ from itertools import islice
 import msgspec
 import numpy as np
 
-from service.engine.analysis.required_rules import (
+from service.engine.analysis.required_rule_paths import (
     affinity_rules,
     anti_affinity_rules,
     node_rules,
@@ -20,18 +20,18 @@ from service.engine.analysis.required_rules import (
 )
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of, settled
-from service.engine.plugin import Blame, Headroom, Plugin
+from service.engine.plugin_protocol.plugin import Blame, Headroom, Plugin
 from service.engine.plugins import (
     node_affinity as selection,
     pod_topology_spread as spreading,
 )
 from service.engine.refusal import Rejection, prefilter
-from service.engine.state.node_selectors import required_mask
-from service.engine.state.pod_classes import PodClass, Template
-from service.engine.state.spread_constraints import SpreadRule
-from service.engine.state.topology import NO_DOMAIN
-from service.model.pods_and_nodes import Pod
-from service.model.quantity import format_amount
+from service.engine.state.node_columns.node_selectors import required_mask
+from service.engine.state.node_columns.topology import NO_DOMAIN
+from service.engine.state.pod_classes.pod_classes import PodClass, Template
+from service.engine.state.pod_classes.spread_constraints import SpreadRule
+from service.model.objects.pods_and_nodes import Pod
+from service.model.objects.quantity import format_amount
 
 PODS_MAX = 20
 """At most so many pods of one culprit are named; the others are counted."""

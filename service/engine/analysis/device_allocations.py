@@ -2,9 +2,9 @@
 
 from service.engine.cluster import Cluster
 from service.engine.plugins.dynamic_resources import NAME
-from service.engine.state.device_search import Refused
-from service.model.devices import ClaimAllocation
-from service.model.pods_and_nodes import Pod
+from service.engine.state.volumes_and_devices.device_search import Refused
+from service.model.objects.devices import ClaimAllocation
+from service.model.objects.pods_and_nodes import Pod
 
 
 def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllocation] | None:

@@ -8,20 +8,20 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.analysis.culprits import Culprit, culprits
-from service.engine.analysis.rule_exemptions import Exemption, exemptions, fallen_back
+from service.engine.analysis.rules_left_out_for_a_pod import Exemption, exemptions, fallen_back
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of, settled
-from service.engine.plugin import Failure
 from service.engine.plugin_pipeline import Pipeline
+from service.engine.plugin_protocol.plugin import Failure
 from service.engine.plugins import pod_topology_spread as spreading
 from service.engine.plugins.volume_binding import NAME as BINDING, unbound_claims
 from service.engine.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
-from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.volume_matching import VolumeMatches
-from service.model.annotated_rules import RulesOrigin, rules_from
-from service.model.pods_and_nodes import Pod
+from service.engine.state.node_columns.columns import ALL, Ints, Mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.volumes_and_devices.volume_matching import VolumeMatches
+from service.model.objects.pods_and_nodes import Pod
+from service.model.pod_templates.annotated_rules import RulesOrigin, rules_from
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from service.engine.analysis.better_nodes import Moving
 from service.engine.analysis.placement_measures import NodeCost, PreferenceCost, SkewCost
-from service.engine.analysis.required_rules import (
+from service.engine.analysis.required_rule_paths import (
     Ruled,
     affinity_rules,
     anti_affinity_rules,
@@ -23,11 +23,11 @@ from service.engine.analysis.required_rules import (
 )
 from service.engine.analysis.rules_affected_by_moves import BrokenRule
 from service.engine.cluster import Cluster
-from service.engine.state.counters import DomainCounter, SpreadCounter
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.spread_constraints import SpreadRule
-from service.engine.state.topology import NO_DOMAIN
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.engine.state.node_columns.counters import DomainCounter, SpreadCounter
+from service.engine.state.node_columns.topology import NO_DOMAIN
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.spread_constraints import SpreadRule
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 
 NODES_MAX = 64
 """Among how many nodes pods are arranged at most."""

@@ -2,10 +2,10 @@
 
 from service.engine.analysis.cluster_totals import resource_totals
 from service.engine.cluster import Cluster
-from service.engine.state.spread_constraints import SpreadRule
-from service.model.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.model.pods_and_nodes import Pod
-from service.model.whole_cluster_topology_key import CLUSTER_KEY
+from service.engine.state.pod_classes.spread_constraints import SpreadRule
+from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
+from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
+from service.model.objects.pods_and_nodes import Pod
 
 _LOAD = ("cpu", "memory")
 

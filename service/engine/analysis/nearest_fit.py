@@ -9,7 +9,7 @@ from service.engine.nominations import replaced_by
 from service.engine.placement import pipeline_of
 from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.engine.refusal import Rejection, failures_of, prefilter
-from service.model.pods_and_nodes import Pod
+from service.model.objects.pods_and_nodes import Pod
 
 
 def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from service.engine.analysis.pod_relaxations import (
+from service.engine.analysis.requirements_a_pod_can_give_up import (
     Edit,
     Relaxation,
     edited,
@@ -20,8 +20,8 @@ from service.engine.analysis.pod_relaxations import (
 )
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of
-from service.engine.plugin import Plugin
 from service.engine.plugin_pipeline import Pipeline
+from service.engine.plugin_protocol.plugin import Plugin
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,
@@ -31,12 +31,12 @@ from service.engine.plugins import (
     pod_topology_spread as spreading,
     taint_toleration as tainting,
 )
-from service.engine.state.columns import Ints, Mask
-from service.engine.state.pod_importance import PODS
-from service.engine.state.taints import HARD_EFFECTS, tolerates
-from service.model.pods_and_nodes import Node, Pod, Taint, Toleration
-from service.model.quantity import format_amount
-from service.model.repair_changes import (
+from service.engine.state.node_columns.columns import Ints, Mask
+from service.engine.state.node_columns.taints import HARD_EFFECTS, tolerates
+from service.engine.state.pod_classes.pod_importance import PODS
+from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
+from service.model.objects.quantity import format_amount
+from service.model.plans.repair_changes import (
     AddToleration,
     AnyRepairChange,
     DropRule,

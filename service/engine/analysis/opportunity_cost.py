@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.node_selectors import required_mask
-from service.engine.state.nodes import NodeTable
-from service.model.pods_and_nodes import Pod
+from service.engine.state.node_columns.columns import ALL, Ints, Mask
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.node_selectors import required_mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.model.objects.pods_and_nodes import Pod
 
 REMEMBERED_MAX = 1_024
 """How many costs of pending pods are kept; if there are more, all are forgotten."""

@@ -14,13 +14,13 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.cluster import Cluster
-from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.counters import DomainCounter
-from service.engine.state.node_rules import NodeRules, Use
-from service.engine.state.node_selectors import term_mask
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.spread_constraints import SpreadRule
-from service.engine.state.topology import NO_DOMAIN
+from service.engine.state.node_columns.columns import ALL, Ints, Mask
+from service.engine.state.node_columns.counters import DomainCounter
+from service.engine.state.node_columns.node_rules import NodeRules, Use
+from service.engine.state.node_columns.node_selectors import term_mask
+from service.engine.state.node_columns.topology import NO_DOMAIN
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.spread_constraints import SpreadRule
 
 WHOLE = 1_000
 """Shares of what a node has are told in thousandths of it."""

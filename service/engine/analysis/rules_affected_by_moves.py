@@ -13,11 +13,11 @@ import numpy as np
 
 from service.engine.analysis.violations import Inspection, key_of
 from service.engine.cluster import Cluster
-from service.engine.state.columns import Ints, Slots
-from service.engine.state.counters import DomainCounter, Eligibility
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.topology import TopologyKey
-from service.model.pods_and_nodes import ObjectName
+from service.engine.state.node_columns.columns import Ints, Slots
+from service.engine.state.node_columns.counters import DomainCounter, Eligibility
+from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.objects.pods_and_nodes import ObjectName
 
 BrokenRule = tuple[ObjectName, str]
 """A pod, and the path of its rule that does not hold."""

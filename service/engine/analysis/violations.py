@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from service.engine.analysis.required_rules import (
+from service.engine.analysis.required_rule_paths import (
     Rule,
     Ruled,
     affinity_rules,
@@ -30,13 +30,18 @@ from service.engine.plugins import (
     node_affinity as selection,
     pod_topology_spread as spreading,
 )
-from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.node_selectors import required_mask
-from service.engine.state.pod_classes import AffinityTerm, MatcherEntry, PodClass, Template
-from service.engine.state.spread_constraints import SpreadRule
-from service.engine.state.topology import NO_DOMAIN, TopologyKey
-from service.model.pods_and_nodes import (
+from service.engine.state.node_columns.columns import ALL, Ints, Mask
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.node_selectors import required_mask
+from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
+from service.engine.state.pod_classes.pod_classes import (
+    AffinityTerm,
+    MatcherEntry,
+    PodClass,
+    Template,
+)
+from service.engine.state.pod_classes.spread_constraints import SpreadRule
+from service.model.objects.pods_and_nodes import (
     ObjectName,
     Pod,
 )

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from service.engine.cluster import Cluster
 from service.engine.plugins.volume_binding import NAME, unbound_claims
-from service.engine.state.pod_volumes import claims_of
-from service.engine.state.volume_matching import PROVISION, VolumeMatches
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.engine.state.volumes_and_devices.pod_volumes import claims_of
+from service.engine.state.volumes_and_devices.volume_matching import PROVISION, VolumeMatches
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 
 __all__ = ["PROVISION", "assume_bindings", "bindings_on", "user_of_claim"]
 

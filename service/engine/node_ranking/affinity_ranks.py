@@ -8,11 +8,11 @@ anti-affinity takes 72 and 50 µs at 5,000 nodes, 316 and 58 µs at 50,000; one 
 affinity takes 80 and 40 µs at 5,000 nodes, 370 and 63 µs at 50,000.
 """
 
-from service.engine.node_ranking.affinity_levels import Levels, distinct
-from service.engine.plugin import Scale
-from service.engine.state.columns import Ints
-from service.engine.state.materialized_views import Weighed, WeighedSum
-from service.engine.state.nodes import NodeTable
+from service.engine.node_ranking.best_node_by_affinity_level import Levels, distinct
+from service.engine.plugin_protocol.plugin import Scale
+from service.engine.state.node_columns.columns import Ints
+from service.engine.state.node_columns.materialized_views import Weighed, WeighedSum
+from service.engine.state.node_columns.nodes import NodeTable
 
 PATIENCE = 4
 """Putting the nodes in order (0.15 ms at 5,000 nodes) costs as much as so many passes over all

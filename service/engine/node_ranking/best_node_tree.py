@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from service.engine.state.columns import Ints
-from service.engine.state.rank_bits import TIE_BITS, VETO
-from service.engine.state.tree_layout import Layout
-from service.engine.state.vetoes import Vetoes
+from service.engine.state.node_columns.columns import Ints
+from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO
+from service.engine.state.node_columns.tree_layout import Layout
+from service.engine.state.node_columns.vetoes import Vetoes
 
 DISAPPOINTMENTS_MAX = 32
 """After so many leaves at which all nodes of the greatest score are excluded, a pass over all nodes

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from service.engine.node_ranking.rank_cache import RowCache
-from service.engine.plugin import DomainScores, Scale
-from service.engine.state.columns import Ints
-from service.engine.state.materialized_views import Weighed
-from service.engine.state.nodes import NodeTable
-from service.engine.state.rank_bits import SIGN_BIT, TIE_BITS, VETO
-from service.engine.state.topology import TopologyKey
-from service.engine.state.vetoes import Vetoes
+from service.engine.plugin_protocol.plugin import DomainScores, Scale
+from service.engine.state.node_columns.columns import Ints
+from service.engine.state.node_columns.materialized_views import Weighed
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import SIGN_BIT, TIE_BITS, VETO
+from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.node_columns.vetoes import Vetoes
 
 
 class Candidates:

@@ -9,14 +9,14 @@ import numpy as np
 from service.engine.node_ranking.affinity_ranks import AffinityRanks
 from service.engine.node_ranking.best_node_tree import BestNodeTree
 from service.engine.node_ranking.static_masks_and_scores import StaticRows
-from service.engine.plugin import Scale
 from service.engine.plugin_pipeline import Pipeline
-from service.engine.state.columns import ALL, Ints, Mask, Rows, Slots, at
-from service.engine.state.materialized_views import Weighed
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.nodes import NodeTable
-from service.engine.state.rank_bits import TIE_BITS, VETO
-from service.engine.state.topology import TopologyKey
+from service.engine.plugin_protocol.plugin import Scale
+from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, Slots, at
+from service.engine.state.node_columns.materialized_views import Weighed
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO
+from service.engine.state.node_columns.topology import TopologyKey
 
 PASSES_BEFORE = 8
 """Building a `BestNodeTree` costs as much as so many passes over all nodes."""

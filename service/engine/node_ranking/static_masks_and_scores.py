@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.engine.plugin import NodePlugin
 from service.engine.plugin_pipeline import Pipeline
-from service.engine.state.columns import ALL, Ints, Mask, Slots
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.nodes import NodeTable
+from service.engine.plugin_protocol.plugin import NodePlugin
+from service.engine.state.node_columns.columns import ALL, Ints, Mask, Slots
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.nodes import NodeTable
 
 
 class RawScore(NamedTuple):

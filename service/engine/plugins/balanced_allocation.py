@@ -7,18 +7,18 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.plugin import (
+from service.engine.plugin_protocol.plugin import (
     DEFAULT_RESOURCES,
     MAX_NODE_SCORE,
     NodePlugin,
     Resources,
     resources_of,
 )
-from service.engine.state.columns import Ints, Rows, at
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.nodes import NodeTable
-from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.plugin_arguments import BalancedAllocationArgs
+from service.engine.state.node_columns.columns import Ints, Rows, at
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.nodes import NodeTable
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.configuration.plugin_arguments import BalancedAllocationArgs
 from service.model.validation.plugins import Arguments
 
 NAME = "NodeResourcesBalancedAllocation"

@@ -6,15 +6,21 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change, ClusterEvent
-from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin, PreFilter, bounds_of
-from service.engine.state.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.node_rules import FoundData, NodeRules
-from service.engine.state.node_selectors import term_mask
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.model.data_sets import DATA_SET, data_sets_of
-from service.model.pods_and_nodes import Pod
+from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent
+from service.engine.plugin_protocol.plugin import (
+    MAX_NODE_SCORE,
+    Failure,
+    NodePlugin,
+    PreFilter,
+    bounds_of,
+)
+from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.node_columns.node_rules import FoundData, NodeRules
+from service.engine.state.node_columns.node_selectors import term_mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.kinds_kept_for_rules.data_sets import DATA_SET, data_sets_of
+from service.model.objects.pods_and_nodes import Pod
 
 NAME = "DataAffinity"
 LACKING = 'node(s) didn\'t have the data set "{}"'

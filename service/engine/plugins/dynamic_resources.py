@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change, ClusterEvent
-from service.engine.plugin import (
+from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent
+from service.engine.plugin_protocol.plugin import (
     Failure,
     Headrooms,
     PreFilter,
@@ -20,21 +20,21 @@ from service.engine.plugin import (
     RelativeScore,
     lasting,
 )
-from service.engine.state.columns import Mask
-from service.engine.state.devices import NodeVerdicts, named
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.pod_devices import PodDevices, uses_of
-from service.engine.state.rank_bits import VETO
-from service.engine.state.vetoes import Vetoes
-from service.model.device_kinds import (
+from service.engine.state.node_columns.columns import Mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.volumes_and_devices.devices import NodeVerdicts, named
+from service.engine.state.volumes_and_devices.pod_devices import PodDevices, uses_of
+from service.model.kinds_kept_for_rules.device_kinds import (
     DEVICE_CLASS,
     RESOURCE_CLAIM,
     RESOURCE_CLAIM_TEMPLATE,
     RESOURCE_SLICE,
     ResourceClaimBody,
 )
-from service.model.pods_and_nodes import Pod
+from service.model.objects.pods_and_nodes import Pod
 
 NAME = "DynamicResources"
 UNAVAILABLE = "resourceclaim not available on the node"

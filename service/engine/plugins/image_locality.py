@@ -5,10 +5,10 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin import MAX_NODE_SCORE, NodePlugin
-from service.engine.state.columns import Ints, Mask, Rows, at
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.nodes import NodeTable
+from service.engine.plugin_protocol.plugin import MAX_NODE_SCORE, NodePlugin
+from service.engine.state.node_columns.columns import Ints, Mask, Rows, at
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.nodes import NodeTable
 
 NAME = "ImageLocality"
 MIN_BYTES = 23 * 1024 * 1024

@@ -13,8 +13,14 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import DOMAINS_CHANGE, Change, ClusterEvent, Pair, selected_pairs
-from service.engine.plugin import (
+from service.engine.plugin_protocol.cluster_events import (
+    DOMAINS_CHANGE,
+    Change,
+    ClusterEvent,
+    Pair,
+    selected_pairs,
+)
+from service.engine.plugin_protocol.plugin import (
     MAX_NODE_SCORE,
     Blame,
     DomainScores,
@@ -26,19 +32,25 @@ from service.engine.plugin import (
     Vacant,
     bounds_of,
 )
-from service.engine.state.columns import Ints, Mask
-from service.engine.state.counters import DomainCounter, Held
-from service.engine.state.materialized_views import Weighed
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import AffinityTerm, MatcherEntry, OwnedTerm, PodClass, Role
-from service.engine.state.rank_bits import VETO
-from service.engine.state.siblings import are_siblings, mark_of
-from service.engine.state.topology import NO_DOMAIN, TopologyKey
-from service.engine.state.vetoes import Vetoes, label_vetoes
-from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.plugin_arguments import InterPodAffinityArgs
-from service.model.pods_and_nodes import Pod, PodAffinity, PodAffinityTerm
-from service.model.selectors import matches
+from service.engine.state.node_columns.columns import Ints, Mask
+from service.engine.state.node_columns.counters import DomainCounter, Held
+from service.engine.state.node_columns.materialized_views import Weighed
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
+from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes
+from service.engine.state.pod_classes.pod_classes import (
+    AffinityTerm,
+    MatcherEntry,
+    OwnedTerm,
+    PodClass,
+    Role,
+)
+from service.engine.state.pod_classes.siblings import are_siblings, mark_of
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.configuration.plugin_arguments import InterPodAffinityArgs
+from service.model.objects.pods_and_nodes import Pod, PodAffinity, PodAffinityTerm
+from service.model.objects.selectors import matches
 from service.model.validation.plugins import Arguments
 
 NAME = "InterPodAffinity"

@@ -6,17 +6,23 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change, ClusterEvent, Pair, differing
-from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin, PreFilter, bounds_of
-from service.engine.state.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.node_rules import NodeRules, ProfileRules
-from service.engine.state.node_selectors import named_nodes, required_mask, term_mask
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.plugin_arguments import NodeAffinityArgs
-from service.model.pods_and_nodes import Node, NodeSelectorRequirement, Pod
-from service.model.selectors import required_node_affinity_matches, required_node_selectors
+from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent, Pair, differing
+from service.engine.plugin_protocol.plugin import (
+    MAX_NODE_SCORE,
+    Failure,
+    NodePlugin,
+    PreFilter,
+    bounds_of,
+)
+from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.node_columns.node_rules import NodeRules, ProfileRules
+from service.engine.state.node_columns.node_selectors import named_nodes, required_mask, term_mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.configuration.plugin_arguments import NodeAffinityArgs
+from service.model.objects.pods_and_nodes import Node, NodeSelectorRequirement, Pod
+from service.model.objects.selectors import required_node_affinity_matches, required_node_selectors
 from service.model.validation.plugins import Arguments
 
 NAME = "NodeAffinity"

@@ -5,11 +5,11 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change
-from service.engine.plugin import NodePlugin
-from service.engine.state.columns import Mask, Rows
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.nodes import NodeTable
+from service.engine.plugin_protocol.cluster_events import Change
+from service.engine.plugin_protocol.plugin import NodePlugin
+from service.engine.state.node_columns.columns import Mask, Rows
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.nodes import NodeTable
 
 NAME = "NodeName"
 

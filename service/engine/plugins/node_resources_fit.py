@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change, ClusterEvent
-from service.engine.plugin import (
+from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent
+from service.engine.plugin_protocol.plugin import (
     DEFAULT_RESOURCES,
     MAX_NODE_SCORE,
     Failure,
@@ -19,14 +19,14 @@ from service.engine.plugin import (
     Resources,
     resources_of,
 )
-from service.engine.state.columns import Ints, Mask, Rows, at
-from service.engine.state.node_rules import NodeRules
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.pod_importance import PODS
-from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.plugin_arguments import NodeResourcesFitArgs, ScoringStrategy
-from service.model.pods_and_nodes import Pod
+from service.engine.state.node_columns.columns import Ints, Mask, Rows, at
+from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.pod_importance import PODS
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.configuration.plugin_arguments import NodeResourcesFitArgs, ScoringStrategy
+from service.model.objects.pods_and_nodes import Pod
 from service.model.validation.plugins import Arguments
 
 NAME = "NodeResourcesFit"

@@ -6,22 +6,22 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change, ClusterEvent
-from service.engine.plugin import Failure
-from service.engine.state.columns import Mask
-from service.engine.state.nodes import NodeTable
-from service.engine.state.rank_bits import VETO
-from service.engine.state.vetoes import Vetoes
-from service.engine.state.volumes import PodVolumes
-from service.engine.volume_plugin import VolumePlugin, mask_of
-from service.model.pods_and_nodes import Pod
-from service.model.volume_kinds import (
+from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent
+from service.engine.plugin_protocol.plugin import Failure
+from service.engine.plugin_protocol.volume_plugin import VolumePlugin, mask_of
+from service.engine.state.node_columns.columns import Mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.state.volumes_and_devices.volumes import PodVolumes
+from service.model.kinds_kept_for_rules.volume_kinds import (
     CSI_NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     STORAGE_CLASS,
     VOLUME_ATTACHMENT,
 )
+from service.model.objects.pods_and_nodes import Pod
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = "node(s) exceed max volume count"

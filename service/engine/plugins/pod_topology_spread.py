@@ -8,8 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.cluster_events import DOMAINS_CHANGE, Change, ClusterEvent, Pair, selected_pairs
-from service.engine.plugin import (
+from service.engine.plugin_protocol.cluster_events import (
+    DOMAINS_CHANGE,
+    Change,
+    ClusterEvent,
+    Pair,
+    selected_pairs,
+)
+from service.engine.plugin_protocol.plugin import (
     MAX_NODE_SCORE,
     Blame,
     DomainScores,
@@ -21,20 +27,20 @@ from service.engine.plugin import (
     Vacant,
     bounds_of,
 )
-from service.engine.state.columns import Ints, Mask, Slots
-from service.engine.state.default_spread import decides
-from service.engine.state.node_rules import ProfileRules
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.rank_bits import SIGN_BIT, VETO
-from service.engine.state.spread_constraints import SpreadRule
-from service.engine.state.topology import NO_DOMAIN, TopologyKey
-from service.engine.state.vetoes import Vetoes, label_vetoes
-from service.model.config import ClusterConfig, SchedulerProfile
-from service.model.object_kept_for_rules import KeptObject
-from service.model.plugin_arguments import PodTopologySpreadArgs
-from service.model.pods_and_nodes import Partial, Pod, TopologySpreadConstraint
-from service.model.selectors import matches
+from service.engine.state.node_columns.columns import Ints, Mask, Slots
+from service.engine.state.node_columns.node_rules import ProfileRules
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import SIGN_BIT, VETO
+from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
+from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes
+from service.engine.state.pod_classes.default_spread import decides
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.spread_constraints import SpreadRule
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.configuration.plugin_arguments import PodTopologySpreadArgs
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.objects.pods_and_nodes import Partial, Pod, TopologySpreadConstraint
+from service.model.objects.selectors import matches
 from service.model.validation.plugins import Arguments
 
 Floats = npt.NDArray[np.float64]

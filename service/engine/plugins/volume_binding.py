@@ -5,23 +5,23 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change
-from service.engine.plugin import Failure
-from service.engine.state.columns import Mask
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_volumes import ClaimUse
-from service.engine.state.rank_bits import VETO
-from service.engine.state.vetoes import Vetoes
-from service.engine.state.volume_matching import VolumeMatches
-from service.engine.state.volumes import PodVolumes, VolumeTable
-from service.engine.volume_plugin import VolumePlugin
-from service.model.persistent_volumes import PersistentVolumeClaim
-from service.model.volume_kinds import (
+from service.engine.plugin_protocol.cluster_events import Change
+from service.engine.plugin_protocol.plugin import Failure
+from service.engine.plugin_protocol.volume_plugin import VolumePlugin
+from service.engine.state.node_columns.columns import Mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.state.volumes_and_devices.pod_volumes import ClaimUse
+from service.engine.state.volumes_and_devices.volume_matching import VolumeMatches
+from service.engine.state.volumes_and_devices.volumes import PodVolumes, VolumeTable
+from service.model.kinds_kept_for_rules.volume_kinds import (
     CSI_DRIVER,
     CSI_STORAGE_CAPACITY,
     PERSISTENT_VOLUME,
     STORAGE_CLASS,
 )
+from service.model.objects.persistent_volumes import PersistentVolumeClaim
 
 NAME = "VolumeBinding"
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"

@@ -5,15 +5,15 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change
-from service.engine.plugin import Failure
-from service.engine.state.columns import Mask
-from service.engine.state.nodes import NodeTable
-from service.engine.state.rank_bits import VETO
-from service.engine.state.vetoes import Vetoes
-from service.engine.state.volumes import PodVolumes
-from service.engine.volume_plugin import VolumePlugin, mask_of
-from service.model.persistent_volumes import ONE_POD, PersistentVolumeClaim
+from service.engine.plugin_protocol.cluster_events import Change
+from service.engine.plugin_protocol.plugin import Failure
+from service.engine.plugin_protocol.volume_plugin import VolumePlugin, mask_of
+from service.engine.state.node_columns.columns import Mask
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.state.volumes_and_devices.volumes import PodVolumes
+from service.model.objects.persistent_volumes import ONE_POD, PersistentVolumeClaim
 
 NAME = "VolumeRestrictions"
 DISK = "node(s) had no available disk"

@@ -5,14 +5,14 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change
-from service.engine.plugin import Failure
-from service.engine.state.node_sets import NodeSet
-from service.engine.state.nodes import NodeTable
-from service.engine.state.vetoes import Vetoes
-from service.engine.state.volumes import PodVolumes
-from service.engine.volume_plugin import VolumePlugin
-from service.model.volume_kinds import PERSISTENT_VOLUME
+from service.engine.plugin_protocol.cluster_events import Change
+from service.engine.plugin_protocol.plugin import Failure
+from service.engine.plugin_protocol.volume_plugin import VolumePlugin
+from service.engine.state.node_columns.node_sets import NodeSet
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.state.volumes_and_devices.volumes import PodVolumes
+from service.model.kinds_kept_for_rules.volume_kinds import PERSISTENT_VOLUME
 
 NAME = "VolumeZone"
 NO_ZONE = "node(s) had no available volume zone"

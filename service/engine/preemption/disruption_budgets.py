@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from service.engine.state.columns import Mask, Slots
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.pod_importance import ImportanceTable
-from service.model.disruption_budgets import DisruptionBudget
-from service.model.pods_and_nodes import Pod
-from service.model.selectors import matches
+from service.engine.state.node_columns.columns import Mask, Slots
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.pod_importance import ImportanceTable
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.objects.pods_and_nodes import Pod
+from service.model.objects.selectors import matches
 
 Pair = tuple[str, str]
 

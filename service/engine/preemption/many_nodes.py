@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.engine.plugin import Headroom, Headrooms, Plugin
+from service.engine.plugin_protocol.plugin import Headroom, Headrooms, Plugin
 from service.engine.preemption.disruption_budgets import violating_on
 from service.engine.preemption.victims import OFFSET, Cost, Removability, Victims
-from service.engine.state.columns import Ints, Mask, Slots
-from service.engine.state.nodes import NodeTable
-from service.engine.state.pod_classes import PodClass
-from service.engine.state.pod_importance import PODS, ImportanceTable
-from service.model.disruption_budgets import DisruptionBudget
+from service.engine.state.node_columns.columns import Ints, Mask, Slots
+from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.pod_importance import PODS, ImportanceTable
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
 
 FAR = 2**62
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from service.engine.cluster import Cluster
 from service.engine.nominations import Reservation, assume, reservations
 from service.engine.placement import pipeline_of
-from service.engine.plugin import Blame, Headrooms, Plugin
-from service.model.pods_and_nodes import Pod
+from service.engine.plugin_protocol.plugin import Blame, Headrooms, Plugin
+from service.model.objects.pods_and_nodes import Pod
 
 Asked: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]
 """Filters, each with what it says of a node for good, or None if it has to be asked again."""

@@ -9,9 +9,9 @@ from service.engine.cluster import Cluster
 from service.engine.preemption.disruption_budgets import violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Removability, Victims, victims_of
-from service.engine.state.pod_importance import importance
-from service.model.disruption_budgets import DisruptionBudget
-from service.model.pods_and_nodes import Pod
+from service.engine.state.pod_classes.pod_importance import importance
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.objects.pods_and_nodes import Pod
 
 
 class OneByOne:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from service.engine.state.pod_importance import importance, started_at
-from service.model.pods_and_nodes import Pod
+from service.engine.state.pod_classes.pod_importance import importance, started_at
+from service.model.objects.pods_and_nodes import Pod
 
 OFFSET = 2**31
 """Makes every priority positive, so that of sums the one of fewer victims is mostly the smaller one."""

@@ -1,7 +1,7 @@
 """Which admission policies are valid: their expressions have to compile."""
 
-from service.model.admission_policies import AdmissionPolicy
-from service.model.cel_expressions import EXPRESSION_LENGTH_MAX, ExpressionError, compiled
+from service.model.objects.admission_policies import AdmissionPolicy
+from service.model.objects.cel_expressions import EXPRESSION_LENGTH_MAX, ExpressionError, compiled
 from service.model.validation import names
 from service.model.validation.combinators import Problems, Rule, list_of, one_of, text
 from service.model.validation.selectors import LABEL_SELECTOR

@@ -2,10 +2,10 @@
 
 Source: `pkg/apis/core/validation`, v1.35, with the variants `requiredDuringSchedulingRequired…` that
 Kubernetes never built. What a selector may say of its own `matchLabelKeys` depends on the pod's labels
-and on whether it is created: see `service.model.match_label_keys`.
+and on whether it is created: see `service.model.pod_templates.match_label_keys`.
 """
 
-from service.model.pods_and_nodes import (
+from service.model.objects.pods_and_nodes import (
     Affinity,
     DataAffinity,
     NodeAffinity,

@@ -5,8 +5,8 @@ Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
 
 from collections.abc import Callable, Container, Mapping
 
-from service.model.priority_classes import PriorityClassEntry
-from service.model.switchable_features import Features
+from service.model.objects.priority_classes import PriorityClassEntry
+from service.model.objects.switchable_features import Features
 from service.model.validation import names
 from service.model.validation.admission_policies import POLICY, few
 from service.model.validation.affinity import default_spread_constraints, system_has_no_list

@@ -1,15 +1,15 @@
 """Which slices, classes and claims of devices are valid.
 
 Source: `pkg/apis/resource/validation`, v1.35. Fields of features that are off in that version are
-passed over with a warning (`service.model.field_warnings`).
+passed over with a warning (`service.model.pod_templates.field_warnings`).
 """
 
 import re
 from collections.abc import Iterator
 
-from service.model.cel_expressions import ExpressionError
-from service.model.device_selectors import SELECTOR_LENGTH_MAX, device_selector, is_version
-from service.model.devices import CONSUMERS_MAX, RESULTS_MAX
+from service.model.objects.cel_expressions import ExpressionError
+from service.model.objects.device_selectors import SELECTOR_LENGTH_MAX, device_selector, is_version
+from service.model.objects.devices import CONSUMERS_MAX, RESULTS_MAX
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

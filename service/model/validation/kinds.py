@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from service.model.manifest_types import (
+from service.model.objects.manifest_types import (
     NodeCondition,
     NodeSpec,
     NodeStatus,
     ObjectMeta,
     PodGroupSpec,
 )
-from service.model.pod_group import COSCHEDULING, UPSTREAM
-from service.model.pods_and_nodes import ContainerImage
-from service.model.priority_classes import PriorityClassFields
+from service.model.objects.pod_group import COSCHEDULING, UPSTREAM
+from service.model.objects.pods_and_nodes import ContainerImage
+from service.model.objects.priority_classes import PriorityClassFields
 from service.model.validation import names, pods
 from service.model.validation.combinators import (
     Problems,

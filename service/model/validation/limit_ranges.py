@@ -6,7 +6,7 @@ bounds.
 
 from collections.abc import Iterator, Mapping
 
-from service.model.quantity import NANO
+from service.model.objects.quantity import NANO
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

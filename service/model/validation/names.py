@@ -9,7 +9,7 @@ import ipaddress
 import re
 from functools import lru_cache
 
-from service.model.selectors import is_label_value, parse_integer
+from service.model.objects.selectors import is_label_value, parse_integer
 
 LABEL_LENGTH_MAX = 63
 SUBDOMAIN_LENGTH_MAX = 253

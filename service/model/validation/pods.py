@@ -4,8 +4,8 @@ Source: `pkg/apis/core/validation`, v1.35. Containers may lack an image and a na
 host port; fields that scheduling does not read are not looked at.
 """
 
-from service.model.manifest_types import PodSchedulingGroup, PodSpec, WorkloadReference
-from service.model.pods_and_nodes import (
+from service.model.objects.manifest_types import PodSchedulingGroup, PodSpec, WorkloadReference
+from service.model.objects.pods_and_nodes import (
     Container,
     ContainerStatus,
     PodResourceClaim,

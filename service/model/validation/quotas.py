@@ -6,7 +6,7 @@ Moorage's own.
 
 from collections.abc import Iterable
 
-from service.model.quantity import NANO
+from service.model.objects.quantity import NANO
 from service.model.validation import names
 from service.model.validation.combinators import (
     INT32_MAX,

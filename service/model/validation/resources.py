@@ -4,9 +4,9 @@ Source: `pkg/apis/core/validation`, v1.35, except that pod-level requests may be
 containers' sum and cpu may be finer than 1m.
 """
 
-from service.model.pod_resource_requests import is_pod_level
-from service.model.pods_and_nodes import ContainerPort
-from service.model.quantity import INT64_MAX, NANO, InvalidQuantity, amount, parse_quantity
+from service.model.objects.pod_resource_requests import is_pod_level
+from service.model.objects.pods_and_nodes import ContainerPort
+from service.model.objects.quantity import INT64_MAX, NANO, InvalidQuantity, amount, parse_quantity
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,

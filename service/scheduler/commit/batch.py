@@ -5,11 +5,11 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.audit import AuditEntry
-from service.model.commit_log import Change, CommitRequest, HeldLeases, IdempotencyRecord
-from service.model.events import Event
-from service.model.manifest import PodManifest
-from service.model.object_fields import fields_before
+from service.model.log.audit import AuditEntry
+from service.model.log.commit_log import Change, CommitRequest, HeldLeases, IdempotencyRecord
+from service.model.log.events import Event
+from service.model.manifests.manifest import PodManifest
+from service.model.selecting_objects.selectable_fields import fields_before
 from service.scheduler.commit.tickets import Outcome, Ticket
 from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.limits import Limits

@@ -12,7 +12,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.commit_log import (
+from service.model.errors import (
+    NotFound,
+    OutcomeUnknown,
+    Overloaded,
+    PluginMissing,
+    StorageUnavailable,
+)
+from service.model.log.commit_log import (
     CommitResult,
     Committed,
     DuplicateKey,
@@ -23,15 +30,8 @@ from service.model.commit_log import (
     NotYet,
     ReplicaState,
 )
-from service.model.errors import (
-    NotFound,
-    OutcomeUnknown,
-    Overloaded,
-    PluginMissing,
-    StorageUnavailable,
-)
-from service.model.manifest import TemplateCache
-from service.model.object_filters import ObjectFilter
+from service.model.manifests.manifest import TemplateCache
+from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.commit.batch import Batch, leases_of
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from service.model.commit_log import (
+from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.log.commit_log import (
     Behind,
     CommitRequest,
     CommitResult,
@@ -15,7 +16,6 @@ from service.model.commit_log import (
     Lost,
     ReplicaMismatch,
 )
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.protocol.limits import Limits

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from datetime import UTC
 
 from service.model.errors import Denied, MoorageError
-from service.model.manifest import TemplateCache
+from service.model.manifests.manifest import TemplateCache
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter, PluginTimer
 from service.scheduler.commit.tickets import Outcome, Ticket

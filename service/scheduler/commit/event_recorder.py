@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from service.model.errors import MoorageError
-from service.model.events import Event, EventReason, merged
+from service.model.log.events import Event, EventReason, merged
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store

@@ -1,6 +1,6 @@
 """One batch decided and committed with the head locked, by a worker that lost too many races."""
 
-from service.model.commit_log import (
+from service.model.log.commit_log import (
     Behind,
     CommitRequest,
     CommitResult,

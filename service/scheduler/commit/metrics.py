@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from service.engine import Execution, time_plugins
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.commit.batch import MANY_KINDS, Batch
 from service.scheduler.commit.tickets import Outcome
 from service.scheduler.protocol.answers import PendingAnswer

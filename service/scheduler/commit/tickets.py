@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from service.model.audit import ITSELF, AuditedCaller
-from service.model.commit_log import IdempotencyKey, IdempotencyRecord
 from service.model.errors import IdempotencyKeyReused
+from service.model.log.audit import ITSELF, AuditedCaller
+from service.model.log.commit_log import IdempotencyKey, IdempotencyRecord
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
 from service.scheduler.protocol.answers import Answer, RecordedAnswer

@@ -13,8 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from service.model.audit import ITSELF
 from service.model.errors import MoorageError
+from service.model.log.audit import ITSELF
 from service.scheduler.commit.cluster_loop import ClusterGone
 from service.scheduler.commit.tickets import Ticket
 from service.scheduler.controllers.leases import HeldLease

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from typing_extensions import override
 
-from service.model.config import stored_config
+from service.model.configuration.config import stored_config
 from service.model.errors import MoorageError, NotFound
-from service.model.pods_and_nodes import ObjectName
+from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing_extensions import override
 
 from service.model.errors import MoorageError
-from service.model.plans import PLAN
+from service.model.plans.plans import PLAN
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController
-from service.scheduler.decide.plan_admission import has_plan_ended
+from service.scheduler.decide.admission.plan_admission import has_plan_ended
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits

@@ -3,8 +3,8 @@
 import logging
 from typing import NamedTuple
 
-from service.model.commit_log import Head
 from service.model.errors import NotFound, StorageUnavailable
+from service.model.log.commit_log import Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 

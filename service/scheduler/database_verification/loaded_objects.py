@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from service.engine.analysis.violations import Inspection
-from service.model.commit_log import ObjectRow
-from service.model.manifest import PodManifest, QuotaManifest, TemplateCache
-from service.model.quota import format_amount
+from service.model.log.commit_log import ObjectRow
+from service.model.manifests.manifest import PodManifest, QuotaManifest, TemplateCache
+from service.model.quotas_and_limits.quota import format_amount
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.scheduler.database_verification.claim_conflicts import torn_bindings
 from service.scheduler.database_verification.overcommitted_nodes import overfull_nodes

@@ -34,7 +34,7 @@ from service.scheduler.decide.writing.config import patch_config, put_config
 from service.scheduler.decide.writing.filtered_deletions import delete_objects
 from service.scheduler.decide.writing.patching import apply_object, patch_object
 from service.scheduler.decide.writing.pod_binding import bind_pod, evict_pod
-from service.scheduler.decide.writing.status_reports import report_statuses
+from service.scheduler.decide.writing.pod_status_reports import report_statuses
 from service.scheduler.protocol.answers import (
     Answer,
     DeletionResult,

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from service.model.disruption_budgets import PodDisruptionBudgetBody
-from service.model.manifest import KeptManifest, PodGroupManifest, QuotaManifest
-from service.model.quota import format_amount
+from service.model.kinds_kept_for_rules.disruption_budgets import PodDisruptionBudgetBody
+from service.model.manifests.manifest import KeptManifest, PodGroupManifest, QuotaManifest
+from service.model.quotas_and_limits.quota import format_amount
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.disruption_budgets import status_of_budget
-from service.scheduler.decide.group_membership import status_of
+from service.scheduler.decide.groups.group_membership import status_of
 from service.scheduler.protocol.answers import ComputedAnswer, ShownObject
 from service.scheduler.protocol.intents import ReadComputed
 from service.scheduler.replica.kinds import StoredManifest

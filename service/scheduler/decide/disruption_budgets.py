@@ -9,21 +9,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from service.engine import Cluster
-from service.engine.state.pod_classes import PodClass
-from service.model.disruption_budgets import (
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.kinds_kept_for_rules.disruption_budgets import (
     DisruptionBudget,
     PodDisruptionBudgetBody,
     PodDisruptionBudgetStatus,
     need_of,
 )
-from service.model.object_kept_for_rules import KeptObject
-from service.model.pods_and_nodes import ObjectName, OwnerReference, Pod
-from service.model.selectors import matches
-from service.model.services_and_pod_owners import (
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.kinds_kept_for_rules.services_and_pod_owners import (
     ReplicaSetBody,
     ReplicationControllerBody,
     StatefulSetBody,
 )
+from service.model.objects.pods_and_nodes import ObjectName, OwnerReference, Pod
+from service.model.objects.selectors import matches
 
 Kept = KeptObject[PodDisruptionBudgetBody]
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.config import ClusterConfig
+from service.model.configuration.config import ClusterConfig
 from service.scheduler.replica.kinds import EvictionsAt, EvictionState
 from service.scheduler.replica.replica import Replica
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from service.model.config import ClusterConfig, PreemptionScope
+from service.model.configuration.config import ClusterConfig, PreemptionScope
 from service.model.errors import InvalidManifest
-from service.model.manifest import (
+from service.model.manifests.manifest import (
     AnyManifest,
     KeptManifest,
     NamespaceManifest,
@@ -16,9 +16,9 @@ from service.model.manifest import (
     TemplateCache,
 )
 from service.scheduler.decide import decide
-from service.scheduler.decide.admission_changes import as_created, was_admitted
+from service.scheduler.decide.admission.admission_changes import as_created, was_admitted
+from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.ignored_field_warnings import warnings_of_written
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits

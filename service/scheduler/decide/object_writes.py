@@ -6,7 +6,9 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.errors import Conflict, NotFound, PreconditionFailed, RevisionConflict
-from service.model.manifest import (
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.kinds_kept_for_rules.volume_kinds import PersistentVolumeClaimBody
+from service.model.manifests.manifest import (
     DEFAULT_NAMESPACE,
     AnyManifest,
     KeptManifest,
@@ -17,46 +19,57 @@ from service.model.manifest import (
     QuotaManifest,
     parse_namespace,
 )
-from service.model.object_kept_for_rules import KeptObject
-from service.model.pod_resource_requests import requirements
-from service.model.volume_kinds import PersistentVolumeClaimBody
-from service.scheduler.decide.admission import (
+from service.model.objects.pod_resource_requests import requirements
+from service.scheduler.decide.admission.admission import (
     admit,
     admit_charge,
     admit_claim,
     admit_limits,
     differs,
 )
-from service.scheduler.decide.admission_changes import as_created, as_updated, was_admitted
-from service.scheduler.decide.admission_policies import admit_by_policies
-from service.scheduler.decide.allowed_pod_updates import check_reserved_update, check_update
-from service.scheduler.decide.computed_status import shown
-from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.default_storage_class import with_default_class
-from service.scheduler.decide.device_claims import (
+from service.scheduler.decide.admission.admission_changes import (
+    as_created,
+    as_updated,
+    was_admitted,
+)
+from service.scheduler.decide.admission.admission_policies import admit_by_policies
+from service.scheduler.decide.admission.allowed_pod_updates import (
+    check_reserved_update,
+    check_update,
+)
+from service.scheduler.decide.admission.default_storage_class import with_default_class
+from service.scheduler.decide.admission.field_ownership import is_managed, recorded
+from service.scheduler.decide.admission.generated_names import with_name
+from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
+from service.scheduler.decide.admission.plan_admission import refuse_impossible, with_progress
+from service.scheduler.decide.admission.pod_write_authorization import (
+    authorize_change,
+    authorize_removal,
+)
+from service.scheduler.decide.admission.switched_off_features import (
+    check_scopes,
+    without_features_off,
+)
+from service.scheduler.decide.claims.device_claims import (
     admit_devices,
     as_written,
     keep_allocation,
     refuse_while_reserved,
     release_devices,
 )
-from service.scheduler.decide.field_ownership import is_managed, recorded
-from service.scheduler.decide.generated_names import with_name
-from service.scheduler.decide.ignored_field_warnings import warnings_of_written
+from service.scheduler.decide.claims.volume_bindings import (
+    keep_binding,
+    refuse_while_in_use,
+    release_volumes,
+)
+from service.scheduler.decide.computed_status import shown
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.groups.waiting_all_or_none import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.node_lifecycle.kept_on_client_writes import (
     as_remembered,
     note_deletion,
 )
-from service.scheduler.decide.plan_admission import refuse_impossible, with_progress
-from service.scheduler.decide.pod_write_authorization import authorize_change, authorize_removal
-from service.scheduler.decide.switched_off_features import check_scopes, without_features_off
-from service.scheduler.decide.volume_bindings import (
-    keep_binding,
-    refuse_while_in_use,
-    release_volumes,
-)
-from service.scheduler.decide.waiting_all_or_none import leave_waiting
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import (

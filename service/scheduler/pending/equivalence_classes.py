@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 from enum import Enum
 
-from service.engine.cluster_events import Pair
+from service.engine.plugin_protocol.cluster_events import Pair
 from service.engine.plugins.node_resources_fit import NAME as FIT
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef

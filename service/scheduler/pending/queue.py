@@ -20,12 +20,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
 
-from service.engine.cluster_events import ClusterEvent
-from service.model.annotated_rules import annotation_of
-from service.model.config import ClusterConfig
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import ObjectName, Pod
-from service.model.scheduling_groups import WORKLOAD
+from service.engine.plugin_protocol.cluster_events import ClusterEvent
+from service.model.configuration.config import ClusterConfig
+from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.pod_templates.annotated_rules import annotation_of
 from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates
 from service.scheduler.pending.equivalence_classes import (

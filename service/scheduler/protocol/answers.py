@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from service.model.errors import FieldError
-from service.model.field_warnings import FieldWarning
+from service.model.pod_templates.field_warnings import FieldWarning
 from service.scheduler.protocol.pending_attempts import Refused
 
 

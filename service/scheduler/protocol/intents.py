@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
-from service.model.commit_log import HeldLeases
-from service.model.config import PreemptionScope
+from service.model.configuration.config import PreemptionScope
+from service.model.configuration.extenders import ExtenderHosts
 from service.model.errors import Forbidden, InvalidManifest
-from service.model.extenders import ExtenderHosts
-from service.model.manifest import AnyManifest, Applicable, PodManifest
-from service.model.object_filters import ObjectFilter
-from service.model.patches import PatchType
-from service.model.plans import PlanState, WhenUnschedulable
-from service.model.pods_and_nodes import ObjectName
+from service.model.json_and_patches.patches import PatchType
+from service.model.log.commit_log import HeldLeases
+from service.model.manifests.manifest import AnyManifest, Applicable, PodManifest
+from service.model.objects.pods_and_nodes import ObjectName
+from service.model.plans.plans import PlanState, WhenUnschedulable
+from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import (
     Answer,
     ApplyAnswer,
@@ -171,7 +171,7 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
 
     manifests: tuple[Applicable, ...]
     undrawn: bool = False
-    """Whether names of some of them are still to be drawn (`service.model.generated_names`)."""
+    """Whether names of some of them are still to be drawn (`service.model.manifests.generated_names`)."""
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
     caller: Caller = ANYBODY
@@ -260,7 +260,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
 
     pods: tuple[PodManifest, ...] = ()
     undrawn: bool = False
-    """Whether names of some of these pods are still to be drawn (`service.model.generated_names`)."""
+    """Whether names of some of these pods are still to be drawn (`service.model.manifests.generated_names`)."""
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
     """The field of the request that has the pods, for the paths in errors (see `place_of`)."""

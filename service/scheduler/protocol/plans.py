@@ -6,11 +6,11 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from service.model.manifest import NodeManifest, PodManifest
-from service.model.pods_and_nodes import LabelSelector, Taint
-from service.model.rebalance_objectives import Objective
-from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
-from service.model.selectors import matches
+from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.objects.pods_and_nodes import LabelSelector, Taint
+from service.model.objects.selectors import matches
+from service.model.plans.rebalance_objectives import Objective
+from service.model.plans.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.repairs import Repair

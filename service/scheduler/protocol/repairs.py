@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.model.repair_changes import AnyRepairChange
+from service.model.plans.repair_changes import AnyRepairChange
 from service.scheduler.protocol.answers import Answer
 
 

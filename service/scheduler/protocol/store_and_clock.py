@@ -1,7 +1,7 @@
 """What the scheduler needs from outside: a store, a clock and identifiers.
 
 Everything that could differ between two runs comes in here, so a simulation with several schedulers,
-one store and one clock can be repeated exactly. The types of the values are in `service.model.commit_log`.
+one store and one clock can be repeated exactly. The types of the values are in `service.model.log.commit_log`.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from service.model.audit import AuditedCaller
-from service.model.commit_log import (
+from service.model.log.audit import AuditedCaller
+from service.model.log.commit_log import (
     Behind,
     ClusterRow,
     CommitRequest,
@@ -32,8 +32,8 @@ from service.model.commit_log import (
     ObjectRow,
     ReplicaState,
 )
-from service.model.events import Event
-from service.model.past_revisions import PastChanges, PastIndex, PastKey, PastScope
+from service.model.log.events import Event
+from service.model.log.past_revisions import PastChanges, PastIndex, PastKey, PastScope
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.

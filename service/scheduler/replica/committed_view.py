@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from service.model.manifest import NodeManifest, PodManifest
-from service.model.object_fields import NODE_NAME, PHASE, phase_of
-from service.model.object_filters import ObjectFilter
-from service.model.pods_and_nodes import ObjectName
+from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.objects.pods_and_nodes import ObjectName
+from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.selecting_objects.selectable_fields import NODE_NAME, PHASE, phase_of
 from service.scheduler.replica.replica import Entry, Replica, Stored
 
 INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})

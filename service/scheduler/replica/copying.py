@@ -2,8 +2,8 @@
 
 from collections.abc import Generator, Mapping, Sequence
 
-from service.model.commit_log import CLUSTER_KIND
-from service.model.manifest import TemplateCache
+from service.model.log.commit_log import CLUSTER_KIND
+from service.model.manifests.manifest import TemplateCache
 from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.replica import Replica, Stored
 

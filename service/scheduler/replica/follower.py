@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from service.model.commit_log import Diverged, Head, LogPage
 from service.model.errors import StorageUnavailable
-from service.model.manifest import TemplateCache
+from service.model.log.commit_log import Diverged, Head, LogPage
+from service.model.manifests.manifest import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects

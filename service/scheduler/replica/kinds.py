@@ -6,9 +6,9 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME
-from service.model.config import ClusterConfig, usable_config
-from service.model.manifest import AnyManifest, PodManifest, TemplateCache, load_any
+from service.model.configuration.config import ClusterConfig, usable_config
+from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
+from service.model.manifests.manifest import AnyManifest, PodManifest, TemplateCache, load_any
 
 
 class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
-from service.model.commit_log import (
+from service.model.log.commit_log import (
     Change,
     Diverged,
     Head,

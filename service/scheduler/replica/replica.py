@@ -13,9 +13,9 @@ import msgspec
 from msgspec.structs import replace
 
 from service.engine import Cluster, digest as counted
-from service.model.commit_log import Change, ObjectRow
-from service.model.config import ClusterConfig
-from service.model.manifest import (
+from service.model.configuration.config import ClusterConfig
+from service.model.log.commit_log import Change, ObjectRow
+from service.model.manifests.manifest import (
     KeptManifest,
     NamespaceManifest,
     NodeManifest,
@@ -24,7 +24,7 @@ from service.model.manifest import (
     QuotaManifest,
     TemplateCache,
 )
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.replica.kinds import (
     ConfigManifest,
     EvictionState,

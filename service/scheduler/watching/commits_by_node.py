@@ -14,8 +14,8 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.commit_log import Change
-from service.scheduler.watching.page_commits import LoggedCommit
+from service.model.log.commit_log import Change
+from service.scheduler.watching.commits_of_log_page import LoggedCommit
 from service.scheduler.watching.watch_events import nodes_of
 
 

@@ -5,12 +5,12 @@ import logging
 from collections.abc import Sequence
 from uuid import UUID
 
-from service.model.commit_log import Diverged, Head
 from service.model.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
+from service.model.log.commit_log import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.watching.commits_by_node import NodeIndex
-from service.scheduler.watching.page_commits import LoggedCommit
+from service.scheduler.watching.commits_of_log_page import LoggedCommit
 from service.scheduler.watching.recent_commits import Ring
 
 _log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import islice
 from uuid import UUID
 
-from service.model.commit_log import Head, LogPage
+from service.model.log.commit_log import Head, LogPage
 from service.scheduler.watching.commits_by_node import NodeIndex
-from service.scheduler.watching.page_commits import LoggedCommit, commits_of
+from service.scheduler.watching.commits_of_log_page import LoggedCommit, commits_of
 
 
 class Ring:

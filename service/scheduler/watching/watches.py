@@ -8,13 +8,13 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from service.model.commit_log import Diverged, Head
 from service.model.errors import Denied, Overloaded, StorageUnavailable
+from service.model.log.commit_log import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.watching.commits_by_node import Position
+from service.scheduler.watching.commits_of_log_page import LoggedCommit, commits_of
 from service.scheduler.watching.feed import Feed, lost_history
-from service.scheduler.watching.page_commits import LoggedCommit, commits_of
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 """A function that runs a coroutine in the background, and keeps its task from being collected."""

@@ -20,7 +20,7 @@ _SYNCFS_SINCE = (5, 8)
 ROLE = "moorage"
 """The superuser, which owns the tables."""
 SERVING_ROLE = "moorage_server"
-"""The role by which servers read and write the tables; `service.store.serving_role` makes it."""
+"""The role by which servers read and write the tables; `service.store.schema.serving_role` makes it."""
 DATABASE = "moorage"
 
 _SETTINGS = {

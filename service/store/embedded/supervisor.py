@@ -93,7 +93,7 @@ class EmbeddedPostgres:
 
     @property
     def serving_url(self) -> str:
-        """The URL for servers, whose role is no superuser; `service.store.serving_role` gives it its rights."""
+        """The URL for servers, whose role is no superuser; `service.store.schema.serving_role` gives it its rights."""
         return self._url_of(configuration.SERVING_ROLE)
 
     def _url_of(self, role: str) -> str:

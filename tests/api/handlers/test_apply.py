@@ -9,9 +9,9 @@ import pytest
 from typing_extensions import override
 
 from service.app import RandomIds, SystemClock
-from service.model.commit_log import CommitRequest, CommitResult
 from service.model.errors import StorageUnavailable
-from service.store.memory import MemoryStore
+from service.model.log.commit_log import CommitRequest, CommitResult
+from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
 from tests.waiting import WAIT_SECONDS
 

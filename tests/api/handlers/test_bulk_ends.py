@@ -7,9 +7,9 @@ import pytest
 from typing_extensions import override
 
 from service.app import RandomIds, SystemClock
-from service.model.commit_log import CommitRequest, CommitResult
 from service.model.errors import StorageUnavailable
-from service.store.memory import MemoryStore
+from service.model.log.commit_log import CommitRequest, CommitResult
+from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 

@@ -8,10 +8,10 @@ from typing_extensions import override
 
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.app import RandomIds, SystemClock
-from service.model.commit_log import CommitRequest, CommitResult
-from service.model.manifest import TemplateCache, parse_any
-from service.model.strict_json import encode
-from service.store.memory import MemoryStore
+from service.model.json_and_patches.strict_json import encode
+from service.model.log.commit_log import CommitRequest, CommitResult
+from service.model.manifests.manifest import TemplateCache, parse_any
+from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.model.kinds_kept_for_rules import KEPT_KINDS
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from tests.api.following import watched
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.kept_kinds import KINDS, kept, path_of

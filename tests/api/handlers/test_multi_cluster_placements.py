@@ -10,11 +10,11 @@ import pytest
 
 from service.api.bodies.multi_cluster_requests import parse_over_clusters
 from service.api.handlers import multi_cluster_placements as handlers
-from service.model.commit_log import Head
 from service.model.errors import StorageUnavailable
-from service.model.template_cache import TemplateCache
-from service.scheduler import multi_cluster_placement
-from service.scheduler.cluster_prospects import Ask
+from service.model.log.commit_log import Head
+from service.model.pod_templates.template_cache import TemplateCache
+from service.scheduler.multi_cluster import multi_cluster_placement
+from service.scheduler.multi_cluster.cluster_prospects import Ask
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem

@@ -27,7 +27,7 @@ from service.scheduler.controllers.request_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from service.settings import Settings
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import LITESTARS
 from tests.api.harness import AS_JSON, CLUSTER, node, pod, problem
 from tests.waiting import once

@@ -22,7 +22,7 @@ from service.app import RandomIds
 from service.model.errors import OutcomeUnknown
 from service.model.principals import BOOTSTRAP, Grant, Principal
 from service.settings import InvalidSettings, Settings
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import CLUSTER, node, problem
 from tests.api.worker_forwarding.test_forwarding import CLOCK, KEY, Worker, placing
 from tests.cli.server.test_tls import write_certificate

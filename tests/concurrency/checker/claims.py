@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.commit_log import Change
+from service.model.log.commit_log import Change
 from tests.concurrency.checker.evicting import (
     PREEMPTION,
     STATE_KIND,

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import httpx
 
 from service.cli.server.local_server import LocalServer, temporary_folder
-from service.model.manifest import TemplateCache
+from service.model.manifests.manifest import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Replica

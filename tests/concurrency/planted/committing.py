@@ -1,7 +1,7 @@
 """Mistakes in the loop, in committing and in settling what is unknown."""
 
-from service.model.commit_log import Committed, Head, Lost
 from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log.commit_log import Committed, Head, Lost
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.committer import Committer

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.engine.state.pod_classes import MatchIndex, PodClass, Role
-from service.model.commit_log import Head, LogPage
-from service.model.config import ClusterConfig
+from service.engine.state.pod_classes.pod_classes import MatchIndex, PodClass, Role
+from service.model.configuration.config import ClusterConfig
+from service.model.log.commit_log import Head, LogPage
 from service.scheduler.replica.follower import Follower
 from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.loading import Loading

@@ -1,7 +1,7 @@
 """Mistakes in watches, and in keeping clusters apart."""
 
 from service.scheduler.service import Scheduler
-from service.scheduler.watching import LoggedCommit, page_commits, recent_commits, watches
+from service.scheduler.watching import LoggedCommit, commits_of_log_page, recent_commits, watches
 from service.scheduler.watching.recent_commits import Ring
 from tests.concurrency.planted.registry import bug, made_with
 
@@ -44,7 +44,7 @@ def watch_skips_a_commit(patch):
 @bug("A10", "watches.commits_of")
 def first_event_of_a_commit_dropped(patch):
     """Of a commit of several changes the first is not told."""
-    commits_of = page_commits.commits_of
+    commits_of = commits_of_log_page.commits_of
 
     def drop(page):
         for commit in commits_of(page):

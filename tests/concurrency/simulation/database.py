@@ -18,7 +18,8 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from service.model.commit_log import (
+from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log.commit_log import (
     Behind,
     Change,
     CommitInfo,
@@ -28,9 +29,8 @@ from service.model.commit_log import (
     Head,
     Lost,
 )
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.generated_names import SUFFIXES, suffix_of
-from service.store.memory import MemoryStore
+from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.store.memory.memory_store import MemoryStore
 from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.eventloop import Process, SimulatedLoop
 from tests.concurrency.simulation.recording import RecordedCall, RecordingStore

@@ -21,11 +21,11 @@ import msgspec
 from sqlalchemy import make_url
 
 from service.cli.server.local_server import temporary_folder
-from service.model.commit_log import CommitRequest, LogPage
-from service.store.connections import data_source_name
+from service.model.log.commit_log import CommitRequest, LogPage
+from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
-from service.store.migrate import upgrade
 from service.store.postgres import PostgresStore
+from service.store.schema.migrate import upgrade
 from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.simulation.campaign import cores
 from tests.concurrency.simulation.recording import RecordedCall, told, told_error

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.commit_log import CommitRequest, LogPage
-from service.store.memory import MemoryStore
+from service.model.log.commit_log import CommitRequest, LogPage
+from service.store.memory.memory_store import MemoryStore
 
 
 class RecordedCall(msgspec.Struct, kw_only=True):

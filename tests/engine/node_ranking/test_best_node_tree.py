@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from service.engine.node_ranking.best_node_tree import BestNodeTree, Layout
-from service.engine.state.rank_bits import TIE_BITS, VETO
-from service.engine.state.topology import TopologyKey
-from service.engine.state.vetoes import Vetoes
+from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO
+from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.node_columns.vetoes import Vetoes
 
 TIES = st.integers(0, 2**TIE_BITS - 1)
 NODES_MAX = 200

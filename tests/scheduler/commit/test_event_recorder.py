@@ -3,12 +3,12 @@
 from collections import Counter
 
 from service.model.errors import StorageUnavailable
-from service.model.events import Event
+from service.model.log.events import Event
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.metrics import NoMeter
 from service.scheduler.protocol.intents import BindPod, EvictPod
 from service.scheduler.protocol.limits import Limits
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.builders import node, pod
 from tests.scheduler.world import CountedIds, StillClock, all_of, world
 

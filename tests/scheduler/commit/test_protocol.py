@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from service.model.commit_log import RESTORE_LIFT_REVISIONS, Behind, CommitRequest, Head
 from service.model.errors import OutcomeUnknown, Overloaded, StorageUnavailable
+from service.model.log.commit_log import RESTORE_LIFT_REVISIONS, Behind, CommitRequest, Head
 from service.scheduler.protocol.intents import DeleteObject, ExplainPod, PutObject
 from service.scheduler.protocol.limits import Limits
 from tests.builders import matching, node, pod

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from service.model.commit_log import Lease
+from service.model.log.commit_log import Lease
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.request_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.builders import node, pod
 from tests.scheduler.world import CountedIds, StillClock, world
 

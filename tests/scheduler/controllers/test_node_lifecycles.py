@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from service.model.errors import StorageUnavailable
-from service.model.manifest import TemplateCache
+from service.model.manifests.manifest import TemplateCache
 from service.scheduler.protocol.intents import (
     ApplyObjects,
     DeleteObject,

@@ -10,7 +10,7 @@ from service.scheduler.protocol.intents import (
     PutObject,
 )
 from service.scheduler.protocol.limits import Limits
-from service.store.memory import MemoryStore
+from service.store.memory.memory_store import MemoryStore
 from tests.builders import matching, namespace, node, pod
 from tests.scheduler.world import World, world
 

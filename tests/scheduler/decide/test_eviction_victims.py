@@ -6,7 +6,7 @@ from itertools import chain, combinations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from service.model.manifest import TemplateCache, parse_any
+from service.model.manifests.manifest import TemplateCache, parse_any
 from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.evicting import rule_conflicts

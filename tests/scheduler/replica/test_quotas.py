@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from service.model.errors import Denied
-from service.model.manifest import TemplateCache, parse_any
+from service.model.manifests.manifest import TemplateCache, parse_any
 from service.scheduler.protocol.intents import DeleteObject, PutObject, ReadComputed
 from service.scheduler.replica.kinds import ConfigManifest, load_manifest
 from service.scheduler.replica.replica import Replica

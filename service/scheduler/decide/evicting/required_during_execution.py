@@ -10,9 +10,14 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from service.engine.analysis.violations import Inspection, Violation, key_of
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import ObjectName, PodSpec
-from service.scheduler.decide.conditions import evicted
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName, PodSpec
+from service.scheduler.decide.conditions_and_events.conditions import evicted
+from service.scheduler.decide.conditions_and_events.pod_events import (
+    Rule,
+    tell_evicted,
+    tell_eviction_blocked,
+)
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
 from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
@@ -22,7 +27,6 @@ from service.scheduler.decide.eviction_rate import (
     eviction_state,
     recent_evictions,
 )
-from service.scheduler.decide.pod_events import Rule, tell_evicted, tell_eviction_blocked
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import (

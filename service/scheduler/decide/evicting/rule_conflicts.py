@@ -9,12 +9,15 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from service.engine.analysis.violations import Crowd, Inspection, Rivals, Violation, key_of
-from service.engine.state.pod_classes import PodClass
-from service.model.config import ClusterConfig
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.configuration.config import ClusterConfig
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.scheduler.decide.conditions_and_events.pod_events import Rule
+from service.scheduler.decide.conditions_and_events.redactable_references import (
+    pod_named,
+    reference,
+)
 from service.scheduler.decide.evicting.victim_search import Quarrel, let_leave
-from service.scheduler.decide.pod_events import Rule
-from service.scheduler.decide.redactable_references import pod_named, reference
 
 
 class Cause(NamedTuple):

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from service.model.manifest import NodeManifest
-from service.model.pods_and_nodes import Taint
+from service.model.manifests.manifest import NodeManifest
+from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import OWN_KEYS
 from service.scheduler.replica.kinds import NodeState

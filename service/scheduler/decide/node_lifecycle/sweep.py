@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import Node, PodSpec, Taint
-from service.scheduler.decide.conditions import evicted, failed, placed_at
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import Node, PodSpec, Taint
+from service.scheduler.decide.conditions_and_events.conditions import evicted, failed, placed_at
+from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.node_lifecycle.readiness import Judged, Readiness, judge
+from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (
     AT_ONCE,
     OWN_KEYS,
@@ -25,7 +26,6 @@ from service.scheduler.decide.node_lifecycle.taints import (
     parsed,
     with_defaults,
 )
-from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.answers import NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
 from service.scheduler.replica.kinds import NodeState

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from service.engine.state.taints import tolerates
-from service.model.config import ClusterConfig
-from service.model.pods_and_nodes import Node, Pod, Taint, Toleration
+from service.engine.state.node_columns.taints import tolerates
+from service.model.configuration.config import ClusterConfig
+from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

@@ -3,10 +3,14 @@
 from msgspec.structs import replace
 
 from service.engine import Colocation, GroupRefusal, Placement, placing_group
-from service.model.pods_and_nodes import ObjectName
-from service.scheduler.decide.conditions import GATED_REASON
+from service.model.objects.pods_and_nodes import ObjectName
+from service.scheduler.decide.conditions_and_events.conditions import GATED_REASON
+from service.scheduler.decide.conditions_and_events.pod_events import tell_failed
+from service.scheduler.decide.conditions_and_events.redactable_references import reference
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.group_membership import members_of, shortage
+from service.scheduler.decide.groups.group_membership import members_of, shortage
+from service.scheduler.decide.groups.shared_domain import SharedDomain, shared_domain
+from service.scheduler.decide.groups.waiting_all_or_none import wait_together
 from service.scheduler.decide.placing.gangs import GROUP_SEARCH_ENDED, denials
 from service.scheduler.decide.placing.one_pod import (
     Candidate,
@@ -18,10 +22,6 @@ from service.scheduler.decide.placing.one_pod import (
     result_of,
 )
 from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
-from service.scheduler.decide.pod_events import tell_failed
-from service.scheduler.decide.redactable_references import reference
-from service.scheduler.decide.shared_domain import SharedDomain, shared_domain
-from service.scheduler.decide.waiting_all_or_none import wait_together
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
     GroupFailure,

@@ -14,14 +14,14 @@ from service.engine import (
     placing_group,
 )
 from service.model.errors import Denied
-from service.model.pods_and_nodes import ObjectName, Pod
-from service.scheduler.decide.conditions import GATED, GATED_REASON
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.scheduler.decide.conditions_and_events.conditions import GATED, GATED_REASON
+from service.scheduler.decide.conditions_and_events.redactable_references import reference
 from service.scheduler.decide.context import DecisionContext, Steps
-from service.scheduler.decide.group_membership import Members, shortage
+from service.scheduler.decide.groups.group_membership import Members, shortage
+from service.scheduler.decide.groups.shared_domain import shared_domain
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
 from service.scheduler.decide.placing.with_extenders import not_asked
-from service.scheduler.decide.redactable_references import reference
-from service.scheduler.decide.shared_domain import shared_domain
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 GROUP_SEARCH_ENDED = "GroupSearchEnded"

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine import Explanation, Placement, Refusal, Summary
-from service.model.pods_and_nodes import ObjectName
-from service.scheduler.decide.conditions import GATED_REASON
+from service.model.objects.pods_and_nodes import ObjectName
+from service.scheduler.decide.conditions_and_events.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.group_membership import members_of
+from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import (
     Candidate,

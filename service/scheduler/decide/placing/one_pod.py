@@ -16,27 +16,36 @@ from service.engine import (
     summarize,
 )
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import ObjectName, Pod
-from service.scheduler.decide.admission import admit, knows_scheduler
-from service.scheduler.decide.admission_changes import as_created, as_updated, was_admitted
-from service.scheduler.decide.admission_policies import admit_by_policies
-from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.scheduler.decide.admission.admission import admit, knows_scheduler
+from service.scheduler.decide.admission.admission_changes import (
+    as_created,
+    as_updated,
+    was_admitted,
+)
+from service.scheduler.decide.admission.admission_policies import admit_by_policies
+from service.scheduler.decide.admission.pod_write_authorization import authorize_status
+from service.scheduler.decide.admission.switched_off_features import (
+    warnings_of_features,
+    without_features_off,
+)
+from service.scheduler.decide.claims.device_claims import allocate_devices
+from service.scheduler.decide.claims.volume_bindings import bind_volumes
+from service.scheduler.decide.conditions_and_events.conditions import (
+    GATED,
+    GATED_REASON,
+    bound,
+    waiting,
+)
+from service.scheduler.decide.conditions_and_events.pod_events import tell_failed, tell_scheduled
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.device_claims import allocate_devices
+from service.scheduler.decide.groups.waiting_all_or_none import end_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.placing.preempting import find_room, make_room
 from service.scheduler.decide.placing.preemption_answers import with_proposal
 from service.scheduler.decide.placing.with_extenders import as_extenders_say
-from service.scheduler.decide.pod_events import tell_failed, tell_scheduled
-from service.scheduler.decide.pod_write_authorization import authorize_status
-from service.scheduler.decide.switched_off_features import (
-    warnings_of_features,
-    without_features_off,
-)
-from service.scheduler.decide.volume_bindings import bind_volumes
-from service.scheduler.decide.waiting_all_or_none import end_waiting
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
 

@@ -8,12 +8,13 @@ from service.engine import GroupDomain, Placement, Refusal, place
 from service.engine.analysis.nearest_fit import nearest_node, verdict_key
 from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.model.errors import Denied
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import ObjectName, Pod, PodSpec
-from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
+from service.scheduler.decide.conditions_and_events.conditions import GATED, GATED_REASON, waiting
+from service.scheduler.decide.conditions_and_events.pod_events import tell_failed
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
-from service.scheduler.decide.group_membership import members_of, waits_with
+from service.scheduler.decide.groups.group_membership import members_of, waits_with
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import (
     RESERVED,
@@ -29,7 +30,6 @@ from service.scheduler.decide.placing.preempting import (
     to_be_evicted,
 )
 from service.scheduler.decide.placing.with_extenders import extenders_for
-from service.scheduler.decide.pod_events import tell_failed
 from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import PlacePending

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from service.engine import compare_cluster
 from service.model.errors import FieldError, InvalidManifest
-from service.model.multi_cluster_criteria import ClusterComparison
+from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison
+from service.scheduler.decide.admission.generated_names import with_names
+from service.scheduler.decide.admission.ignored_field_warnings import warnings_of
 from service.scheduler.decide.context import Decision, DecisionContext
-from service.scheduler.decide.generated_names import with_names
-from service.scheduler.decide.ignored_field_warnings import warnings_of
 from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, candidates_of

@@ -7,12 +7,12 @@ its room, and whoever decides again after a lost race finds victims that are on 
 from collections.abc import Collection
 
 from service.engine import NoPreemption, Preemption, preempt
-from service.model.manifest import PodManifest
-from service.model.metadata import PREEMPTED_REASON
-from service.model.pods_and_nodes import Pod
-from service.scheduler.decide.conditions import evicted
+from service.model.manifests.manifest import PodManifest
+from service.model.manifests.metadata import PREEMPTED_REASON
+from service.model.objects.pods_and_nodes import Pod
+from service.scheduler.decide.conditions_and_events.conditions import evicted
+from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.intents import PlacePods
 
 

@@ -8,15 +8,18 @@ from msgspec.structs import replace
 
 from service.engine import Placement
 from service.model.errors import Conflict
-from service.model.multi_cluster_criteria import GroupComparison, ReservationComparison
-from service.model.pods_and_nodes import Pod
-from service.scheduler.decide.conditions import bound, waiting
+from service.model.multi_cluster.multi_cluster_criteria import (
+    GroupComparison,
+    ReservationComparison,
+)
+from service.model.objects.pods_and_nodes import Pod
+from service.scheduler.decide.conditions_and_events.conditions import bound, waiting
+from service.scheduler.decide.conditions_and_events.pod_events import tell_scheduled
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.group_membership import members_of
+from service.scheduler.decide.groups.group_membership import members_of
+from service.scheduler.decide.groups.waiting_all_or_none import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.placing.one_pod import RESERVED, RESERVED_REASON, Candidate
-from service.scheduler.decide.pod_events import tell_scheduled
-from service.scheduler.decide.waiting_all_or_none import leave_waiting
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms
 from service.scheduler.replica.kinds import GroupReservation, SplitGroup

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from service.engine import Explanation, Placement, Refusal, Summary, explain, place
+from service.model.configuration.extenders import Extender
 from service.model.errors import Denied
-from service.model.extenders import Extender
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import Pod
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.extenders import (
     ASKS_EXTENDERS,

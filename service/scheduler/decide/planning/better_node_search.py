@@ -17,7 +17,7 @@ from typing import NamedTuple
 from service.engine import Cluster
 from service.engine.analysis.better_nodes import Costs, Moving
 from service.engine.analysis.joint_placement_search import Arranging
-from service.model.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.decide.context import Steps
 
 TRIALS_MAX = 6_000

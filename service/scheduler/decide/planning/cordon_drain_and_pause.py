@@ -6,11 +6,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from service.model.errors import Conflict
-from service.model.manifest import KeptManifest, NodeManifest, parse_kept
-from service.model.plans import PLAN
+from service.model.manifests.manifest import KeptManifest, NodeManifest, parse_kept
+from service.model.plans.plans import PLAN
+from service.scheduler.decide.admission.plan_admission import (
+    is_active,
+    is_plan,
+    plan_of,
+    with_state,
+)
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import answer_with, missing
-from service.scheduler.decide.plan_admission import is_active, is_plan, plan_of, with_state
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import CordonNode, DrainNode, SetPlanState
 from service.scheduler.replica.replica import Replica, Stored

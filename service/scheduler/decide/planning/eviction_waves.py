@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from service.engine.analysis.nearest_fit import verdict_key
 from service.engine.analysis.violations import Violation
-from service.engine.state.pod_classes import PodClass
-from service.model.manifest import PodManifest
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.manifests.manifest import PodManifest
+from service.scheduler.decide.conditions_and_events.redactable_references import pod_named
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
@@ -24,7 +25,6 @@ from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules, Needs
 from service.scheduler.decide.planning.protected_pods import is_protected
-from service.scheduler.decide.redactable_references import pod_named
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult
 from service.scheduler.protocol.plans import Protected, Unplaced

@@ -8,9 +8,9 @@ leave room for as many, nobody goes for it either.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from service.model.manifest import PodManifest
+from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.group_membership import members_of
+from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.rollout_pods import Release, incoming
 from service.scheduler.protocol.plans import Replace

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 
 from service.engine import Cluster
 from service.engine.analysis.violations import Inspection, Violation, key_of
-from service.engine.state.pod_classes import MatcherEntry, PodClass, Template
-from service.model.pods_and_nodes import ObjectName
+from service.engine.state.pod_classes.pod_classes import MatcherEntry, PodClass, Template
+from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.context import Steps
 
 _STEP_CLASSES = 4

@@ -13,14 +13,24 @@ from functools import partial
 from msgspec.structs import replace
 
 from service.model.errors import InvalidManifest
-from service.model.manifest import KeptManifest, PodManifest
-from service.model.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingPod, ended
-from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
+from service.model.manifests.manifest import KeptManifest, PodManifest
+from service.model.plans.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingPod, ended
+from service.scheduler.decide.admission.plan_admission import (
+    is_active,
+    plan_of,
+    replace_of,
+    with_status,
+)
+from service.scheduler.decide.conditions_and_events.conditions import (
+    EVICTION_REASON,
+    evicted,
+    reasons_in,
+)
+from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
-from service.scheduler.decide.plan_admission import is_active, plan_of, replace_of, with_status
 from service.scheduler.decide.planning.cordon_drain_and_pause import plans_in
 from service.scheduler.decide.planning.drained_pods import Unit, pods_on, stays, units_of
 from service.scheduler.decide.planning.eviction_waves import (
@@ -43,7 +53,6 @@ from service.scheduler.decide.planning.rollout_wave import (
     progress_after,
     take_wave,
 )
-from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.intents import AdvancePlans
 from service.scheduler.protocol.plans import PlansAnswer, Proposal, Search
 

@@ -1,6 +1,6 @@
 """What the bounds of a plan that is kept still allow."""
 
-from service.model.plans import PlanBody
+from service.model.plans.plans import PlanBody
 from service.scheduler.protocol.plans import Protected
 
 

@@ -10,7 +10,7 @@ from service.engine.analysis.cluster_totals import (
     spread_totals,
 )
 from service.engine.analysis.violations import Inspection
-from service.model.quantity import format_quantity
+from service.model.objects.quantity import format_quantity
 from service.scheduler.decide.context import Steps
 from service.scheduler.protocol.plans import ConstraintSkew, Counted, ResourceTotal
 

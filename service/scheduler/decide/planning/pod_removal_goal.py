@@ -15,8 +15,8 @@ from msgspec import UNSET
 
 from service.engine.analysis.removal_costs import RemovalCosts
 from service.engine.analysis.violations import Violation
-from service.engine.state.pod_classes import PodClass
-from service.model.manifest import PodManifest
+from service.engine.state.pod_classes.pod_classes import PodClass
+from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.planning.eviction_waves import (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from service.model.manifest import PodManifest
+from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept, told_of
 from service.scheduler.decide.planning.fork import Fork

@@ -1,7 +1,7 @@
 """Which pods the bounds of a plan leave on their nodes, whatever its goal is."""
 
-from service.model.pods_and_nodes import Pod
-from service.model.selectors import matches
+from service.model.objects.pods_and_nodes import Pod
+from service.model.objects.selectors import matches
 from service.scheduler.protocol.plans import Protected
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from service.engine.analysis.better_nodes import Costs, Moving
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import ObjectName, Pod
-from service.model.rebalance_objectives import Objective
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod

@@ -13,8 +13,8 @@ from service.engine.analysis.placement_measures import (
     SkewCost,
     UsedNodesCost,
 )
-from service.model.manifest import PodManifest
-from service.model.rebalance_objectives import Objective
+from service.model.manifests.manifest import PodManifest
+from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.drained_pods import stays
 from service.scheduler.decide.planning.fork import Fork

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.manifest import KeptManifest, PodManifest
-from service.model.plans import ObjectiveProgress, PlanMove, PlanProgress
-from service.model.rebalance_objectives import OBJECTIVES_WANTED, block_amount
-from service.scheduler.decide.conditions import EVICTION_REASON, evicted
+from service.model.manifests.manifest import KeptManifest, PodManifest
+from service.model.plans.plans import ObjectiveProgress, PlanMove, PlanProgress
+from service.model.plans.rebalance_objectives import OBJECTIVES_WANTED, block_amount
+from service.scheduler.decide.admission.plan_admission import plan_of
+from service.scheduler.decide.conditions_and_events.conditions import EVICTION_REASON, evicted
+from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.move_reservations import give_up, reservations_in, reserve
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
-from service.scheduler.decide.plan_admission import plan_of
 from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.next_rebalance_moves import Measured, measure, next_moves
 from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
-from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
 from service.scheduler.replica.kinds import MoveReservation
 

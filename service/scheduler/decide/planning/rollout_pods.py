@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from service.engine.analysis.violations import Violation, key_of
 from service.model.errors import InvalidManifest
-from service.model.manifest import PodManifest
-from service.model.pods_and_nodes import ObjectName
-from service.scheduler.decide.admission_changes import as_created, as_updated
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName
+from service.scheduler.decide.admission.admission_changes import as_created, as_updated
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_by_one import place_one_by_one

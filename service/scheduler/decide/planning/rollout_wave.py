@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.manifest import PodManifest
-from service.model.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress
+from service.model.manifests.manifest import PodManifest
+from service.model.plans.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
 from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept

@@ -3,8 +3,13 @@
 from collections.abc import Callable, Iterator
 
 from service.model.errors import FieldError, InvalidManifest
-from service.model.manifest import DEFAULT_NAMESPACE, NamespaceManifest, NodeManifest, PodManifest
-from service.model.selectors import matches
+from service.model.manifests.manifest import (
+    DEFAULT_NAMESPACE,
+    NamespaceManifest,
+    NodeManifest,
+    PodManifest,
+)
+from service.model.objects.selectors import matches
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.planning.fork import Fork

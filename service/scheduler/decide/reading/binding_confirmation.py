@@ -6,7 +6,7 @@ rules are those of `listViolations`, judged for this one pod; nothing is written
 
 from service.engine.analysis.violations import Inspection
 from service.model.errors import Conflict
-from service.model.manifest import PodManifest
+from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import check_preconditions, missing
 from service.scheduler.decide.reading.violation_list import running_since, violation_item

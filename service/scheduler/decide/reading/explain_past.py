@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from service.model.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.past_revisions import PastState
+from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
+from service.model.log.past_revisions import PastState
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.reading.explain import explain_pod

@@ -3,12 +3,12 @@
 import msgspec
 from msgspec.structs import replace
 
-from service.model.commit_log import CLUSTER_KIND, CLUSTER_NAME
-from service.model.config import ClusterConfig, parse_config
+from service.model.configuration.config import ClusterConfig, parse_config
+from service.model.configuration.extenders import ExtenderHosts
 from service.model.errors import FieldError, InvalidManifest
-from service.model.extenders import ExtenderHosts
-from service.model.manifest import PriorityClassManifest
-from service.model.patches import apply_patch
+from service.model.json_and_patches.patches import apply_patch
+from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
+from service.model.manifests.manifest import PriorityClassManifest
 from service.model.validation.configuration import only_one_default
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import Written, check_preconditions

@@ -14,7 +14,7 @@ from service.model.errors import (
     MoorageError,
     NotFound,
 )
-from service.model.field_warnings import FieldWarning, FieldWarnings, WarningList
+from service.model.pod_templates.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.answers import LineOutcome
 

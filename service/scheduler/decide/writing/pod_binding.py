@@ -2,17 +2,26 @@
 
 from service.engine import check
 from service.model.errors import BindingRefused, Conflict
-from service.model.manifest import PodManifest
-from service.scheduler.decide.admission import admit, knows_scheduler
-from service.scheduler.decide.conditions import EVICTION_REASON, GATED, bound, evicted
+from service.model.manifests.manifest import PodManifest
+from service.scheduler.decide.admission.admission import admit, knows_scheduler
+from service.scheduler.decide.admission.ignored_field_warnings import warnings_of
+from service.scheduler.decide.claims.device_claims import allocate_devices
+from service.scheduler.decide.claims.volume_bindings import bind_volumes
+from service.scheduler.decide.conditions_and_events.conditions import (
+    EVICTION_REASON,
+    GATED,
+    bound,
+    evicted,
+)
+from service.scheduler.decide.conditions_and_events.pod_events import (
+    tell_evicted,
+    tell_forced,
+    tell_scheduled,
+)
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.device_claims import allocate_devices
-from service.scheduler.decide.ignored_field_warnings import warnings_of
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
 from service.scheduler.decide.placing.one_pod import RESERVED, unknown_scheduler
-from service.scheduler.decide.pod_events import tell_evicted, tell_forced, tell_scheduled
-from service.scheduler.decide.volume_bindings import bind_volumes
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
 from service.scheduler.replica.replica import Stored

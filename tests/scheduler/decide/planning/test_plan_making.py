@@ -8,8 +8,14 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
 from service.model.errors import MoorageError, NotFound
-from service.model.manifest import PodManifest, TemplateCache, parse_any, parse_node, parse_pod
-from service.model.pods_and_nodes import Taint
+from service.model.manifests.manifest import (
+    PodManifest,
+    TemplateCache,
+    parse_any,
+    parse_node,
+    parse_pod,
+)
+from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.planning.plan_making import make_plan

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from service.model.manifest import TemplateCache, parse_any
-from service.model.pods_and_nodes import LabelSelector
+from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.objects.pods_and_nodes import LabelSelector
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning import pod_removal_goal
 from service.scheduler.decide.planning.plan_making import make_plan

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bench.rebalance import GPU, PREFERRED, goal_of, loaded, planned, small, values_of
-from service.model.rebalance_objectives import Objective
+from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.protocol.plans import Planned
 from tests.reference.cluster import ReferenceCluster
 from tests.reference.violations import violations

@@ -1,0 +1,1 @@
+"""Arguments of commands that are more than a word: durations, selectors, settings."""

@@ -1,0 +1,1 @@
+"""The commands, one or a few that belong together in a module."""

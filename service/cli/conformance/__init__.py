@@ -1,0 +1,1 @@
+"""`moorage conformance`: vectors of cases, and what a server answers to them."""

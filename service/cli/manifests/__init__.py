@@ -1,0 +1,1 @@
+"""Manifests that commands read from files, with pods in place of workloads."""

@@ -1,0 +1,1 @@
+"""How results are printed: tables, documents, columns and explanations."""

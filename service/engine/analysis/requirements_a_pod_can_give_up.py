@@ -1,0 +1,192 @@
+"""What a pod can give up: each required rule, by its place in the manifest, and its requests."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from service.engine.plugins import (
+    inter_pod_affinity as relations,
+    node_affinity as selection,
+    node_ports as ports,
+    pod_topology_spread as spreading,
+)
+from service.model.objects.pods_and_nodes import (
+    Affinity,
+    Container,
+    PodAffinity,
+    PodSpec,
+    ResourceRequirements,
+    Toleration,
+)
+
+T = TypeVar("T")
+
+Edit = Callable[[PodSpec], PodSpec]
+"""A function that makes a spec without something that is in it."""
+
+_EXECUTIONS = {
+    "requiredDuringSchedulingRequiredDuringExecution": (
+        "required_during_scheduling_required_during_execution"
+    ),
+    "requiredDuringSchedulingIgnoredDuringExecution": (
+        "required_during_scheduling_ignored_during_execution"
+    ),
+}
+
+
+class Relaxation(NamedTuple):
+    """One required rule of a pod, and how the pod is without it."""
+
+    plugin: str
+    """The filter that judges the rule."""
+    path: str
+    without: Edit
+    label: tuple[str, str] | None = None
+    """The label of a node that satisfies the rule, if a single one does."""
+
+
+def relaxations(spec: PodSpec) -> Iterator[Relaxation]:
+    """Yield the required rules of a pod that it can do without."""
+    for key, value in (spec.node_selector or {}).items():
+        yield Relaxation(
+            selection.NAME, f"spec.nodeSelector[{key}]", _without_selector(key), (key, value)
+        )
+    yield from _affinities(spec)
+    for index, constraint in enumerate(spec.topology_spread_constraints):
+        if constraint.when_unsatisfiable != "ScheduleAnyway":
+            path = f"spec.topologySpreadConstraints[{index}]"
+            yield Relaxation(spreading.NAME, path, _softened(index))
+    for list_name, attribute in (
+        ("containers", "containers"),
+        ("initContainers", "init_containers"),
+    ):
+        for number, container in enumerate(getattr(spec, attribute)):
+            for index, port in enumerate(container.ports):
+                if port.host_port:
+                    path = f"spec.{list_name}[{number}].ports[{index}].hostPort"
+                    yield Relaxation(ports.NAME, path, _without_port(attribute, number, index))
+
+
+def _without_selector(key: str) -> Edit:
+    def without(spec: PodSpec) -> PodSpec:
+        kept = {name: each for name, each in (spec.node_selector or {}).items() if name != key}
+        return replace(spec, node_selector=kept or None)
+
+    return without
+
+
+def _affinities(spec: PodSpec) -> Iterator[Relaxation]:
+    """Yield the required terms of all three kinds of affinity.
+
+    A term is not taken out of its list, but its place is emptied: so the others keep theirs.
+    """
+    affinity = spec.affinity
+    if affinity is None:
+        return
+    for execution, field in _EXECUTIONS.items():
+        if affinity.node_affinity and getattr(affinity.node_affinity, field) is not None:
+            path = f"spec.affinity.nodeAffinity.{execution}"
+            yield Relaxation(selection.NAME, path, _without_node_affinity(field))
+    for name, kind in (("podAffinity", "pod_affinity"), ("podAntiAffinity", "pod_anti_affinity")):
+        terms: PodAffinity | None = getattr(affinity, kind)
+        for execution, field in _EXECUTIONS.items() if terms else ():
+            for index, term in enumerate(getattr(terms, field) or ()):
+                path = f"spec.affinity.{name}.{execution}[{index}]"
+                yield Relaxation(relations.NAME, path, _without_term(kind, field, term))
+
+
+def _without_node_affinity(field: str) -> Edit:
+    def without(spec: PodSpec) -> PodSpec:
+        affinity = spec.affinity or Affinity()
+        assert affinity.node_affinity is not None
+        rest = replace(affinity.node_affinity, **{field: None})
+        return replace(spec, affinity=replace(affinity, node_affinity=rest))
+
+    return without
+
+
+def _without_term(kind: str, field: str, term: object) -> Edit:
+    def without(spec: PodSpec) -> PodSpec:
+        affinity = spec.affinity or Affinity()
+        terms = getattr(affinity, kind)
+        # The very term goes: whichever others are gone already, its place does not matter.
+        kept = tuple(each for each in getattr(terms, field) or () if each is not term)
+        return replace(
+            spec, affinity=replace(affinity, **{kind: replace(terms, **{field: kept or None})})
+        )
+
+    return without
+
+
+def _softened(index: int) -> Edit:
+    def softened(spec: PodSpec) -> PodSpec:
+        constraints = spec.topology_spread_constraints
+        soft = replace(constraints[index], when_unsatisfiable="ScheduleAnyway", min_domains=None)
+        return replace(spec, topology_spread_constraints=_with(constraints, index, soft))
+
+    return softened
+
+
+def _without_port(attribute: str, number: int, index: int) -> Edit:
+    def without(spec: PodSpec) -> PodSpec:
+        containers: tuple[Container, ...] = getattr(spec, attribute)
+        container = containers[number]
+        port = replace(container.ports[index], host_port=0)
+        changed = replace(container, ports=_with(container.ports, index, port))
+        return replace(spec, **{attribute: _with(containers, number, changed)})
+
+    return without
+
+
+def _with(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
+    return (*items[:index], item, *items[index + 1 :])
+
+
+def tolerating(toleration: Toleration) -> Edit:
+    """Return what adds a toleration."""
+    return lambda spec: replace(spec, tolerations=(*spec.tolerations, toleration))
+
+
+def requesting(resource: str, text: str | None) -> Edit:
+    """Return what has a pod request so much of a resource, or nothing: all by its first container."""
+
+    def edited(spec: PodSpec) -> PodSpec:
+        containers = [_requesting(each, resource) for each in spec.containers]
+        overhead = spec.overhead
+        if overhead is not None:
+            overhead = {name: each for name, each in overhead.items() if name != resource}
+        if text is not None and containers:
+            containers[0] = _requesting(containers[0], resource, text)
+        return replace(
+            spec,
+            containers=tuple(containers),
+            init_containers=tuple(_requesting(each, resource) for each in spec.init_containers),
+            overhead=overhead,
+            resources=_amounts(spec.resources, resource, None),
+        )
+
+    return edited
+
+
+def _requesting(container: Container, resource: str, text: str | None = None) -> Container:
+    return replace(container, resources=_amounts(container.resources, resource, text))
+
+
+def _amounts(
+    given: ResourceRequirements | None, resource: str, text: str | None
+) -> ResourceRequirements | None:
+    if given is None and text is None:
+        return None
+    requests = dict((given or ResourceRequirements()).requests or {})
+    requests.pop(resource, None)
+    if text is not None:
+        requests[resource] = text
+    return replace(given or ResourceRequirements(), requests=requests)
+
+
+def edited(spec: PodSpec, edits: Sequence[Edit]) -> PodSpec:
+    """Return a spec after all these edits, in their order."""
+    for edit in edits:
+        spec = edit(spec)
+    return spec

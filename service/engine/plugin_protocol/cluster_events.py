@@ -1,0 +1,156 @@
+"""Cluster events: changes that may help a waiting pod, as plugins are told of them.
+
+A plugin that rejected a pod says, by `Plugin.events` and `Plugin.helps`, which events can change
+its verdict. These are the queueing hints of kube-scheduler.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject, alike
+from service.model.objects.pod_resource_requests import placed_requests
+from service.model.objects.pods_and_nodes import LabelSelector, Node, Partial, Pod
+
+Pair = tuple[str, str]
+"""A label: key and value."""
+
+
+class Change(Enum):
+    """The kinds of events."""
+
+    NODE_ADDED = "a node came"
+    NODE_REMOVED = "a node went"
+    NODE_RELABELLED = "a node has other labels; `relabelled` says which keys"
+    NODE_DESCRIBED = "a node came or has other labels; `node` tells it as it was and as it is"
+    NODE_TAINTED = "a node has other taints, or was cordoned or uncordoned"
+    NODE_RESIZED = "a node has other allocatable resources"
+    POD_CAME = "a pod counts on a node now"
+    POD_LEFT = "a pod counts on its node no longer; `freed` names the resources"
+    POD_RELABELLED = "a pod on a node has other labels, or began to terminate"
+    POD_RESIZED = "a pod on a node asks for other amounts"
+    NAMESPACE_RELABELLED = "a namespace came, went or has other labels"
+    OBJECT_CHANGED = "an object of a kept kind came, went or is another; `objects` tells it"
+    ADMISSION = "a rule that pods themselves are admitted by may be another"
+
+
+ANY_CHANGE = frozenset(Change) - {Change.ADMISSION}
+"""The events of a plugin that cannot tell: after each, the pods that it rejected are tried
+again."""
+
+DOMAINS_CHANGE = frozenset(
+    {
+        Change.NODE_ADDED,
+        Change.NODE_REMOVED,
+        Change.NODE_RELABELLED,
+        Change.POD_CAME,
+        Change.POD_LEFT,
+        Change.POD_RELABELLED,
+    }
+)
+"""The events of a plugin that counts pods by topology domain: after each, the domains or their pods
+may be others."""
+
+
+class ClusterEvent(NamedTuple):
+    """Something that happened to nodes, namespaces or placed pods."""
+
+    change: Change | None
+    """None if anything may have changed."""
+    pods: tuple[Pod, ...] = ()
+    """The pod that came, left or changed, as it was and as it is; empty if no pod did."""
+    freed: frozenset[str] | None = None
+    """The resources that the pod used, if it left; else None."""
+    relabelled: frozenset[str] | None = None
+    """The label keys whose values have changed on the node; None if the event is not about
+    labels."""
+    node: tuple[Node | None, Node] | None = None
+    """A node as it was and as it is, if the event is that it came or has other labels."""
+    objects: tuple[KeptObject[Partial], ...] = ()
+    """An object of a kept kind as it was and as it is; empty if the event is about none."""
+
+    @property
+    def pod_labels(self) -> frozenset[Pair] | None:
+        """All labels of the pods that the event is about; None if it is about none."""
+        if not self.pods:
+            return None
+        return frozenset(pair for pod in self.pods for pair in pod.labels.items())
+
+
+def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
+    """Return the events of a change of a node; None stands for a node that does not exist."""
+    if after is None:
+        return [ClusterEvent(Change.NODE_REMOVED)]
+    described = ClusterEvent(Change.NODE_DESCRIBED, node=(before, after))
+    if before is None:
+        return [ClusterEvent(Change.NODE_ADDED), described]
+    events = []
+    if (before.taints, before.unschedulable) != (after.taints, after.unschedulable):
+        events.append(ClusterEvent(Change.NODE_TAINTED))
+    if before.allocatable != after.allocatable:
+        events.append(ClusterEvent(Change.NODE_RESIZED))
+    if before.labels != after.labels:
+        keys = differing(before.labels, after.labels)
+        events += [ClusterEvent(Change.NODE_RELABELLED, relabelled=keys), described]
+    return events
+
+
+def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
+    """Return the events of a change of a pod; None stands for a pod that counts on no node."""
+    if before is None or after is None:
+        arrived = [ClusterEvent(Change.POD_CAME, (after,))] if after else []
+        return [_leaving(before)] if before else arrived
+    if before.node_name != after.node_name:
+        return [_leaving(before), ClusterEvent(Change.POD_CAME, (after,))]
+    events = []
+    if before.labels != after.labels or before.terminating != after.terminating:
+        events.append(ClusterEvent(Change.POD_RELABELLED, (before, after)))
+    if before.resize != after.resize or before.spec != after.spec:
+        events.append(ClusterEvent(Change.POD_RESIZED))
+    return events
+
+
+def object_events(
+    before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+) -> list[ClusterEvent]:
+    """Return the events of a change of an object; None stands for an object that does not exist."""
+    if before is not None and after is not None and alike(before, after):
+        return []
+    known = tuple(each for each in (before, after) if each is not None)
+    return [ClusterEvent(Change.OBJECT_CHANGED, objects=known)]
+
+
+def _leaving(pod: Pod) -> ClusterEvent:
+    amounts = placed_requests(pod.spec, pod.resize).amounts
+    freed = frozenset(name for name, amount in amounts.items() if amount)
+    return ClusterEvent(Change.POD_LEFT, (pod,), freed)
+
+
+def differing(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys that have different values, or that only one of the two has."""
+    return frozenset(key for key, _ in before.items() ^ after.items())
+
+
+def selected_pairs(selectors: Iterable[LabelSelector | None]) -> frozenset[Pair] | None:
+    """Return labels such that whatever matches any selector has one of them.
+
+    Returns None if there is no such set.
+    """
+    pairs: set[Pair] = set()
+    for selector in selectors:
+        needed = _pairs_of(selector)
+        if needed is None:
+            return None
+        pairs |= needed
+    return frozenset(pairs)
+
+
+def _pairs_of(selector: LabelSelector | None) -> set[Pair] | None:
+    if selector is None:
+        return set()
+    for key, value in (selector.match_labels or {}).items():
+        return {(key, value)}
+    for each in selector.match_expressions or ():
+        if each.operator == "In":
+            return {(each.key, value) for value in each.values or ()}
+    return None

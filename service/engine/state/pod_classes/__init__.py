@@ -1,0 +1,1 @@
+"""Classes of pods that rules see alike, compiled once for the counters."""

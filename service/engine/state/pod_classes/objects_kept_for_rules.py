@@ -1,0 +1,58 @@
+"""Objects of other kinds than node, namespace and pod, in the form in which rules read them."""
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar, cast
+
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.objects.pods_and_nodes import ObjectName, Partial
+
+B = TypeVar("B", bound=Partial)
+
+
+class KeptObjects:
+    """The objects of all kept kinds of one cluster."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[str, dict[ObjectName, KeptObject[Partial]]] = {}
+        self._by_body: dict[type[Partial], dict[ObjectName, KeptObject[Partial]]] = {}
+        self._by_namespace: dict[tuple[str, str], dict[str, KeptObject[Partial]]] = {}
+        """Of each kind and namespace, by name."""
+        self.kinds: set[str] = set()
+        """The kinds of which there is an object."""
+
+    def __iter__(self) -> Iterator[KeptObject[Partial]]:
+        """All objects of all kinds."""
+        return (each for objects in self._by_kind.values() for each in objects.values())
+
+    def get(self, kind: str, namespace: str, name: str) -> KeptObject[Partial] | None:
+        """Return the object of this kind and name; None if there is none."""
+        return self._by_kind.get(kind, {}).get((namespace, name))
+
+    def having(self, body: type[B]) -> Mapping[ObjectName, KeptObject[B]]:
+        """Return all objects of the kind whose bodies have this type, by namespace and name."""
+        return cast("Mapping[ObjectName, KeptObject[B]]", self._by_body.get(body, {}))
+
+    def within(self, kind: str, namespace: str) -> Mapping[str, KeptObject[Partial]]:
+        """Return all objects of a kind in a namespace, by name."""
+        return self._by_namespace.get((kind, namespace), {})
+
+    def put(self, kept: KeptObject[Partial]) -> None:
+        """Add or replace an object."""
+        objects = self._by_kind.setdefault(kept.kind, {})
+        objects[kept.namespace, kept.name] = kept
+        if kept.namespace:
+            self._by_namespace.setdefault((kept.kind, kept.namespace), {})[kept.name] = kept
+        self._by_body[type(kept.body)] = objects
+        self.kinds.add(kept.kind)
+
+    def delete(self, kind: str, namespace: str, name: str) -> None:
+        """Remove an object.
+
+        Raises:
+            KeyError: there is no such object.
+        """
+        del self._by_kind[kind][namespace, name]
+        if not self._by_kind[kind]:
+            self.kinds.discard(kind)
+        if namespace:
+            del self._by_namespace[kind, namespace][name]

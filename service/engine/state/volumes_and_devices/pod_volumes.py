@@ -1,0 +1,75 @@
+"""What the volumes of a pod ask for: claims by their names, and disks that the pod names itself."""
+
+from typing import NamedTuple
+
+from service.model.objects.persistent_volumes import DiskName, in_tree_disk
+from service.model.objects.pods_and_nodes import ObjectName, Pod, Volume
+
+DiskKey = tuple[str, ...]
+"""What two pods share that use one disk: its kind, and what names it."""
+
+
+class ClaimUse(NamedTuple):
+    """A claim that a pod uses."""
+
+    key: ObjectName
+    is_ephemeral: bool
+    """It was made for the pod, after which it is named."""
+
+
+class DiskUse(NamedTuple):
+    """A disk that a pod names itself."""
+
+    keys: tuple[DiskKey, ...]
+    """It is the same disk as another if they have one of these in common."""
+    only_reads: bool
+    """Another pod on the node may use the disk if it only reads, too."""
+
+
+def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
+    """The claims that a pod uses, each once, in the order of its volumes."""
+    named = iter(pod.claims)
+    uses: dict[ClaimUse, None] = {}
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            uses[ClaimUse((pod.namespace, next(named)), is_ephemeral=False)] = None
+        elif volume.ephemeral is not None:
+            name = f"{pod.name}-{volume.name}"
+            uses[ClaimUse((pod.namespace, name), is_ephemeral=True)] = None
+    return tuple(uses)
+
+
+def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
+    """Whether any claim is named after the pod."""
+    for volume in volumes:  # noqa: SIM110 - any() with a generator takes several times as long
+        if volume.ephemeral is not None:
+            return True
+    return False
+
+
+def disks_of(pod: Pod) -> tuple[DiskUse, ...]:
+    """The disks that a pod names itself."""
+    found = [_disk(volume) for volume in pod.spec.volumes]
+    return tuple([use for use in found if use is not None])
+
+
+def attached_disks(pod: Pod) -> frozenset[DiskName]:
+    """Those of them that count towards the limits of nodes."""
+    found = [in_tree_disk(volume) for volume in pod.spec.volumes]
+    return frozenset([name for name in found if name is not None])
+
+
+def _disk(volume: Volume) -> DiskUse | None:
+    gce, ebs = volume.gce_persistent_disk, volume.aws_elastic_block_store
+    if gce is not None:
+        return DiskUse((("gce", gce.pd_name),), gce.read_only)
+    if ebs is not None:
+        return DiskUse((("ebs", ebs.volume_id),), only_reads=False)
+    if volume.iscsi is not None:
+        return DiskUse((("iscsi", volume.iscsi.iqn),), volume.iscsi.read_only)
+    if volume.rbd is not None:
+        rbd = volume.rbd
+        monitors = dict.fromkeys(rbd.monitors)
+        keys = tuple(("rbd", monitor, rbd.pool, rbd.image) for monitor in monitors)
+        return DiskUse(keys, rbd.read_only)
+    return None

@@ -1,0 +1,1 @@
+"""A cluster's configuration: its settings, profiles, plugins' arguments and extenders."""

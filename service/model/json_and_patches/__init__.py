@@ -1,0 +1,1 @@
+"""JSON that is read strictly and in steps, and the patches and field managers of decoded objects."""

@@ -1,0 +1,1 @@
+"""Objects of all kinds between JSON and values."""

@@ -1,0 +1,213 @@
+"""What manifests of all kinds have in common: how they are opened, checked and rendered."""
+
+from collections.abc import Mapping
+from typing import Self, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.errors import FieldError, InvalidManifest
+from service.model.json_and_patches.managed_fields import (
+    MANAGED_FIELDS,
+    Manager,
+    read_managers,
+    written,
+)
+from service.model.json_and_patches.strict_json import decode_strict, encode
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.manifests.metadata import Json, Metadata, fields_of, following, read_metadata
+from service.model.objects.pod_group import PodGroup
+from service.model.objects.pods_and_nodes import Namespace, Node, Partial, Pod
+from service.model.pod_templates.field_warnings import FieldWarnings, warnings_in_members
+from service.model.quotas_and_limits.quota import ResourceQuota
+from service.model.validation.combinators import Limits, Problems, entries_of
+from service.model.validation.kinds import KINDS, KindRules
+
+DEFAULT_NAMESPACE = "default"
+ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
+WARNINGS = "warnings"
+"""The field that an answer to a write adds to the object; it is no part of it and never stored."""
+_METADATA = b'"metadata":{'
+_MANAGED = f'"{MANAGED_FIELDS}":'.encode()
+
+
+def head_of(kind: str) -> bytes:
+    """How the bodies of a kind begin."""
+    return head_of_version(KINDS[kind].api_version, kind)
+
+
+def head_of_version(api_version: str, kind: str) -> bytes:
+    """How the bodies of a kind in this API version begin."""
+    return f'{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{'.encode()
+
+
+class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Base of all manifests: an object, and the bytes that make it whole again.
+
+    `metadata` is the members of the object's metadata without `name`, `uid` and
+    `creationTimestamp`, each with a comma before it; `rest` is the members that follow the metadata. `created` is the time of creation, RFC 3339 in
+    UTC. `resource_version` is what the client sent, "" if nothing; it is not rendered.
+    """
+
+    metadata: bytes
+    rest: bytes = b""
+    created: str = ""
+    resource_version: str = ""
+
+    @property
+    def kind(self) -> str:
+        """`kind`; a class of objects of one kind has it itself."""
+        raise NotImplementedError
+
+    @property
+    def head(self) -> bytes:
+        """How the bodies of the kind begin."""
+        raise NotImplementedError
+
+    @property
+    def subject(self) -> Node | Namespace | Pod | ResourceQuota | PodGroup | KeptObject[Partial]:
+        """The object itself, as scheduling reads it."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`."""
+        return self.subject.name
+
+    @property
+    def namespace(self) -> str:
+        """`metadata.namespace`; "" for kinds that have none."""
+        return ""
+
+    @property
+    def uid(self) -> str:
+        """`metadata.uid`; "" until the object has one."""
+        return self.subject.uid
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """`metadata.labels`."""
+        return self.subject.labels
+
+    @property
+    def warnings(self) -> FieldWarnings:
+        """The warnings about fields that are passed over, whatever the cluster."""
+        return warnings_in_members(self.kind, self.rest)
+
+    @property
+    def managers(self) -> tuple[Manager, ...]:
+        """Who manages its fields; nobody until it is applied for the first time."""
+        if _MANAGED not in self.metadata:
+            return ()
+        return read_managers(fields_of(self.metadata).get(MANAGED_FIELDS))
+
+    def managed_by(self, managers: tuple[Manager, ...]) -> Self:
+        """Return the object with its fields managed by these."""
+        fields = fields_of(self.metadata) if self.metadata else {}
+        fields.pop(MANAGED_FIELDS, None)
+        if managers:
+            fields[MANAGED_FIELDS] = written(managers)
+        return replace(self, metadata=following(fields))
+
+    def named(self, name: str) -> Self:
+        """Return the object under another name."""
+        raise NotImplementedError
+
+    def render(self) -> bytes:
+        """The whole object as canonical JSON, without `resourceVersion`."""
+        rest = b"," + self.rest if self.rest else b""
+        name, identity = self.name.encode(), self._identity(self.uid).encode()
+        return b'%b"name":"%b"%b%b}%b}' % (self.head, name, self.metadata, identity, rest)
+
+    def _identity(self, uid: str) -> str:
+        """Return uid and creation time as members with a comma before each, as others come first."""
+        created = self.created
+        if uid and created:
+            return f',"uid":"{uid}","creationTimestamp":"{created}"'
+        if uid:
+            return f',"uid":"{uid}"'
+        return f',"creationTimestamp":"{created}"' if created else ""
+
+
+class Draft(msgspec.Struct):
+    """A decoded object that becomes a manifest; its errors are gathered in `problems`."""
+
+    rules: KindRules
+    fields: Json
+    problems: Problems
+
+    def read_metadata(self) -> Metadata:
+        """The metadata, which has to be valid by now."""
+        namespace = DEFAULT_NAMESPACE if self.rules.namespaced else ""
+        sent = cast("Json", self.fields["metadata"])
+        if MANAGED_FIELDS in sent:  # whoever writes does not say who has written
+            sent = {name: value for name, value in sent.items() if name != MANAGED_FIELDS}
+        return read_metadata(sent, namespace)
+
+    def other_fields(self) -> Json:
+        """The fields beside kind, version and metadata."""
+        apart = ENVELOPE | {WARNINGS}
+        return {name: value for name, value in self.fields.items() if name not in apart}
+
+
+def decode_object(raw: bytes | object) -> Json:
+    """Decode an object, or check one that is decoded already, by the same strict rules."""
+    try:
+        value = decode_strict(raw if isinstance(raw, bytes) else encode(raw))
+    except RecursionError:
+        raise InvalidManifest([FieldError("", "must not be nested that deeply")]) from None
+    if not isinstance(value, dict):
+        raise InvalidManifest([FieldError("", "must be an object")])
+    return value
+
+
+def open_draft(
+    kind: str,
+    raw: bytes | object,
+    limits: Limits | None,
+    name: str | None,
+    namespace: str | None = None,
+) -> Draft:
+    """Decode an object and check all of it but its spec.
+
+    Args:
+        kind: what it has to be.
+        raw: JSON, or decoded JSON.
+        limits: how long its lists may be.
+        name: the name it has to have, which it takes if it has none.
+        namespace: the namespace it has to have, which it takes if it has none.
+    """
+    return draft_by(KINDS[kind], raw, limits, name, namespace)
+
+
+def draft_by(
+    rules: KindRules,
+    raw: bytes | object,
+    limits: Limits | None,
+    name: str | None,
+    namespace: str | None,
+) -> Draft:
+    """As `open_draft`, for the kind that has these rules."""
+    fields = decode_object(raw)
+    draft = Draft(rules, fields, Problems(limits))
+    _expect(draft, "name", name)
+    _expect(draft, "namespace", namespace)
+    rules.envelope(draft.fields, "", draft.problems)
+    return draft
+
+
+def _expect(draft: Draft, field: str, expected: str | None) -> None:
+    metadata = draft.fields.get("metadata")
+    if expected is None or not isinstance(metadata, dict | None):
+        return
+    sent = entries_of(metadata).get(field)
+    if sent is None:
+        draft.fields["metadata"] = {field: expected, **entries_of(metadata)} | {field: expected}
+    elif sent != expected:
+        draft.problems.add(f"metadata.{field}", f"must be {expected}, as in the address", sent)
+
+
+def with_resource_version(body: bytes, revision: int) -> bytes:
+    """A rendered body with `metadata.resourceVersion`, as clients see it."""
+    at = body.index(_METADATA) + len(_METADATA)
+    return b'%b"resourceVersion":"%d",%b' % (body[:at], revision, body[at:])

@@ -1,0 +1,1 @@
+"""What scheduling reads of Kubernetes' objects: frozen values, and what quantities and selectors mean."""

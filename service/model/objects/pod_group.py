@@ -1,0 +1,69 @@
+"""Pod groups: pods that get nodes together, once enough of them are there, or not at all.
+
+The shape is that of the coscheduling plugin of kubernetes-sigs/scheduler-plugins, or that of
+Kubernetes itself (`service.model.kinds_kept_for_rules.scheduling_groups`).
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+"""Names the PodGroup of the pod's own namespace that the pod is a member of."""
+
+COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
+"""The API version of the groups of scheduler-plugins."""
+UPSTREAM = (
+    "scheduling.k8s.io/v1alpha2",
+    "scheduling.k8s.io/v1alpha3",
+    "scheduling.k8s.io/v1beta1",
+)
+"""The API versions of the groups of Kubernetes: of v1.36, and two of v1.37."""
+
+PodGroupPhase = Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"]
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of which `min_member` pods at least get nodes together."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    min_member: int = 1
+    """So many have to have nodes before any may have one; 0: each is placed by itself."""
+    topology_key: str | None = None
+    """All members have to be on nodes that have the same value of this label."""
+    schedule_timeout_seconds: int | None = None
+    """After so many seconds the conditions of members that still wait say that the time is over."""
+    uid: str = ""
+
+
+class PodGroupStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How many of a group's members have nodes, run, or have ended."""
+
+    phase: PodGroupPhase
+    members: int
+    """How many pods have the group's label."""
+    scheduled: int
+    """How many of these have a node and have not ended."""
+    running: int
+    succeeded: int
+    failed: int
+    schedule_start_time: str | None = None
+    """Since when the oldest member without a node waits, or the group, if that is younger."""
+
+
+def phase_of(
+    min_member: int, *, scheduled: int, running: int, succeeded: int, failed: int
+) -> PodGroupPhase:
+    """Return the phase for these counts, by the rules of the controller of scheduler-plugins."""
+    if failed and failed + running + succeeded >= min_member:
+        return "Failed"
+    if succeeded >= min_member:
+        return "Finished"
+    if running + succeeded >= min_member:
+        return "Running"
+    if scheduled + succeeded >= min_member:
+        return "Scheduling"
+    return "Unknown" if scheduled else "Pending"

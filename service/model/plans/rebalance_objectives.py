@@ -1,0 +1,48 @@
+"""What a rebalance makes less: the names of objectives, and what a goal says of them."""
+
+from typing import Literal, get_args
+
+from service.model.objects.quantity import amount, parse_quantity
+from service.model.validation import names
+from service.model.validation.combinators import Problems, Record, at, list_of, one_of, text
+from service.model.validation.resources import nanos_or_none, quantity
+
+Objective = Literal["Violations", "Skew", "Preferences", "Spread", "Packing", "Fragmentation"]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+OBJECTIVES_WANTED: tuple[Objective, ...] = ("Violations", "Skew")
+"""The objectives of a rebalance that names none."""
+
+
+def block_amount(resource: str | None, block: str | float | None) -> int | None:
+    """Return how much a block has of its resource, in the units in which pods request it."""
+    return None if block is None or resource is None else amount(resource, parse_quantity(block))
+
+
+def fits_objectives(goal: Record, path: str, problems: Problems) -> None:
+    """Note what a goal says of a resource although no objective asks for it, or does not say though one does."""
+    objectives = goal.get("objectives")
+    named = objectives if isinstance(objectives, list) else []
+    if "Fragmentation" in named:
+        if goal.get("resource") is None:
+            problems.add(at(path, "resource"), "is required by Fragmentation")
+        return
+    for name in ("resource", "block"):
+        if goal.get(name) is not None:
+            problems.add(at(path, name), "must be given with the objective Fragmentation only")
+
+
+def _positive(value: object, path: str, problems: Problems) -> None:
+    if nanos_or_none(value) == 0:
+        problems.add(path, "must be greater than 0", value)
+        return
+    quantity(value, path, problems)
+
+
+MEASURED = {
+    "objectives": list_of(
+        one_of(*OBJECTIVES), at_least="must name at least one objective", values=True
+    ),
+    "resource": text(names.label_key),
+    "block": _positive,
+}
+"""The fields of a goal that say what is measured."""

@@ -1,0 +1,73 @@
+"""How far a rolling release may go at once: what Kubernetes has for Deployments."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from service.model.kinds_kept_for_rules.pod_counts_or_percentages import (
+    amount,
+    amount_of_whole,
+    scaled_down,
+    scaled_up,
+)
+from service.model.objects.pods_and_nodes import Strict
+from service.model.validation.combinators import Problems, Record, Rule, at
+
+DEFAULT_AMOUNT = "25%"
+"""Of `maxSurge` and `maxUnavailable`, as of a Deployment."""
+
+
+class PodOwner(Strict, frozen=True, kw_only=True):
+    """Who manages pods, as their `ownerReferences` name it."""
+
+    kind: str
+    """Kind of the owner, such as ReplicaSet."""
+    name: str
+    """Name of the owner."""
+
+
+class RolloutBounds(NamedTuple):
+    """How many pods there may be, and how many have to be available, between two waves."""
+
+    pods_max: int
+    available_min: int
+
+
+def bounds_of(
+    replicas: int, max_surge: int | str | None, max_unavailable: int | str | None
+) -> RolloutBounds:
+    """Return the bounds of a release of so many pods; None: as the default is.
+
+    The source of the rounding is `ResolveFenceposts` of Kubernetes' `pkg/controller/deployment/util`: up
+    for the surge, down for what may be unavailable, and if both are nothing, one may be unavailable.
+    """
+    surge = scaled_up(_or_default(max_surge), replicas)
+    unavailable = scaled_down(_or_default(max_unavailable), replicas)
+    if not surge and not unavailable:
+        unavailable = 1
+    return RolloutBounds(replicas + surge, max(replicas - unavailable, 0))
+
+
+def _or_default(given: int | str | None) -> int | str:
+    return DEFAULT_AMOUNT if given is None else given
+
+
+AMOUNTS: Mapping[str, Rule] = {"maxSurge": amount, "maxUnavailable": amount_of_whole}
+"""The rules of the two fields, by their names in manifests."""
+
+
+def is_possible(goal: Record, path: str, problems: Problems) -> None:
+    """Check that something may be done at all, as Kubernetes does for Deployments."""
+    if _is_nothing(goal.get("maxSurge")) and _is_nothing(goal.get("maxUnavailable")):
+        problems.add(at(path, "maxUnavailable"), "must not be 0 if maxSurge is 0", 0)
+
+
+def selects_pods(goal: Record, path: str, problems: Problems) -> None:
+    """Check that it is said which pods are replaced."""
+    if goal.get("selector") is None and goal.get("owner") is None:
+        problems.add(path, "must have at least one of selector, owner")
+
+
+def _is_nothing(given: object) -> bool:
+    if isinstance(given, str):
+        return given.endswith("%") and set(given[:-1]) == {"0"}
+    return given == 0 and not isinstance(given, bool)

@@ -1,0 +1,1 @@
+"""Resource quotas and limit ranges: what a namespace may ask for."""

@@ -1,6 +1,0 @@
-"""Makes large plans on replicas of their own, so that placements do not wait for them."""
-
-from service.scheduler.background_planning.past_explanations import PastExplanation
-from service.scheduler.background_planning.planners import Planner, Planners
-
-__all__ = ["PastExplanation", "Planner", "Planners"]

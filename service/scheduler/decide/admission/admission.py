@@ -1,0 +1,268 @@
+"""Whether a pod may come in at all, whatever room there is for it on nodes."""
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from msgspec.structs import replace
+
+from service.engine import Cluster
+from service.model.configuration.config import ClusterConfig
+from service.model.errors import Denied
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.kinds_kept_for_rules.runtime_classes import (
+    RUNTIME_CLASS,
+    WITHOUT_CLASS,
+    RuntimeClassBody,
+    RuntimeClassMerge,
+    merge_of,
+    read_by_runtime_class,
+)
+from service.model.kinds_kept_for_rules.volume_kinds import PersistentVolumeClaimBody
+from service.model.objects.anti_affinity_to_all_pods import (
+    covers_all_namespaces,
+    required_terms,
+    without_tautologies,
+)
+from service.model.objects.pod_resource_requests import requirements
+from service.model.objects.pods_and_nodes import Pod, PodAffinityTerm, PodSpec, Quantities
+from service.model.objects.selectors import matches
+from service.model.quotas_and_limits.limit_ranges import (
+    LIMIT_RANGE,
+    LimitRangeBody,
+    claim_violations,
+    violations,
+)
+from service.scheduler.replica.quotas import refusal
+from service.scheduler.replica.replica import Replica
+
+TOO_BROAD = "AntiAffinityTooBroad"
+UNKNOWN_PRIORITY_CLASS = "UnknownPriorityClass"
+PRIORITY_DIFFERS = "PriorityDiffers"
+PREEMPTION_POLICY_DIFFERS = "PreemptionPolicyDiffers"
+UNKNOWN_RUNTIME_CLASS = "UnknownRuntimeClass"
+RUNTIME_CLASS_CONFLICT = "RuntimeClassConflict"
+LIMIT_RANGE_VIOLATED = "LimitRangeViolated"
+QUOTA_EXCEEDED = "QuotaExceeded"
+DEVICE_CLAIMS = "DeviceClaimsRefused"
+ADMITTING_KINDS = frozenset({LIMIT_RANGE.kind, RUNTIME_CLASS.kind})
+"""The kinds of objects by which pods are judged, and by which something is merged into them."""
+
+
+def admit(
+    replica: Replica, pod: Pod, stored: Pod | None = None, *, was_admitted: bool = False
+) -> None:
+    """Refuse a pod that may not be created, changed or placed; observed facts are never judged.
+
+    What Kubernetes judges only at the creation of a pod is judged again if the fields change that
+    it reads; not of a pod that has been through the admission of an API server.
+
+    Raises:
+        Denied: with the reason that clients see.
+    """
+    config = replica.cluster.config
+    _admit_device_claims(config, pod)
+    _admit_priority(config, pod, stored)
+    _admit_anti_affinity(replica, config, pod)
+    if not was_admitted and not ADMITTING_KINDS.isdisjoint(replica.cluster.objects.kinds):
+        _admit_by_objects(replica.cluster, pod, stored)
+    admit_charge(replica, pod, stored)
+
+
+def _admit_by_objects(cluster: Cluster, pod: Pod, stored: Pod | None) -> None:
+    if differs(pod, stored, read_by_runtime_class):
+        _admit_runtime_class(cluster, pod)
+    if differs(pod, stored, requirements):
+        admit_limits(cluster, pod)
+
+
+def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
+    """Refuse a pod, or a change of the stored one, that quotas have no room for.
+
+    Raises:
+        Denied: in Kubernetes' words.
+    """
+    refused = refusal(replica.ledger, replica.cluster.config, pod, stored)
+    if refused is not None:
+        raise Denied(QUOTA_EXCEEDED, refused)
+
+
+def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
+    """Whether the pod's `schedulerName` is one of the cluster's profiles."""
+    return pod.spec.scheduler_name in cluster.pipelines
+
+
+def limit_ranges(cluster: Cluster, namespace: str) -> list[LimitRangeBody]:
+    """Return the limit ranges of a namespace, by their names."""
+    found = cluster.objects.within(LIMIT_RANGE.kind, namespace)
+    return [cast("LimitRangeBody", found[name].body) for name in sorted(found)]
+
+
+def admit_limits(cluster: Cluster, pod: Pod) -> None:
+    """Refuse a pod that asks for more or less than a limit range of its namespace allows.
+
+    Raises:
+        Denied: in Kubernetes' words, with the fields of the pod.
+    """
+    for each in limit_ranges(cluster, pod.namespace):
+        _refuse_violations(violations(pod.spec, each))
+
+
+def admit_claim(
+    cluster: Cluster,
+    claim: KeptObject[PersistentVolumeClaimBody],
+    stored: KeptObject[PersistentVolumeClaimBody] | None = None,
+) -> None:
+    """Refuse a claim, if what it asks for is new, that a limit range does not allow.
+
+    Raises:
+        Denied: in Kubernetes' words, with the fields of the claim.
+    """
+    asked = _requests_of(claim)
+    if stored is not None and asked == _requests_of(stored):
+        return
+    for each in limit_ranges(cluster, claim.namespace):
+        _refuse_violations(claim_violations(asked, each))
+
+
+def _requests_of(claim: KeptObject[PersistentVolumeClaimBody]) -> Quantities:
+    resources = claim.body.spec.resources
+    return (resources.requests if resources else None) or {}
+
+
+def _refuse_violations(found: list[str]) -> None:
+    if found:
+        raise Denied(LIMIT_RANGE_VIOLATED, "; ".join(found))
+
+
+def differs(pod: Pod, stored: Pod | None, read: Callable[[PodSpec], object]) -> bool:
+    """Whether a pod is new, or says something else than the stored one in what is read of it."""
+    if stored is None:
+        return True
+    return pod.spec is not stored.spec and read(pod.spec) != read(stored.spec)
+
+
+def has_runtime_classes(cluster: Cluster) -> bool:
+    """Whether any RuntimeClass is kept; else none are expected to be."""
+    return bool(cluster.objects.having(RuntimeClassBody))
+
+
+def runtime_class_merge(cluster: Cluster, pod: Pod) -> RuntimeClassMerge | None:
+    """Return what the pod's runtime class has merged into it; None if there is no such class."""
+    name = pod.spec.runtime_class_name
+    if not name:
+        return WITHOUT_CLASS
+    found = cluster.objects.having(RuntimeClassBody).get(("", name))
+    return None if found is None else merge_of(found.body)
+
+
+def _admit_runtime_class(cluster: Cluster, pod: Pod) -> None:
+    """Refuse an unknown runtime class, and a pod that contradicts its own."""
+    if not has_runtime_classes(cluster):
+        return
+    merge = runtime_class_merge(cluster, pod)
+    if merge is None:
+        raise Denied(
+            UNKNOWN_RUNTIME_CLASS,
+            "spec.runtimeClassName: pod rejected: "
+            f'RuntimeClass "{pod.spec.runtime_class_name}" not found',
+        )
+    conflict = merge.conflict(pod.spec)
+    if conflict is not None:
+        raise Denied(RUNTIME_CLASS_CONFLICT, conflict)
+
+
+def _admit_device_claims(config: ClusterConfig, pod: Pod) -> None:
+    """Refuse a pod that needs devices, unless the cluster says that they do not matter."""
+    if pod.spec.resource_claims and config.device_claims == "Refuse":
+        raise Denied(
+            DEVICE_CLAIMS,
+            "spec.resourceClaims: pods with claims to devices are refused here, by the setting "
+            "deviceClaims: Refuse.",
+        )
+
+
+def _admit_priority(config: ClusterConfig, pod: Pod, stored: Pod | None) -> None:
+    """Refuse an unknown class, and what is neither what the class says nor what the stored pod has."""
+    name, sent = pod.spec.priority_class_name, pod.spec
+    if not name:
+        return
+    found = config.priority_class(name)
+    if found is None:
+        raise Denied(UNKNOWN_PRIORITY_CLASS, f"spec.priorityClassName: there is no class {name}.")
+    old = stored.spec if stored and stored.spec.priority_class_name == name else None
+    if sent.priority not in (None, found.value, old and old.priority):
+        raise Denied(
+            PRIORITY_DIFFERS,
+            f"spec.priority: class {name} has priority {found.value}, not {sent.priority}.",
+        )
+    if sent.preemption_policy not in (found.preemption_policy, old and old.preemption_policy):
+        raise Denied(
+            PREEMPTION_POLICY_DIFFERS,
+            f"spec.preemptionPolicy: class {name} has {found.preemption_policy}, "
+            f"not {sent.preemption_policy}.",
+        )
+
+
+def _admit_anti_affinity(replica: Replica, config: ClusterConfig, pod: Pod) -> None:
+    if (
+        pod.spec.affinity is None
+        or not config.restrict_all_namespaces_anti_affinity
+        or pod.namespace in config.trusted_namespaces
+    ):
+        return
+    terms = [
+        (path, term)
+        for path, term in required_terms(
+            pod.spec, reads_selectors=config.features.pod_affinity_namespace_selector
+        )
+        if term.topology_key not in config.node_topology_keys
+    ]
+    for path, term in terms:
+        alike = [each for _, each in terms if _differ_by_namespaces_only(each, term)]
+        if _apply_to_all_namespaces(replica, pod.namespace, alike):
+            raise Denied(
+                TOO_BROAD,
+                f"{path}: required anti-affinity against all namespaces may not use the topology "
+                f"key {term.topology_key}, only {', '.join(config.node_topology_keys) or 'none'}.",
+            )
+
+
+_PLAIN = {
+    "namespaces": None,
+    "namespace_selector": None,
+    "except_namespace_selector": None,
+    "max_per_domain": None,
+}
+"""What tells no terms apart here: rules that together close all namespaces may each leave out some."""
+
+
+def _differ_by_namespaces_only(one: PodAffinityTerm, other: PodAffinityTerm) -> bool:
+    return replace(one, **_PLAIN) == replace(other, **_PLAIN)
+
+
+def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffinityTerm]) -> bool:
+    """Whether terms together apply to all namespaces: to every possible one, or to all there are.
+
+    Selectors that match all present namespaces, and one without labels, too, mean the same as `{}`:
+    they ask for the absence of a label that no namespace has, or one term matches what the other
+    leaves out. `own` is the pod's namespace.
+    """
+    means_all = replica.config.empty_namespaces_mean_all
+    if any(covers_all_namespaces(term, empty_list_means_all=means_all) for term in terms):
+        return True
+    selectors = [
+        without_tautologies(term.namespace_selector)
+        for term in terms
+        if term.namespace_selector is not None
+    ]
+    if not any(matches(selector, {}) for selector in selectors):
+        return False
+    named = {name for term in terms for name in term.namespaces or ()}
+    named |= {own for term in terms if not term.namespaces and term.namespace_selector is None}
+    stored = (replica.get("Namespace", *key) for key in replica.keys("Namespace"))
+    return all(
+        each.manifest.name in named
+        or any(matches(selector, each.manifest.labels) for selector in selectors)
+        for each in stored
+        if each is not None
+    )

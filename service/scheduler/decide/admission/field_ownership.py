@@ -1,0 +1,91 @@
+"""Who manages which fields of an object, recorded from its first server-side apply on."""
+
+from typing import TypeGuard, cast
+
+import msgspec
+
+from service.model.errors import FieldError, InvalidManifest
+from service.model.json_and_patches.managed_fields import Json, Manager, apply, update
+from service.model.manifests.manifest import AnyManifest, ObjectManifest, parse_as
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.protocol.intents import ApplyPatch
+from service.scheduler.replica.kinds import StoredManifest
+
+
+def decoded(manifest: StoredManifest | AnyManifest) -> Json:
+    """Return an object as it is rendered, decoded."""
+    return cast("Json", msgspec.json.decode(manifest.render()))
+
+
+def is_managed(manifest: StoredManifest) -> TypeGuard[AnyManifest]:
+    """Return whether an object was ever applied; the status of others is none of that."""
+    return isinstance(manifest, ObjectManifest) and bool(manifest.managers)
+
+
+def recorded(
+    context: DecisionContext, updated: AnyManifest, old: AnyManifest, manager: str
+) -> AnyManifest:
+    """Return an update of an object that is managed, with whoever changed fields as their manager.
+
+    Raises:
+        InvalidManifest: the managers would have too many fields.
+    """
+    managers = old.managers
+    if not managers or updated.managers:
+        return updated
+    changed = update(
+        decoded(old),
+        decoded(updated),
+        managers,
+        manager=manager,
+        now=context.now,
+        at_most=context.limits.field_managers_max,
+    )
+    _refuse_too_many_fields(context, managers, changed)
+    return updated.managed_by(changed)
+
+
+def applied(context: DecisionContext, intent: ApplyPatch, old: AnyManifest | None) -> AnyManifest:
+    """Return an object as it is once a manager's wishes are merged into it.
+
+    Raises:
+        FieldManagerConflict: others manage fields that would change, and it is not forced.
+        InvalidManifest: the result is not valid, or too many apply the object.
+    """
+    managers = () if old is None else old.managers
+    made = apply(
+        None if old is None else decoded(old),
+        managers,
+        intent.applied,
+        manager=intent.manager,
+        now=context.now,
+        force=intent.force,
+    )
+    _refuse_too_many_managers(context, managers, made.managers)
+    _refuse_too_many_fields(context, managers, made.managers)
+    parsed = parse_as(intent.kind, made.fields, context.templates, intent.namespace, intent.name)
+    return parsed.managed_by(made.managers)
+
+
+def _refuse_too_many_managers(
+    context: DecisionContext, before: tuple[Manager, ...], after: tuple[Manager, ...]
+) -> None:
+    """Refuse one more manager; those of other writes are made one instead (`update`)."""
+    most = context.limits.field_managers_max
+    if len(after) > max(most, len(before)):
+        message = f"an object has at most {most} managers"
+        raise InvalidManifest([FieldError("metadata.managedFields", message)])
+
+
+def _refuse_too_many_fields(
+    context: DecisionContext, before: tuple[Manager, ...], after: tuple[Manager, ...]
+) -> None:
+    """Refuse more fields; an object that has too many already may have fewer."""
+    most = context.limits.managed_fields_max
+    if _fields_of(after) > max(most, _fields_of(before)):
+        message = f"the managers of an object have at most {most} fields together"
+        raise InvalidManifest([FieldError("metadata.managedFields", message)])
+
+
+def _fields_of(managers: tuple[Manager, ...]) -> int:
+    return sum(len(each.fields) for each in managers)

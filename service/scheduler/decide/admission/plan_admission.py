@@ -1,0 +1,209 @@
+"""What is asked of plans that clients write, and what of a plan clients cannot write."""
+
+from typing import cast
+
+import msgspec
+
+from service.model.errors import Conflict, FieldError, Forbidden, InvalidManifest
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.manifests.manifest import AnyManifest, KeptManifest
+from service.model.manifests.manifest_kept_for_rules import edited, part_of
+from service.model.manifests.metadata import Json
+from service.model.manifests.rollout_templates import parse_template
+from service.model.plans.plans import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
+from service.model.pod_templates.template_cache import TemplateCache
+from service.model.principals import Verb
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.plans import Replace
+from service.scheduler.replica.kinds import StoredManifest
+
+KeptPlan = KeptObject[PlanBody]
+_COUNTS = {
+    "Drain": ("evicted", "leaving", "waiting", "staying"),
+    "Replace": ("waves", "placed", "updated", "ready", "evicted", "leaving", "waiting"),
+    "Rebalance": ("evicted", "leaving", "moved", "elsewhere", "missing"),
+}
+"""The counts that the status of a plan tells, even if they are 0."""
+_REPLACING = "its plan places and evicts pods there."
+
+
+def is_plan(manifest: object) -> bool:
+    """Whether an object is a plan."""
+    return isinstance(manifest, KeptManifest) and manifest.kind == PLAN.kind
+
+
+def plan_of(manifest: KeptManifest) -> KeptPlan:
+    """Return the plan of a manifest, which has to be one."""
+    return cast("KeptPlan", manifest.kept)
+
+
+def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
+    """Return a plan as a caller may write it: with the progress that the stored one has made.
+
+    A new plan keeps the status that it was sent with, so that one that has ended can be restored.
+
+    Raises:
+        Forbidden: the caller may not do what the plan will: evict pods and change nodes, or place.
+    """
+    if not isinstance(sent, KeptManifest) or not is_plan(sent):
+        return sent
+    goal = plan_of(sent).body.spec.goal
+    if goal.type == "Replace":
+        _require_replacing(caller, goal.namespace or "")
+    elif goal.type == "Rebalance":
+        _require_moving(caller, goal.namespace)
+    else:
+        require_draining(caller)
+    if not isinstance(stored, KeptManifest) or stored.uid != (sent.uid or stored.uid):
+        return sent
+    return with_status(sent, plan_of(stored).body.status)
+
+
+def with_status(manifest: KeptManifest, status: PlanProgress) -> KeptManifest:
+    """Return a plan with this status; without any if nothing has happened yet."""
+    kind = plan_of(manifest).body.spec.goal.type
+    counts = {name: getattr(status, name) for name in _COUNTS[kind]}
+    told = {"phase": status.phase, **counts, **msgspec.to_builtins(status)}
+
+    def change(fields: Json) -> None:
+        fields.pop("status", None)
+        if status.started_at:
+            fields["status"] = told
+
+    return edited(manifest, change)
+
+
+def with_state(manifest: KeptManifest, state: PlanState) -> KeptManifest:
+    """Return a plan that the server goes on with, or not."""
+
+    def change(fields: Json) -> None:
+        part_of(fields, "spec")["state"] = state
+
+    return edited(manifest, change)
+
+
+def require_draining(caller: Caller) -> None:
+    """Check that a caller may do what draining does: change nodes, and evict the pods of everybody.
+
+    Raises:
+        Forbidden: it may not.
+    """
+    who, cluster = caller.principal, caller.cluster
+    verbs: tuple[Verb, ...] = ("evict", "observe")
+    for verb in verbs:
+        if not who.may(verb, cluster):
+            raise Forbidden(
+                f"{who.name} may not {verb} on all of the cluster {cluster}: "
+                "a plan cordons nodes and evicts pods of all namespaces."
+            )
+
+
+def _require_replacing(caller: Caller, namespace: str) -> None:
+    verbs: tuple[Verb, ...] = ("place", "evict")
+    for verb in verbs:
+        caller.require(verb, namespace, _REPLACING)
+
+
+def _require_moving(caller: Caller, namespace: str | None) -> None:
+    """Check that a caller may evict and place pods where a plan moves them: in a namespace, or in all."""
+    if namespace is not None:
+        _require_replacing(caller, namespace)
+        return
+    who, cluster = caller.principal, caller.cluster
+    verbs: tuple[Verb, ...] = ("place", "evict")
+    for verb in verbs:
+        if not who.may(verb, cluster):
+            raise Forbidden(
+                f"{who.name} may not {verb} on all of the cluster {cluster}: "
+                "a plan without a namespace moves pods of all namespaces."
+            )
+
+
+def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
+    """Check of a plan that replaces pods what its kind's rules do not: its template, and how many come.
+
+    Raises:
+        InvalidManifest: the template is wrong, or there are more pods than one plan may be about.
+        Conflict: another plan is about the same pods, and has not ended.
+    """
+    if not isinstance(sent, KeptManifest) or not is_plan(sent):
+        return
+    goal = plan_of(sent).body.spec.goal
+    if goal.type != "Replace":
+        return
+    most = context.limits.plan_pods_max
+    if (goal.replicas or 0) > most:
+        message = f"is over the limit of {most} pods in one plan"
+        raise InvalidManifest([FieldError("spec.goal.replicas", message, goal.replicas)])
+    try:
+        release = replace_of(goal, context.templates)
+    except InvalidManifest as error:
+        raise error.under("spec.goal") from None
+    if is_active(sent):
+        _refuse_beside_others(context, sent.name, release)
+
+
+def is_active(manifest: KeptManifest) -> bool:
+    """Whether the server goes on with a plan, now or once it is resumed."""
+    body = plan_of(manifest).body
+    return not body.has_ended and body.spec.state != "Cancelled"
+
+
+def _refuse_beside_others(context: DecisionContext, name: str, release: Replace) -> None:
+    """Refuse a release whose new pods another one would replace, or the other way round: neither would end."""
+    for stored in context.replica.objects(PLAN.kind):
+        other = stored.manifest
+        if not isinstance(other, KeptManifest) or other.name == name or not is_active(other):
+            continue
+        running = _release_of(other, context.templates)
+        if running is not None and _are_at_odds(release, running):
+            raise Conflict(
+                f"The plan {other.name} releases pods that this one is about, and has not ended; "
+                "cancel it first."
+            )
+
+
+def _release_of(plan: KeptManifest, templates: TemplateCache) -> Replace | None:
+    """Return what a plan replaces; None if it is about something else, or cannot be read any more."""
+    goal = plan_of(plan).body.spec.goal
+    if goal.type != "Replace":
+        return None
+    try:
+        return replace_of(goal, templates)
+    except InvalidManifest:  # a limit was lowered, or another version wrote it
+        return None
+
+
+def _are_at_odds(one: Replace, other: Replace) -> bool:
+    if one.namespace != other.namespace:
+        return False
+    same = one.template.name == other.template.name
+    return same or one.is_about(other.template) or other.is_about(one.template)
+
+
+def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
+    """Return what a plan that is kept is to replace.
+
+    Raises:
+        InvalidManifest: the template is wrong.
+    """
+    namespace, replicas = goal.namespace or "", goal.replicas or 0
+    return Replace(
+        namespace=namespace,
+        selector=goal.selector,
+        owner=goal.owner,
+        template=parse_template(goal.template, templates, namespace=namespace, replicas=replicas),
+        replicas=replicas,
+        max_surge=goal.max_surge,
+        max_unavailable=goal.max_unavailable,
+    )
+
+
+def has_plan_ended(manifest: object) -> bool:
+    """Whether an object is a plan for which nothing is to be done any more."""
+    return (
+        isinstance(manifest, KeptManifest)
+        and is_plan(manifest)
+        and plan_of(manifest).body.has_ended
+    )

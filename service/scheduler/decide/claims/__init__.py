@@ -1,0 +1,1 @@
+"""Volumes and devices that pods get together with their nodes."""

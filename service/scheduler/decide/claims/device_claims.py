@@ -1,0 +1,243 @@
+"""Giving claims their devices together with the pods that use them, and taking them back.
+
+A claim is allocated, and reserved for the pod, in the commit that gives the pod its node: so no other
+claim gets the devices, and a pod that is placed has its devices. A claim that a pod names a template
+for is made in the same commit. When the pod is gone or has ended, its reservation is; a claim
+without any loses its devices, and one that was made for the pod is deleted if nobody else uses it.
+"""
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from service.engine import DeviceUse, allocations_on, device_uses
+from service.model.errors import Conflict, Denied, FieldError, InvalidManifest
+from service.model.kinds_kept_for_rules.device_kinds import (
+    DEVICE_CLASS,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+    ResourceClaimBody,
+    ResourceClaimTemplateBody,
+)
+from service.model.manifests.allocated_claims import (
+    allocation_of,
+    claim_allocated,
+    claim_keeping_allocation,
+    claim_keeping_status,
+    claim_made,
+    claim_released,
+    claim_reserved,
+    consumers_of,
+    is_allocated,
+    names_for,
+    was_allocated_here,
+    was_made_for,
+)
+from service.model.manifests.manifest import AnyManifest, PodManifest
+from service.model.manifests.manifest_kept_for_rules import KeptManifest
+from service.model.objects.devices import ClaimAllocation
+from service.model.objects.pods_and_nodes import Pod
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.replica.kinds import StoredManifest
+from service.scheduler.replica.replica import Replica
+
+ADMIN_ACCESS = "AdminAccessDenied"
+ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+"""Label of namespaces, "true" where claims may ask for access to devices that others use."""
+
+
+class DevicesMissingError(RuntimeError):
+    """A pod was about to be placed where its claims get no devices: nothing may be committed."""
+
+
+def allocate_devices(
+    context: DecisionContext,
+    manifest: PodManifest,
+    node_name: str,
+    uid: str,
+    allocations: Sequence[ClaimAllocation] | None = None,
+    *,
+    forced: bool = False,
+) -> PodManifest:
+    """Give the claims that a pod brings to a node their devices, and reserve all of them for the pod.
+
+    Args:
+        context: what is decided on.
+        manifest: the pod.
+        node_name: the node.
+        uid: the pod's uid.
+        allocations: what the pod was checked with; None: what is found now.
+        forced: whether the pod is placed even if its claims get no devices there.
+
+    Returns the pod, whose status names the claims that were made for it.
+
+    Raises:
+        DevicesMissingError: they get none, and it is not forced.
+    """
+    pod = manifest.pod
+    if not pod.spec.resource_claims or context.replica.config.device_claims != "Allocate":
+        return manifest
+    found = allocations
+    if found is None:
+        found = allocations_on(context.replica.cluster, pod, node_name)
+    if found is None and not forced:
+        raise DevicesMissingError(f"The claims of {pod.namespace}/{pod.name} get no devices.")
+    given = {each.pod_claim: each for each in found or ()}
+    made: dict[str, str] = {}
+    for use in device_uses(pod):
+        claim = _claim_for(context, pod, use, uid, given.get(use.pod_claim))
+        # Another member of the pod's group may bring the devices, in the same commit.
+        if claim is None or (allocations is None and not is_allocated(claim)):
+            continue
+        if use.claim is None:
+            made[use.pod_claim] = claim.name
+        context.replica.put(claim_reserved(claim, pod.name, uid))
+    return manifest.with_device_claims(made) if made else manifest
+
+
+def _claim_for(
+    context: DecisionContext,
+    pod: Pod,
+    use: DeviceUse,
+    uid: str,
+    given: ClaimAllocation | None,
+) -> KeptManifest | None:
+    """Return a claim with what it is given now, made if need be; None if there is none."""
+    replica = context.replica
+    claim = _kept(replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim) if use.claim else None
+    if given is None:
+        return claim
+    if claim is None:
+        claim = _make_claim(context, pod, use, uid)
+    names = dict.fromkeys(each.class_name for each in given.grants)
+    classes = {name: _kept(replica, DEVICE_CLASS.kind, "", name) for name in names}
+    return claim_allocated(claim, allocation_of(claim, given.grants, classes))
+
+
+def _make_claim(context: DecisionContext, pod: Pod, use: DeviceUse, uid: str) -> KeptManifest:
+    replica = context.replica
+    assert use.template is not None
+    template = _kept(replica, RESOURCE_CLAIM_TEMPLATE.kind, pod.namespace, use.template)
+    assert template is not None
+    name = next(
+        name
+        for name in names_for(pod.name, use.pod_claim, uid)
+        if replica.get(RESOURCE_CLAIM.kind, pod.namespace, name) is None
+    )
+    claim = claim_made(template, name, use.pod_claim, (pod.namespace, pod.name), uid)
+    return claim.with_identity(context.ids.uid(), context.now)
+
+
+def release_devices(
+    context: DecisionContext, before: StoredManifest, after: StoredManifest | None
+) -> None:
+    """Release the claims of a pod that was on a node, if it is gone or has ended."""
+    if not isinstance(before, PodManifest) or not before.pod.spec.resource_claims:
+        return
+    pod = before.pod
+    stays = isinstance(after, PodManifest) and after.uid == pod.uid and not after.pod.finished
+    if stays or pod.node_name is None:
+        return
+    for use in device_uses(pod):
+        claim = _kept(context.replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim or "")
+        if claim is not None:
+            _release(context.replica, claim, pod.uid)
+
+
+def _release(replica: Replica, claim: KeptManifest, pod_uid: str) -> None:
+    """Take a pod from the users of a claim; one that was made for it stays while others use its devices."""
+    users = consumers_of(claim).keys()
+    if was_made_for(claim, pod_uid) and users <= {pod_uid}:
+        replica.delete(claim.kind, claim.namespace, claim.name)
+    elif pod_uid in users:
+        replica.put(claim_released(claim, pod_uid))
+
+
+def as_written(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
+    """Return a claim as a caller may write it: what it was given is a fact, for observers to tell."""
+    if not _is_claim(sent) or caller.may("observe", sent.namespace):
+        return sent
+    return claim_keeping_status(sent, stored if _is_claim(stored) else None)
+
+
+def keep_allocation(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
+    """Return an update of a claim with what it leaves out of an allocation that was made here.
+
+    Raises:
+        InvalidManifest: it asks for something else than it was given.
+    """
+    if not _is_claim(stored):
+        return sent
+    if is_allocated(stored) and _asks(sent) != _asks(stored):
+        raise InvalidManifest([FieldError("spec", "may not change while the claim has devices")])
+    return claim_keeping_allocation(sent, stored)
+
+
+def admit_devices(
+    context: DecisionContext, sent: KeptManifest, stored: KeptManifest | None = None
+) -> None:
+    """Refuse a claim to devices that others use, in a namespace that is not labelled for that.
+
+    Unlike in Kubernetes a claim may be changed until it has devices, so updates are looked at as
+    well, if they change what is asked for.
+
+    Raises:
+        Denied: in Kubernetes' words.
+    """
+    path = _admin_request(sent)
+    if path is None or (stored is not None and _asks(sent) == _asks(stored)):
+        return
+    namespace = context.replica.get("Namespace", "", sent.namespace)
+    if namespace is None or namespace.manifest.labels.get(ADMIN_LABEL) != "true":
+        raise Denied(
+            ADMIN_ACCESS,
+            f"{path}: admin access to devices requires the `{ADMIN_LABEL}: true` label on the "
+            "containing namespace",
+        )
+
+
+def refuse_while_reserved(manifest: StoredManifest) -> None:
+    """Keep a claim that has devices from being deleted while a pod may use them.
+
+    Raises:
+        Conflict: it is such a claim.
+    """
+    if not _is_claim(manifest) or not was_allocated_here(manifest):
+        return
+    name = min(consumers_of(manifest).values(), default=None)
+    if name is not None:
+        raise Conflict(
+            f"The claim is reserved for the pod {manifest.namespace}/{name}: delete that first."
+        )
+
+
+def _is_claim(manifest: object) -> TypeGuard[KeptManifest]:
+    return isinstance(manifest, KeptManifest) and manifest.kind == RESOURCE_CLAIM.kind
+
+
+def _asks(claim: KeptManifest) -> object:
+    """What a claim, or a template, asks for, as far as devices are given by it."""
+    body = claim.kept.body
+    assert isinstance(body, ResourceClaimBody | ResourceClaimTemplateBody)
+    return body.spec
+
+
+def _admin_request(sent: KeptManifest) -> str | None:
+    """The path of the first request of a claim, or of a template, for devices that others use."""
+    body = sent.kept.body
+    if isinstance(body, ResourceClaimBody):
+        spec, path = body.spec, "spec"
+    elif isinstance(body, ResourceClaimTemplateBody):
+        spec, path = body.spec.spec, "spec.spec"
+    else:
+        return None
+    for index, each in enumerate(spec.devices.requests):
+        if each.exactly is not None and each.exactly.admin_access:
+            return f"{path}.devices.requests[{index}].exactly.adminAccess"
+    return None
+
+
+def _kept(replica: Replica, kind: str, namespace: str, name: str) -> KeptManifest | None:
+    stored = replica.get(kind, namespace, name)
+    manifest = stored.manifest if stored is not None else None
+    return manifest if isinstance(manifest, KeptManifest) else None

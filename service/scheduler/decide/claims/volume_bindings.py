@@ -1,0 +1,123 @@
+"""Binding claims to volumes together with the pods that use them, and undoing it.
+
+A claim that waits for its first consumer is bound in the commit that gives the pod its node: so no
+other pod gets the volume, and a pod that is placed has its volumes. Kubernetes' scheduler writes
+the claim before the pod, and its controller completes what it has begun; here both is one change.
+"""
+
+from collections.abc import Mapping
+
+from service.engine import PROVISION, bindings_on, user_of_claim
+from service.model.errors import Conflict
+from service.model.kinds_kept_for_rules.volume_kinds import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+)
+from service.model.manifests.bound_volumes import (
+    claim_bound_to,
+    claim_for_node,
+    claim_keeping_binding,
+    volume_bound_to,
+    volume_keeping_binding,
+    volume_named_by,
+    volume_released,
+    was_bound_here,
+)
+from service.model.manifests.manifest_kept_for_rules import KeptManifest
+from service.model.objects.pods_and_nodes import Pod
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.replica.kinds import StoredManifest
+
+
+class VolumesMissingError(RuntimeError):
+    """A pod was about to be placed where its claims get no volumes: nothing may be committed."""
+
+
+def bind_volumes(
+    context: DecisionContext,
+    pod: Pod,
+    node_name: str,
+    bindings: Mapping[str, str] | None = None,
+    *,
+    forced: bool = False,
+) -> None:
+    """Bind the claims that a pod brings to a node, or have volumes provisioned for them there.
+
+    Args:
+        context: what is decided on.
+        pod: the pod.
+        node_name: the node.
+        bindings: those that the pod was checked with; None: those that are found now.
+        forced: whether the pod is placed even if its claims can't be bound there.
+
+    Raises:
+        VolumesMissingError: they can't be bound, and it is not forced.
+    """
+    found = bindings_on(context.replica.cluster, pod, node_name) if bindings is None else bindings
+    if found is None and not forced:
+        raise VolumesMissingError(f"The claims of {pod.namespace}/{pod.name} find no volumes.")
+    for name, volume_name in (found or {}).items():
+        claim = _kept(context, PERSISTENT_VOLUME_CLAIM.kind, pod.namespace, name)
+        if volume_name == PROVISION:
+            context.replica.put(claim_for_node(claim, node_name))
+            continue
+        volume = _kept(context, PERSISTENT_VOLUME.kind, "", volume_name)
+        context.replica.put(volume_bound_to(volume, claim))
+        context.replica.put(claim_bound_to(claim, volume_name))
+
+
+def keep_binding(
+    context: DecisionContext, sent: KeptManifest, stored: KeptManifest
+) -> KeptManifest:
+    """Return an update of a claim or volume with what it leaves out of a binding that was made here."""
+    if stored.kind == PERSISTENT_VOLUME.kind:
+        return volume_keeping_binding(sent, stored)
+    if _volume_bound_here(context, stored) is not None:
+        return claim_keeping_binding(sent, stored)
+    return sent
+
+
+def release_volumes(
+    context: DecisionContext, before: StoredManifest, after: StoredManifest | None
+) -> None:
+    """Release the volume that a claim was bound to here, if it is gone or names it no longer."""
+    volume = _volume_bound_here(context, before)
+    if volume is None:
+        return
+    if not isinstance(after, KeptManifest) or volume_named_by(after) != volume.name:
+        context.replica.put(volume_released(volume))
+
+
+def refuse_while_in_use(context: DecisionContext, manifest: StoredManifest) -> None:
+    """Keep a claim that was bound here from being deleted while a pod that is on a node uses it.
+
+    Raises:
+        Conflict: it is such a claim.
+    """
+    if _volume_bound_here(context, manifest) is None:
+        return
+    namespace = manifest.namespace
+    name = user_of_claim(context.replica.cluster, (namespace, manifest.name))
+    if name is not None:
+        raise Conflict(
+            f"The pod {namespace}/{name} is on a node and uses the claim: delete it first."
+        )
+
+
+def _volume_bound_here(context: DecisionContext, claim: StoredManifest) -> KeptManifest | None:
+    """The volume that was bound to a claim here; None if there is none, or it is no claim."""
+    if not isinstance(claim, KeptManifest) or claim.kind != PERSISTENT_VOLUME_CLAIM.kind:
+        return None
+    name = volume_named_by(claim)
+    stored = context.replica.get(PERSISTENT_VOLUME.kind, "", name) if name else None
+    volume = stored.manifest if stored is not None else None
+    if isinstance(volume, KeptManifest) and was_bound_here(volume, claim):
+        return volume
+    return None
+
+
+def _kept(context: DecisionContext, kind: str, namespace: str, name: str) -> KeptManifest:
+    stored = context.replica.get(kind, namespace, name)
+    assert stored is not None
+    assert isinstance(stored.manifest, KeptManifest)
+    return stored.manifest

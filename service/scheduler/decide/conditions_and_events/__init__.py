@@ -1,0 +1,1 @@
+"""What decisions tell about pods: conditions in their status, and events."""

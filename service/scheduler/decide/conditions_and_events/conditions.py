@@ -1,0 +1,123 @@
+"""The conditions that Moorage writes into a pod's status, in Kubernetes' words."""
+
+from functools import lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.manifests.manifest import PodCondition, PodManifest
+from service.scheduler.decide.conditions_and_events.redactable_references import BEGIN, END
+from service.scheduler.decide.context import DecisionContext
+
+GATED = "Scheduling is blocked due to non-empty scheduling gates"
+"""kube-scheduler's message for a pod with `schedulingGates`."""
+
+
+GATED_REASON = "SchedulingGated"
+EVICTION_REASON = "EvictionByEvictionAPI"
+"""The word is that of kube-apiserver for an eviction by a client."""
+
+
+def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
+    """Return the pod as it is when placed on a node now: with the condition PodScheduled=True."""
+    pod = manifest.pod
+    placed = replace(
+        manifest,
+        created=manifest.created or context.now,
+        pod=replace(
+            pod,
+            uid=uid,
+            created=pod.created or context.now,
+            node_name=node_name,
+            required_node_name=None,
+        ),
+    )
+    if manifest.status is None:
+        # This is the hot path: a new pod has no status into which the condition must be merged.
+        return replace(placed, status=_scheduled_alone(context.now))
+    return placed.with_nomination(None).with_condition(_scheduled(context.now))
+
+
+def _scheduled(now: str) -> PodCondition:
+    return PodCondition(type="PodScheduled", status="True", last_transition_time=now)
+
+
+@lru_cache(maxsize=8)
+def _scheduled_alone(now: str) -> bytes:
+    """Render the status of a pod that was just placed; all pods of one second share these bytes."""
+    return b'{"conditions":[%b]}' % msgspec.json.encode(_scheduled(now))
+
+
+def waiting(
+    context: DecisionContext, manifest: PodManifest, reason: str, message: str
+) -> PodManifest:
+    """Return the pod with PodScheduled=False; the same object if its condition says so already (P18)."""
+    old = _condition(manifest, "PodScheduled")
+    said = (old.status, old.reason, reasons_in(old.message)) if old else None
+    if said == ("False", reason, reasons_in(message)):
+        return manifest
+    return manifest.with_condition(
+        PodCondition(
+            type="PodScheduled",
+            status="False",
+            reason=reason,
+            message=message,
+            last_transition_time=context.now,
+        )
+    )
+
+
+def evicted(
+    context: DecisionContext, manifest: PodManifest, reason: str, message: str
+) -> PodManifest:
+    """Return the pod marked as to be stopped, with the condition DisruptionTarget."""
+    marked = manifest.with_deletion(context.now)
+    return marked.with_condition(_disrupted(context, reason, message))
+
+
+def failed(
+    context: DecisionContext, manifest: PodManifest, reason: str, message: str
+) -> PodManifest:
+    """Return the pod ended as Failed, with the condition DisruptionTarget."""
+    ended = manifest.with_status(manifest.status_fields() | {"phase": "Failed"})
+    return ended.with_condition(_disrupted(context, reason, message))
+
+
+def placed_at(manifest: PodManifest) -> str:
+    """Return when the pod got its node, RFC 3339: as its condition says, else its time of creation."""
+    condition = _condition(manifest, "PodScheduled")
+    if condition is not None and condition.status == "True" and condition.last_transition_time:
+        return condition.last_transition_time
+    return manifest.pod.created
+
+
+def _disrupted(context: DecisionContext, reason: str, message: str) -> PodCondition:
+    return PodCondition(
+        type="DisruptionTarget",
+        status="True",
+        reason=reason,
+        message=message,
+        last_transition_time=context.now,
+    )
+
+
+def reasons_in(message: str) -> frozenset[str]:
+    """Return the reasons in `0/5 nodes are available: 2 reason, 3 other reason.`, without counts.
+
+    If such a sentence stands within a reference to a pod, the words before it count as a reason, too.
+    """
+    before, _, reasons = message.partition(": ")
+    if not reasons:
+        return frozenset({message})
+    if before.rfind(BEGIN) > before.rfind(END):
+        return reasons_in(reasons) | {before}
+    parts = reasons.rstrip(".").split(", ")
+    return frozenset(part.lstrip("0123456789 ") for part in parts)
+
+
+def _condition(manifest: PodManifest, kind: str) -> PodCondition | None:
+    conditions = manifest.status_fields().get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict) and condition.get("type") == kind:
+            return msgspec.convert(condition, PodCondition)
+    return None

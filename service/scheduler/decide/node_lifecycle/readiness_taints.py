@@ -1,0 +1,170 @@
+"""Keeping the taints of nodes in step with their readiness, as far as zones allow it."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from service.model.manifests.manifest import NodeManifest
+from service.model.manifests.node_manifest import READY
+from service.model.objects.manifest_types import NodeCondition
+from service.model.objects.pods_and_nodes import Taint, TaintEffect
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.node_lifecycle.taints import (
+    OWN_KEYS,
+    TAINT_OF,
+    added_at,
+    evicting,
+    in_whole_seconds,
+)
+from service.scheduler.decide.node_lifecycle.zones import (
+    Zone,
+    ZoneCount,
+    allowed_now,
+    count_zones,
+    zone_of,
+)
+from service.scheduler.protocol.intents import SweepNodes
+from service.scheduler.replica.kinds import NodeState
+
+SILENT_REASON = "NodeStatusUnknown"
+SILENT_MESSAGE = "Kubelet stopped posting node status."
+"""The words are those of Kubernetes' node controller."""
+RENEWED_REASON = "NodeLeaseRenewed"
+RENEWED_MESSAGE = "The node reports again."
+
+
+class Judged(NamedTuple):
+    """A node, what is remembered of it, and what is known of its readiness now."""
+
+    manifest: NodeManifest
+    state: NodeState | None
+    ready: str
+    """What the condition Ready has to say."""
+    is_silent: bool
+    """Whether it says so because the node is silent."""
+
+    @property
+    def was_silent(self) -> bool:
+        """Whether the node was known to be silent before."""
+        return self.state is not None and self.state.silent
+
+
+def judge(manifest: NodeManifest, state: NodeState | None, intent: SweepNodes) -> Judged:
+    """Find out whether a node is ready, by what it said last and whether it still reports."""
+    node = manifest.node
+    if state is not None and state.silent:
+        returned = intent.silent is not None and node.name not in intent.silent
+        if returned:
+            return Judged(manifest, state, state.told_ready, is_silent=False)
+        return Judged(manifest, state, "Unknown", is_silent=True)
+    if intent.judges and intent.silent and node.name in intent.silent:
+        return Judged(manifest, state, "Unknown", is_silent=True)
+    return Judged(manifest, state, node.ready, is_silent=False)
+
+
+class Readiness:
+    """What the readiness of all nodes means for the taints of each."""
+
+    def __init__(self, context: DecisionContext, judged: list[Judged], now: datetime) -> None:
+        self._context = context
+        self._config = context.replica.config
+        self._now = now
+        self._at = in_whole_seconds(now)
+        counts = count_zones((each.manifest.node, each.ready) for each in judged)
+        self.all_down = bool(counts) and all(count.is_down for count in counts.values())
+        self.due: datetime | None = None
+        """When the next node may get the taint that evicts, if one waits for it."""
+        self._may_evict = self._chosen(judged, counts)
+
+    def as_it_should_be(self, judged: Judged) -> NodeManifest:
+        """Return the node with the condition and the taints that it should have now."""
+        manifest = self._with_condition(judged)
+        if judged.ready == "" and not judged.was_silent:
+            return manifest  # Nobody says whether it is ready: its taints are its owner's.
+        taints = self._taints(judged)
+        return manifest if taints == manifest.node.taints else manifest.with_taints(taints)
+
+    def remember(self, judged: Judged) -> None:
+        """Note that the node is silent, or not any more."""
+        replica, name = self._context.replica, judged.manifest.name
+        if judged.is_silent and not judged.was_silent:
+            told = judged.manifest.node.ready
+            replica.put(NodeState(name=name, silent=True, told_ready=told))
+        elif judged.was_silent and not judged.is_silent:
+            replica.delete(NodeState.kind, "", name)
+
+    def _chosen(self, judged: list[Judged], counts: dict[Zone, ZoneCount]) -> frozenset[str]:
+        """The nodes that may get the taint that evicts now: those first that are not ready longest."""
+        waiting: dict[Zone, list[tuple[str, str]]] = {}
+        last: dict[Zone, datetime] = {}
+        for each in judged:
+            node, zone = each.manifest.node, zone_of(each.manifest.node)
+            own = [taint for taint in node.taints if taint.key in OWN_KEYS]
+            times = [time for taint in evicting(own) if (time := added_at(taint))]
+            if times:
+                last[zone] = max(*times, last.get(zone, times[0]))
+            elif each.ready in TAINT_OF:
+                since = min((taint.time_added or "" for taint in own), default=self._at)
+                waiting.setdefault(zone, []).append((since, node.name))
+        if self.all_down:
+            return frozenset()
+        chosen: list[str] = []
+        for zone, nodes in waiting.items():
+            rate = counts.get(zone, ZoneCount(ready=1)).rate(self._config)
+            number, next_at = allowed_now(rate, last.get(zone), self._now)
+            chosen += [name for _, name in sorted(nodes)[:number]]
+            if len(nodes) > number and next_at is not None:
+                self.due = min(self.due or next_at, next_at)
+        return frozenset(chosen)
+
+    def _taints(self, judged: Judged) -> tuple[Taint, ...]:
+        node, wanted = judged.manifest.node, TAINT_OF.get(judged.ready)
+        others = [taint for taint in node.taints if taint.key not in OWN_KEYS]
+        own = [taint for taint in node.taints if taint.key in OWN_KEYS]
+        if wanted is None:
+            return node.taints if not own else tuple(others)
+        kept = [taint for taint in own if taint.effect not in ("NoSchedule", "NoExecute")]
+        kept += self._one(own, wanted, "NoSchedule", may_add=True)
+        if not self.all_down:
+            kept += self._one(own, wanted, "NoExecute", may_add=node.name in self._may_evict)
+        if set(kept) == set(own):
+            return node.taints
+        return (*others, *kept)
+
+    def _one(
+        self, own: list[Taint], key: str, effect: TaintEffect, *, may_add: bool
+    ) -> list[Taint]:
+        """The one taint of this effect: another key takes over the time of the taint that was there."""
+        before = [taint for taint in own if taint.effect == effect]
+        right = [taint for taint in before if taint.key == key]
+        if right:
+            return right[:1]
+        if before:
+            return [replace(before[0], key=key)]
+        return [Taint(key=key, effect=effect, time_added=self._at)] if may_add else []
+
+    def _with_condition(self, judged: Judged) -> NodeManifest:
+        manifest = judged.manifest
+        if judged.is_silent:
+            if manifest.node.ready == "Unknown" and judged.was_silent:
+                return manifest
+            condition = self._condition("Unknown", SILENT_REASON, SILENT_MESSAGE)
+            before = manifest.readiness()
+            heard = "" if before is None else before.last_heartbeat_time
+            return manifest.with_condition(replace(condition, last_heartbeat_time=heard))
+        if not judged.was_silent or manifest.node.ready != "Unknown":
+            return manifest
+        if judged.ready == "":
+            return manifest.without_condition(READY)
+        renewed = self._condition(judged.ready, RENEWED_REASON, RENEWED_MESSAGE)
+        return manifest.with_condition(replace(renewed, last_heartbeat_time=self._at))
+
+    def _condition(self, status: str, reason: str, message: str) -> NodeCondition:
+        return NodeCondition(
+            type=READY,
+            status=status,
+            reason=reason,
+            message=message,
+            last_transition_time=self._at,
+        )

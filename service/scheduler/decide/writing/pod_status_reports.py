@@ -1,0 +1,64 @@
+"""Reports of the status of many pods, each of which changes what a patch of that pod would change."""
+
+from functools import partial
+
+from msgspec import UNSET
+
+from service.model.errors import Forbidden, InvalidManifest
+from service.model.manifests.manifest import PodManifest
+from service.model.pod_templates.field_warnings import warnings_in_part
+from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.object_writes import stored_as_meant, upsert
+from service.scheduler.decide.writing.independent_writes import (
+    STEP_OBJECTS,
+    Warnings,
+    WriteOutcome,
+    attempted,
+    refused,
+    told,
+)
+from service.scheduler.protocol.answers import LineResult, LinesAnswer
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.intents import ReportLine, ReportStatus, StatusReport
+
+
+def report_statuses(context: DecisionContext, intent: ReportStatus) -> Decision[LinesAnswer]:
+    """Change the status of each pod as its report says; an error in one report stops no other."""
+    results = []
+    for index, line in enumerate(intent.lines):
+        results.append(_result(context, line, intent.caller))
+        if index % STEP_OBJECTS == STEP_OBJECTS - 1:
+            yield
+    return LinesAnswer(revision=context.replica.revision, results=results)
+
+
+def _result(context: DecisionContext, line: ReportLine, caller: Caller) -> LineResult:
+    report = line.report
+    warnings: Warnings = UNSET
+    if isinstance(report, InvalidManifest | Forbidden):
+        namespace, name = line.namespace, line.name
+        done = refused(report)
+    else:
+        namespace, name = report.namespace, report.name
+        done = attempted(context, partial(_reported, context, report, caller))
+        warnings = UNSET if done.errors else told(warnings_in_part("status", report.status))
+    return LineResult(
+        line=line.line,
+        kind=PodManifest.kind,
+        namespace=namespace,
+        name=name,
+        result=done.result,
+        revision=done.revision,
+        errors=done.errors,
+        warnings=warnings,
+    )
+
+
+def _reported(context: DecisionContext, report: StatusReport, caller: Caller) -> WriteOutcome:
+    stored = stored_as_meant(
+        context, PodManifest.kind, report.namespace, report.name, report.preconditions
+    )
+    assert isinstance(stored.manifest, PodManifest)
+    sent = stored.manifest.reporting(report.status, context.templates.limits)
+    written = upsert(context, sent, caller, patched=True)
+    return WriteOutcome(written.effect, written.stored.revision)

@@ -1,0 +1,228 @@
+"""Makes plans for all clusters of a process: small ones among placements, all others beside them.
+
+Planning takes turns with everything else that the event loop does, in slices of three milliseconds
+with a pause after each, so a placement waits for one or two such slices. See docs/decisions/plans.md.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import msgspec
+
+from service.model.errors import Overloaded
+from service.model.manifests.manifest import TemplateCache
+from service.model.times import rfc3339
+from service.scheduler.commit.cluster_loop import ClusterLoop
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.planning.capacity import find_capacity
+from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.plan_making import make_plan
+from service.scheduler.decide.planning.repair_search import find_repairs
+from service.scheduler.decide.reading.explain_past import explain_then, go_back
+from service.scheduler.interleaved_planning.past_explanations import PastExplanation
+from service.scheduler.interleaved_planning.planning_replica import PlanningReplica
+from service.scheduler.interleaved_planning.python_garbage_collection import no_collections
+from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.intents import FindCapacity, FindRepairs, MakePlan
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.placements import ExplanationAnswer
+from service.scheduler.protocol.plans import Bounds, Fit, Planned
+from service.scheduler.protocol.repairs import RepairsAnswer
+from service.scheduler.protocol.store_and_clock import Clock, Ids
+from service.scheduler.replica.replica import Replica
+
+T = TypeVar("T")
+
+_PAUSE_SECONDS = 0.001
+"""The pause after each slice: the server's own threads get the interpreter at once then, and not only
+after the five milliseconds after which Python takes it from a thread that goes on and on. The event
+loop counts in milliseconds, and takes half of one for none at all."""
+
+
+class Planner:
+    """Makes the plans of one cluster, one after the other."""
+
+    def __init__(self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache) -> None:
+        self.replica = PlanningReplica(templates, limits.plan_fork_behind_max)
+        """The replica that the plans are made on."""
+        self.last_used = clock.monotonic()
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+        self._templates = templates
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Have the plan that is being made end soon, as if its time was over, and refuse all others."""
+        self._stopping = True
+
+    async def plan(self, loop: ClusterLoop, intent: MakePlan) -> Planned:
+        """Make a plan on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            MoorageError: the plan is refused.
+        """
+        async with self._in_turn(loop) as replica:
+            return await self._run(
+                loop, make_plan(self._context(replica, self._bounds(intent)), intent)
+            )
+
+    async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
+        """Find the repairs of a pod on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            NotFound, Denied: there is no such pod, or no profile for it.
+        """
+        async with self._in_turn(loop) as replica:
+            context = self._context(replica, Bounds(seconds=self._limits.repair_seconds_max))
+            return await self._run(loop, find_repairs(context, intent))
+
+    async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
+        """Count how many pods fit, on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+        """
+        async with self._in_turn(loop) as replica:
+            return await self._run(loop, find_capacity(self._context(replica, Bounds()), intent))
+
+    async def explain(
+        self, loop: ClusterLoop, past: PastExplanation, revision: int
+    ) -> ExplanationAnswer:
+        """Explain a pod on what the cluster was at an earlier revision.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            Compacted: the log no longer tells what was at that revision.
+            MoorageError: the pod cannot be explained.
+        """
+        async with self._in_turn(loop) as replica:
+            await past.find(revision)
+            fork = Fork(self._context(replica, Bounds()))
+            try:
+                async for rows in past.states():
+                    await self._run(loop, go_back(fork, rows))
+                return await self._run(loop, explain_then(fork, past.pod, past.intent))
+            finally:
+                await self._run(loop, fork.restore())
+
+    @asynccontextmanager
+    async def _in_turn(self, loop: ClusterLoop) -> AsyncIterator[Replica]:
+        """Wait for the turn of one plan, and yield the replica at what is settled; it has to be left as it was."""
+        if self._waiting >= self._limits.plans_waiting_max:
+            raise Overloaded("Too many plans of this cluster are waiting.")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                with no_collections():
+                    replica = await self._caught_up(loop)
+                    try:
+                        yield replica
+                    finally:
+                        # A decision that failed or was cancelled half-way leaves its changes behind.
+                        if replica.revision != replica.committed_revision:
+                            self.replica.drop()
+        finally:
+            self._waiting -= 1
+            self.last_used = self._clock.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no plan is made or waits."""
+        return not self._waiting
+
+    async def _caught_up(self, loop: ClusterLoop) -> Replica:
+        if self._stopping:
+            raise Overloaded("The server is shutting down.")
+        source = loop.follower.replica
+        replica = None
+        if source is not None:
+            replica = await self._run(loop, self.replica.catching_up(source))
+        if replica is None:
+            raise Overloaded("The cluster is just being loaded.")
+        return replica
+
+    def _bounds(self, intent: MakePlan) -> Bounds:
+        """The bounds of a plan; a search for repairs has its own time unless the caller gives it another."""
+        if isinstance(intent.goal, Fit) and intent.bounds.seconds is None:
+            return msgspec.structs.replace(intent.bounds, seconds=self._limits.repair_seconds_max)
+        return intent.bounds
+
+    def _context(self, replica: Replica, bounds: Bounds) -> DecisionContext:
+        most = self._limits.plan_seconds_max
+        end = self._clock.monotonic() + min(bounds.seconds or most, most)
+        return DecisionContext(
+            replica=replica,
+            now=rfc3339(self._clock.now(), "seconds"),
+            templates=self._templates,
+            ids=self._ids,
+            limits=self._limits,
+            attempts=1,
+            hints={},
+            is_late=lambda: self._stopping or self._clock.monotonic() >= end,
+        )
+
+    async def _run(self, loop: ClusterLoop, steps: Generator[None, None, T]) -> T:
+        """Run all steps in slices, between which everything else gets its turn."""
+        while True:
+            end = self._clock.monotonic() + self._limits.plan_slice_seconds
+            try:
+                next(steps)  # However slow the machine is, each slice gets on.
+                while self._clock.monotonic() < end:
+                    next(steps)
+            except StopIteration as stop:
+                value: T = stop.value
+                return value
+            await self._clock.sleep(_PAUSE_SECONDS)
+            await self._give_way(loop)
+
+    async def _give_way(self, loop: ClusterLoop) -> None:
+        """Let the requests that the cluster's loop has now be answered first, but not for ever."""
+        end = self._clock.monotonic() + self._limits.plan_patience_seconds
+        while not loop.idle and self._clock.monotonic() < end:
+            await self._clock.sleep(_PAUSE_SECONDS)
+
+
+class Planners:
+    """The planners of all clusters of this process."""
+
+    def __init__(self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+        self._templates = templates
+        self._by_cluster: dict[int, Planner] = {}
+
+    def of(self, cluster_id: int) -> Planner:
+        """Return the planner of a cluster; if there is none, it is made."""
+        found = self._by_cluster.get(cluster_id)
+        if found is None:
+            found = Planner(self._clock, self._ids, self._limits, self._templates)
+            self._by_cluster[cluster_id] = found
+        return found
+
+    def drop(self, cluster_id: int) -> None:
+        """Forget a cluster."""
+        self._by_cluster.pop(cluster_id, None)
+
+    def stop(self) -> None:
+        """Have all plans end soon."""
+        for each in self._by_cluster.values():
+            each.stop()
+
+    def tick(self) -> None:
+        """Free the memory of replicas that no plan has used of late, and of those over the limit."""
+        kept = [each for each in self._by_cluster.values() if each.replica.is_kept]
+        kept.sort(key=lambda each: each.last_used, reverse=True)
+        unused = self._clock.monotonic() - self._limits.plan_fork_idle_seconds
+        for rank, each in enumerate(kept):
+            too_many = rank >= self._limits.plan_forks_max
+            if each.is_idle and (too_many or each.last_used < unused):
+                each.replica.drop()

@@ -1,0 +1,70 @@
+"""A second replica of one cluster, on which plans are made beside placements.
+
+It is made of the objects that the first replica has in memory, so that manifests are held once, and
+then follows the changes that the first one has settled. Both are changed by one thread only.
+"""
+
+from collections.abc import Generator, Sequence
+
+from service.model.manifests.manifest import TemplateCache
+from service.scheduler.replica.copying import copying
+from service.scheduler.replica.replica import Entry, Replica
+
+_STEP_ENTRIES = 20
+
+
+class PlanningReplica:
+    """Follows a replica for plans; it costs nothing until the first plan asks for it."""
+
+    def __init__(self, templates: TemplateCache, behind_max: int) -> None:
+        self._templates = templates
+        self._behind_max = behind_max
+        self._source: Replica | None = None
+        """The replica that it follows; None if there is nothing that could follow."""
+        self._replica: Replica | None = None
+        self._behind: list[Entry] = []
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it takes memory."""
+        return self._source is not None
+
+    def drop(self) -> None:
+        """Give it up; the next plan has a new one made."""
+        self._source = self._replica = None
+        self._behind = []
+
+    # What it hears of the first replica
+
+    def loaded(self, replica: Replica) -> None:
+        """There is a new first replica; this one does not follow it, but was made of another one."""
+        if replica is not self._source:
+            self.drop()
+
+    def settled(self, entries: Sequence[Entry]) -> None:
+        """Note changes that it has to make before the next plan."""
+        if self._source is None:
+            return
+        self._behind += entries
+        if len(self._behind) > self._behind_max:
+            self.drop()
+
+    def catching_up(self, source: Replica) -> Generator[None, None, Replica | None]:
+        """Bring it up to what is settled of the first replica, step by step.
+
+        It is made if there is none. Returns None if it was dropped meanwhile.
+        """
+        if self._source is not source:
+            self.drop()
+            self._source = source
+            revision = source.committed_revision
+            replica = yield from copying(source.committed_objects(), self._templates)
+            replica.arrive(revision)
+            if self._source is source:
+                self._replica = replica
+        while self._behind and (following := self._replica) is not None:
+            entries, self._behind = self._behind, []
+            for start in range(0, len(entries), _STEP_ENTRIES):
+                following.follow(entries[start : start + _STEP_ENTRIES])
+                yield
+        return self._replica if self._source is source else None

@@ -1,0 +1,1 @@
+"""Placing pods over several clusters, and groups in several of them at once."""

@@ -1,0 +1,23 @@
+"""Divides a page of the log into its commits with their changes, as watches take them."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from service.model.log.commit_log import Change, CommitInfo, LogPage
+
+
+class LoggedCommit(msgspec.Struct, frozen=True):
+    """One commit with its changes; a reader who began within it has only the rest of them."""
+
+    info: CommitInfo
+    changes: Sequence[Change]
+
+
+def commits_of(page: LogPage) -> Iterator[LoggedCommit]:
+    """Divide a page of the log into its commits."""
+    start = page.revision - len(page.changes) + 1
+    for info in page.commits:
+        # A fence changes nothing: it ends before it begins (P4).
+        first, end = max(info.first - start, 0), info.last + 1 - start
+        yield LoggedCommit(info, page.changes[first : max(end, first)])

@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL: to which host, with which settings, and what their failures mean."""

@@ -1,0 +1,377 @@
+"""Opens connections to PostgreSQL, with settings and pools, and checks whose history they show."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from weakref import WeakSet
+
+import asyncpg
+from asyncpg.connect_utils import SessionAttribute
+
+from service.model.errors import StorageUnavailable
+from service.store.connecting.database_hosts import Host, first_to_open, hosts_of
+from service.store.connecting.failures import unavailable_on_failure, unknown_on_failure
+from service.store.connecting.outage_log import Outages
+from service.tcp_keepalive import keep_alive
+
+CONNECT_SECONDS = 5
+"""How long opening a connection may take where the URL names one host."""
+CONNECT_SECONDS_OF_SEVERAL = 3
+"""How long it may take with each host where the URL names several."""
+LOOK_SECONDS = 2.0
+"""The time between two looks at the hosts that are not in use."""
+CLOSE_SECONDS = 2
+POOL_WAIT_SECONDS = 20
+SERVER_VERSION_MIN = 15
+
+_log = logging.getLogger(__name__)
+
+STARTERS_LOCK = 0x4D4F4F52414745
+"""The advisory lock of a starting process that changes tables or roles; "MOORAGE" in ASCII."""
+
+if TYPE_CHECKING:  # the class is generic in its stubs only
+    _Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    _Connection = asyncpg.Connection
+
+Driver: TypeAlias = "_Connection"
+
+_SETTINGS = {
+    "application_name": "moorage",
+    "default_transaction_isolation": "read committed",
+    "idle_in_transaction_session_timeout": "5s",
+    "jit": "off",
+    "TimeZone": "UTC",
+    # A client that vanished must not keep a head locked until the kernel notices.
+    "tcp_keepalives_idle": "2",
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "4000",
+}
+# Plans use indexes, whatever the tables hold when the plans are made: a DELETE that was prepared on
+# an empty table took 100 ms at 200,000 rows (P15), and a page of the log read all of the log.
+_BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+# Citus has to know the cluster when it plans, to find its server. And it would hide shards among
+# tables, for which the driver's look at a type takes two seconds.
+_FOR_CITUS = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
+STATEMENT_SECONDS_MAX = 30.0
+READ_SETTINGS = {**_BY_INDEX}
+COMMIT_SETTINGS = {
+    **_BY_INDEX,
+    "plan_cache_mode": "force_generic_plan",
+    "enable_bitmapscan": "off",
+    # With this, the arrays of a large commit stay in memory.
+    "work_mem": "64MB",
+}
+
+
+def bounded(settings: Mapping[str, str], seconds: float) -> Mapping[str, str]:
+    """Return the settings with a limit on how long a statement may take.
+
+    A statement that takes longer fails as if the database had failed, so that the outcome of a
+    commit is then looked up.
+    """
+    return {**settings, "statement_timeout": f"{round(seconds * 1000)}ms"}
+
+
+class History(NamedTuple):
+    """The history that a server tells; after a failover or a restore it may be another one (P3)."""
+
+    system: int
+    timeline: int
+
+
+class HistoryGuard:
+    """Compares the system identifier and timeline of every new connection (P3).
+
+    `epoch` rises whenever another history is seen: whoever holds state of an earlier epoch drops
+    it. A server with an older timeline than was seen before has been replaced, and is refused.
+    Connections that were opened before are ended, since nobody may ever answer on them, or a server
+    that does not know that it was replaced.
+    """
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.current: History | None = None
+        self.host: Host | None = None
+        """The host, of several, that showed the present history."""
+        self._opened: WeakSet[StoreConnection] = WeakSet()
+
+    def let_in(self, connection: "StoreConnection", host: Host | None = None) -> None:
+        """Admit what a new connection shows; end those that show another history.
+
+        Raises:
+            StorageUnavailable: the connection leads to a server that was replaced by another one.
+        """
+        assert connection.history is not None
+        self.admit(connection.history)
+        self.host = host
+        self._opened.add(connection)
+        for each in list(self._opened):
+            if each.history != self.current:
+                self._opened.discard(each)
+                each.terminate()
+
+    def admit(self, seen: History) -> None:
+        """Take note of what a new connection shows.
+
+        Raises:
+            StorageUnavailable: the connection leads to a server that was replaced by another one.
+        """
+        known = self.current
+        if known is not None and known.system == seen.system and seen.timeline < known.timeline:
+            raise StorageUnavailable(
+                f"The server is on timeline {seen.timeline}, but {known.timeline} was seen already."
+            )
+        if known is not None and known != seen:
+            self.epoch += 1
+        self.current = seen
+
+
+class StoreConnection(_Connection):
+    """A connection that remembers which history it was opened on."""
+
+    history: History | None = None
+
+
+class PoolUse(NamedTuple):
+    """How many connections of a pool are open."""
+
+    idle: int
+    borrowed: int
+    size: int
+    """How many may be borrowed at once."""
+
+
+Connector = Callable[[], Awaitable[StoreConnection]]
+
+
+def data_source_name(url: str) -> str:
+    """The URL as PostgreSQL's own tools take it; `postgresql+asyncpg://…` is accepted too."""
+    return url.replace("postgresql+asyncpg://", "postgresql://", 1)
+
+
+def connector(
+    url: str,
+    settings: Mapping[str, str],
+    guard: HistoryGuard | None = None,
+    outages: Outages | None = None,
+) -> Connector:
+    """Make a function that opens one connection, to a server that accepts writes.
+
+    If the URL names several hosts, the one that accepted writes last is asked first. `outages` is
+    told whether that worked.
+    """
+    let_in_by = guard or HistoryGuard()
+    hosts, opened = hosts_of(url), _opener(url, settings, let_in_by)
+
+    async def connect() -> StoreConnection:
+        with outages.watched("connection") if outages else nullcontext():
+            if not hosts:
+                return await opened(None)
+            in_order = sorted(hosts, key=lambda host: host != let_in_by.host)
+            return await first_to_open([partial(opened, host) for host in in_order])
+
+    return connect
+
+
+def _opener(
+    url: str, settings: Mapping[str, str], guard: HistoryGuard
+) -> Callable[[Host | None], Awaitable[StoreConnection]]:
+    """Make a function that opens one connection, to one of several hosts or to the only one."""
+
+    async def opened(host: Host | None) -> StoreConnection:
+        connection: StoreConnection = await asyncpg.connect(
+            data_source_name(url),
+            host=host and host.name,
+            port=host and host.port,
+            timeout=CONNECT_SECONDS_OF_SEVERAL if host else CONNECT_SECONDS,
+            connection_class=StoreConnection,
+            server_settings={**_SETTINGS, **settings},
+            target_session_attrs=SessionAttribute.read_write,
+        )
+        try:
+            _notice_a_vanished_server(connection)
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await _check(connection)
+            guard.let_in(connection, host)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    return opened
+
+
+class Takeovers:
+    """Notices that another of several hosts has taken over, also if nobody was told.
+
+    The one before it may have been cut off, or stand still, with all its connections; or it answers
+    on, and does not know. Only a connection to the new one shows it.
+    """
+
+    def __init__(self, url: str, guard: HistoryGuard) -> None:
+        self._hosts = hosts_of(url)
+        self._guard = guard
+        self._open = _opener(url, {}, guard)
+
+    async def look_on(self) -> None:
+        """Look every now and then; ends only if there is nothing to look at."""
+        while self._hosts:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Ask all hosts but the one in use whether they accept writes; the guard sees those that do."""
+        others = [host for host in self._hosts if host != self._guard.host]
+        for found in await asyncio.gather(*map(self._open, others), return_exceptions=True):
+            if isinstance(found, StoreConnection):
+                found.terminate()
+            else:
+                _log.debug("A host is not the one that accepts writes.", exc_info=found)
+
+
+def _notice_a_vanished_server(connection: StoreConnection) -> None:
+    """Let the kernel probe an idle connection, since answers are awaited without a time-out."""
+    # There is no other way to the transport, and the stubs don't have it.
+    transport: asyncio.BaseTransport = getattr(connection, "_transport")  # noqa: B009
+    used = transport.get_extra_info("socket")
+    if used.family in (socket.AF_INET, socket.AF_INET6):
+        with socket.fromfd(used.fileno(), used.family, socket.SOCK_STREAM) as own:
+            keep_alive(own)
+
+
+async def _check(connection: StoreConnection) -> None:
+    major = connection.get_server_version().major
+    if major < SERVER_VERSION_MIN:
+        raise StorageUnavailable(
+            f"PostgreSQL {SERVER_VERSION_MIN} or later is needed; this is {major}."
+        )
+    row = await connection.fetchrow(
+        # The checkpoint's timeline lags behind after a promotion; the name of the log's file
+        # does not.
+        "SELECT system_identifier AS system,"
+        " substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8) AS timeline,"
+        " EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS may_be_distributed"
+        " FROM pg_control_system()"
+    )
+    assert row is not None
+    if row["may_be_distributed"]:
+        await connection.execute(_FOR_CITUS)
+    connection.history = History(row["system"], int(row["timeline"], base=16))
+
+
+class Connections:
+    """A pool of connections with the same settings.
+
+    It is hardly more than a list, because a connection is borrowed for every commit and every look
+    at a head. (Each time, SQLAlchemy's pool takes 100 µs, asyncpg's 70, and this one 3.)
+    """
+
+    def __init__(
+        self,
+        url: str,
+        settings: Mapping[str, str],
+        guard: HistoryGuard,
+        *,
+        size: int,
+        outages: Outages | None = None,
+    ) -> None:
+        self._connect = connector(url, settings, guard, outages)
+        self._size = size
+        self._guard = guard
+        self.turns = asyncio.Semaphore(size)
+        """It counts the connections that may still be borrowed."""
+        self.idle: list[StoreConnection] = []
+        """The open connections that nobody has borrowed."""
+        self._borrowed = 0
+        self._closed = False
+
+    @property
+    def use(self) -> "PoolUse":
+        """How many connections are open, and how many of them somebody has borrowed."""
+        return PoolUse(idle=len(self.idle), borrowed=self._borrowed, size=self._size)
+
+    async def close(self) -> None:
+        """Close the idle connections; the borrowed ones are closed when they are given back."""
+        self._closed = True
+        while self.idle:
+            connection = self.idle.pop()
+            with suppress(StorageUnavailable), unavailable_on_failure():
+                await connection.close(timeout=CLOSE_SECONDS)
+
+    @asynccontextmanager
+    async def driver(self) -> AsyncIterator[Driver]:
+        """Borrow an open connection that shows the present history.
+
+        A connection whose borrower was interrupted by an error is closed and never used again.
+
+        Raises:
+            StorageUnavailable: no connection can be opened.
+        """
+        await self._wait_for_turn()
+        try:
+            connection = self._take() or await self._open()
+            self._borrowed += 1
+            try:
+                yield connection
+            except BaseException:
+                connection.terminate()
+                raise
+            finally:
+                self._borrowed -= 1
+            self._give_back(connection)
+        finally:
+            self.turns.release()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Driver]:
+        """Borrow a connection for one transaction, which is committed at the end.
+
+        Raises:
+            StorageUnavailable: nothing was changed.
+            OutcomeUnknown: the database failed at the COMMIT, which it may have received.
+        """
+        with unavailable_on_failure():
+            async with self.driver() as connection:
+                transaction = connection.transaction()
+                await transaction.start()
+                try:
+                    yield connection
+                except BaseException:
+                    await transaction.rollback()
+                    raise
+                with unknown_on_failure():
+                    await transaction.commit()
+
+    async def _wait_for_turn(self) -> None:
+        if not self.turns.locked():
+            await self.turns.acquire()
+            return
+        with unavailable_on_failure():
+            async with asyncio.timeout(POOL_WAIT_SECONDS):
+                await self.turns.acquire()
+
+    def _take(self) -> StoreConnection | None:
+        """The idle connection used last that is still open and leads to the present server, or None."""
+        while self.idle:
+            connection = self.idle.pop()
+            if not connection.is_closed() and connection.history == self._guard.current:
+                return connection
+            connection.terminate()
+        return None
+
+    async def _open(self) -> StoreConnection:
+        with unavailable_on_failure():
+            return await self._connect()
+
+    def _give_back(self, connection: StoreConnection) -> None:
+        assert not connection.is_in_transaction(), "a transaction was left open"
+        if self._closed:
+            connection.terminate()
+        else:
+            self.idle.append(connection)

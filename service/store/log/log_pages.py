@@ -1,0 +1,91 @@
+"""Puts a page of the log together and checks that it continues what the reader knows."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from service.model.log.commit_log import (
+    Change,
+    CommitInfo,
+    Diverged,
+    Head,
+    LogPage,
+    ReplicaMismatch,
+)
+
+
+class Extract(msgspec.Struct, frozen=True):
+    """Rows of the log as they are at one instant, in no particular order.
+
+    It has all commits that end at `after` or later, up to the first revision at or beyond
+    `after + limit` where a commit ends, and all their changes after `after`.
+    """
+
+    floor: int
+    head: Head
+    commits: Sequence[CommitInfo]
+    changes: Sequence[Change]
+
+
+def build_page(extract: Extract, after: int, tip: UUID | None, limit: int) -> LogPage | Diverged:
+    """The commits that follow (`after`, `tip`), or any that follow `after` if `tip` is None.
+
+    Raises:
+        ReplicaMismatch: a change is missing between two others (P12).
+    """
+    head, floor = extract.head, extract.floor
+    if after < floor or after > head.revision:
+        return Diverged(head, floor)
+    commits = _in_order(extract.commits, after) if tip is None else _chain(extract.commits, tip)
+    if tip is not None and not _leads_from(commits, after, tip, limit, head):
+        return Diverged(head, floor)
+    revision = commits[-1].last if commits else after
+    end = commits[-1].commit_id if commits else tip
+    changes = tuple(sorted(extract.changes, key=_revision))
+    _check_dense(changes, after, revision)
+    return LogPage(
+        floor=floor, head=head, commits=tuple(commits), changes=changes, revision=revision, tip=end
+    )
+
+
+def _revision(change: Change) -> int:
+    return change.revision
+
+
+def _in_order(commits: Sequence[CommitInfo], after: int) -> list[CommitInfo]:
+    """The commits that end after a revision, which may lie in one, for a reader who knows no tip."""
+    return sorted(
+        (commit for commit in commits if commit.last > after),
+        key=lambda commit: (commit.last, commit.first, commit.at),
+    )
+
+
+def _chain(commits: Sequence[CommitInfo], tip: UUID) -> list[CommitInfo]:
+    """The commits that follow a tip, each of which follows the one before (P3)."""
+    child = {commit.parent: commit for commit in commits}
+    chain: list[CommitInfo] = []
+    while (commit := child.get(tip)) is not None:
+        chain.append(commit)
+        tip = commit.commit_id
+    return chain
+
+
+def _leads_from(
+    commits: Sequence[CommitInfo], after: int, tip: UUID, limit: int, head: Head
+) -> bool:
+    """Whether a chain begins where the reader stands and ends at the head or the page's end."""
+    if not commits:
+        return (after, tip) == (head.revision, head.tip)
+    begin, end = commits[0], commits[-1]
+    at_head = (end.last, end.commit_id) == (head.revision, head.tip)
+    return begin.first == after + 1 and (at_head or end.last >= after + limit)
+
+
+def _check_dense(changes: Sequence[Change], after: int, revision: int) -> None:
+    """Raise ReplicaMismatch if the changes have a gap, which after it is applied nobody would notice."""
+    expected = range(after + 1, revision + 1)
+    if len(changes) != len(expected) or any(
+        change.revision != number for change, number in zip(changes, expected, strict=True)
+    ):
+        raise ReplicaMismatch(f"The log has a gap between revisions {after} and {revision}.")

@@ -1,0 +1,84 @@
+"""Reads the log on PostgreSQL: floor, head and a page in one statement (P12)."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import asyncpg
+
+from service.model.errors import NotFound
+from service.model.log.commit_log import Change, CommitInfo, Diverged, Head, LogPage
+from service.store.connecting.connections import Driver
+from service.store.log.log_pages import Extract, build_page
+
+# Each table's cluster is named, so that one server can be asked (see `distribution`).
+# With two statements, a compaction in between would leave a gap that nobody notices. The page
+# includes the commit that ends at the revision asked for, and fences; its last commit is the one
+# that reaches or passes the limit.
+_PAGE = """
+    SELECT
+        f.revision AS floor, h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
+        k.commit_id, k.parent, k.first_revision, k.last_revision, k.planned_at,
+        k.kind AS commit_kind, k.at AS commit_at,
+        c.revision, c.verb, c.kind, c.namespace, c.name, c.uid, c.body, c.created, c.node_name,
+        c.labels_before, c.fields_before
+    FROM head AS h
+    JOIN floor AS f ON f.cluster_id = $1
+    LEFT JOIN commit AS k ON k.cluster_id = $1
+        AND k.last_revision BETWEEN $2 AND coalesce(
+            (SELECT last_revision FROM commit WHERE cluster_id = $1 AND last_revision >= $3
+             ORDER BY last_revision LIMIT 1), h.revision)
+    LEFT JOIN change AS c ON c.cluster_id = $1
+        AND c.revision BETWEEN greatest(k.first_revision, $2 + 1) AND k.last_revision
+    WHERE h.cluster_id = $1
+"""
+
+
+async def read_page(
+    connection: Driver, cluster_id: int, after: int, tip: UUID | None, limit: int
+) -> LogPage | Diverged:
+    """The whole commits after (`after`, `tip`): about `limit` changes, at least one commit.
+
+    Raises:
+        NotFound: there is no such cluster.
+        ReplicaMismatch: the log has a gap.
+    """
+    rows = await connection.fetch(_PAGE, cluster_id, after, after + limit)
+    if not rows:
+        raise NotFound(f"There is no cluster {cluster_id}.")
+    return build_page(_extract(rows), after, tip, limit)
+
+
+def _extract(rows: Sequence[asyncpg.Record]) -> Extract:
+    first = rows[0]
+    head = Head(first["head_revision"], first["head_tip"], first["head_at"])
+    commits = {row["commit_id"]: row for row in rows if row["commit_id"] is not None}
+    changes = [_change(row) for row in rows if row["revision"] is not None]
+    return Extract(first["floor"], head, [_commit(row) for row in commits.values()], changes)
+
+
+def _commit(row: asyncpg.Record) -> CommitInfo:
+    return CommitInfo(
+        commit_id=row["commit_id"],
+        parent=row["parent"],
+        first=row["first_revision"],
+        last=row["last_revision"],
+        planned_at=row["planned_at"],
+        kind=row["commit_kind"],
+        at=row["commit_at"],
+    )
+
+
+def _change(row: asyncpg.Record) -> Change:
+    return Change(
+        revision=row["revision"],
+        verb=row["verb"],
+        kind=row["kind"],
+        namespace=row["namespace"],
+        name=row["name"],
+        uid=row["uid"],
+        body=row["body"],
+        created=row["created"],
+        node_name=row["node_name"],
+        labels_before=row["labels_before"],
+        fields_before=row["fields_before"],
+    )

@@ -1,0 +1,64 @@
+"""Runs the migrations that a database lacks.
+
+This is not in `migrate`, because importing Alembic would take longer than a server may take to
+start, and usually no migration is lacking.
+"""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+import migrations
+from service.store.connecting.connections import STARTERS_LOCK, connector
+from service.store.connecting.failures import unavailable_on_failure
+from service.store.schema.citus_sharding import begin_in_order, distribute_new, is_distributed
+
+STARTERS_WAIT_SECONDS = 60
+"""How long a starting process waits for another one that is migrating already."""
+LOCK_SECONDS = 5
+"""How long a migration waits for a table's lock; waiting longer would hold up all who come after."""
+
+
+async def upgrade(url: str) -> None:
+    """Apply all lacking migrations, or raise StorageUnavailable."""
+    engine = create_async_engine(
+        "postgresql+asyncpg://", async_creator=connector(url, {}), poolclass=NullPool
+    )
+    with unavailable_on_failure():
+        try:
+            async with engine.begin() as connection:
+                await connection.run_sync(_upgrade)
+        finally:
+            await engine.dispose()
+
+
+def _upgrade(connection: Connection) -> None:
+    """Apply all migrations in one transaction, so the database has either the old or the new version.
+
+    New tables of a distributed database are distributed with it.
+    """
+    _limit(connection, lock_seconds=STARTERS_WAIT_SECONDS)
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": STARTERS_LOCK})
+    _limit(connection, lock_seconds=LOCK_SECONDS)
+    driver = connection.connection.dbapi_connection
+    assert driver is not None
+    distributed = driver.run_async(is_distributed)
+    if distributed:
+        driver.run_async(begin_in_order)
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    command.upgrade(config, "head")
+    if distributed:
+        driver.run_async(distribute_new)
+
+
+def _limit(connection: Connection, *, lock_seconds: int) -> None:
+    """Limit waiting for locks, but let statements take as long as they need, whatever the role's limit."""
+    limits = text(
+        "SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', '0', true)"
+    )
+    connection.execute(limits, {"lock": f"{lock_seconds}s"})

@@ -1,0 +1,69 @@
+"""Brings a database's tables to the state that this version needs."""
+
+import asyncio
+from pathlib import Path
+
+import asyncpg
+
+import migrations
+from service.store.connecting.connections import connector
+from service.store.connecting.failures import unavailable_on_failure
+
+_APPLIED = "SELECT version_num FROM alembic_version"
+
+
+class NewerTables(Exception):  # noqa: N818 - a fact about the database
+    """A newer version has migrated the database; the message says what to do."""
+
+
+def upgrade(url: str) -> None:
+    """Apply all migrations that the database lacks; safe to call from several processes at once.
+
+    Raises:
+        StorageUnavailable: the database cannot be reached, or a lock could not be taken in time.
+        NewerTables: this version is older than the one that migrated the database last.
+    """
+    asyncio.run(upgrade_async(url))
+
+
+async def upgrade_async(url: str) -> None:
+    """Apply all lacking migrations as `upgrade` does, for callers that have an event loop."""
+    applied = await _applied(url)
+    if applied is not None and applied > newest():
+        raise NewerTables(
+            f"The tables are of a newer version: their last migration is {applied}, and this version"
+            f" knows them up to {newest()}. Start the newer version, or restore a backup that was"
+            " made before the upgrade; there is no way back for the tables."
+        )
+    if applied != newest():
+        from service.store.schema import alembic_runner  # noqa: PLC0415 - see there
+
+        await alembic_runner.upgrade(url)
+
+
+async def is_current(url: str) -> bool:
+    """Whether the database has the newest migration.
+
+    Raises:
+        StorageUnavailable: it cannot be reached.
+    """
+    return await _applied(url) == newest()
+
+
+async def _applied(url: str) -> str | None:
+    """Return the number of the database's last migration; None if it has no tables."""
+    with unavailable_on_failure():
+        connection = await connector(url, {})()
+        try:
+            applied: str | None = await connection.fetchval(_APPLIED)
+        except asyncpg.UndefinedTableError:
+            applied = None
+        finally:
+            await connection.close()
+    return applied
+
+
+def newest() -> str:
+    """The newest migration, found by the numbers with which their file names begin."""
+    versions = Path(migrations.__file__).parent / "versions"
+    return max(path.name.partition("_")[0] for path in versions.glob("[0-9]*.py"))

@@ -1,0 +1,47 @@
+"""The rooms of each layer stay few steps apart, and none becomes a hall where nobody finds anything."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+from tests.test_imports import file_of, source_of
+
+MODULES_MAX = 32
+"""So many modules a folder has at most, the folders within it not counted."""
+ARROWS_MAX = {"scheduler": 50, "api": 47, "engine": 60, "model": 40, "store": 48, "cli": 48}
+"""How many pairs of rooms there are at most of which one imports the other."""
+
+
+def modules_of(layer: str) -> list[Path]:
+    return sorted((ROOT / "service" / layer).rglob("*.py"))
+
+
+def room_of(path: Path, layer: str) -> str:
+    """The folder or module, directly within a layer, that a module is or is in."""
+    return path.relative_to(ROOT / "service" / layer).parts[0].removesuffix(".py")
+
+
+def arrows_of(layer: str) -> set[tuple[str, str]]:
+    found = set()
+    for path in modules_of(layer):
+        for module, name in source_of(path).imported:
+            target = file_of(f"{module}.{name}") or file_of(module)
+            if target is not None and target.is_relative_to(ROOT / "service" / layer):
+                found.add((room_of(path, layer), room_of(target, layer)))
+    return {(one, other) for one, other in found if one != other and one != "__init__"}
+
+
+@pytest.mark.parametrize("layer", ARROWS_MAX)
+def test_few_rooms_import_one_another(layer: str) -> None:
+    arrows = arrows_of(layer)
+
+    assert len(arrows) > len({room for arrow in arrows for room in arrow}) / 2
+    assert len(arrows) <= ARROWS_MAX[layer], sorted(arrows)
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    sizes = Counter(path.parent for layer in ARROWS_MAX for path in modules_of(layer))
+
+    assert {path.name: size for path, size in sizes.items() if size > MODULES_MAX} == {}
