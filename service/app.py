@@ -26,11 +26,11 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.request_reading import BodyReader
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.server import check_ready
 from service.api.middleware.edge import Edge
 from service.api.middleware.fast_path import Direct
-from service.api.openapi.operation_access import require_declarations
+from service.api.openapi.access_checks import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
 from service.api.reading.stored_reads import ClusterReads
@@ -42,9 +42,9 @@ from service.api.security.entrance import Entrance, enter
 from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rate_limits import Rates
 from service.api.security.refusal_audit import Refusals
-from service.api.telemetry.commit_probe import CommitProbe, CommitStore
 from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.readiness_commit_probe import CommitProbe, CommitStore
 from service.api.telemetry.spans import Spans, exported_spans
 from service.api.telemetry.worker_heartbeat import Heartbeat
 from service.api.webhooks.delivery import Deliveries, WebhookStore
@@ -58,7 +58,7 @@ from service.extensions.loading import load_plugins
 from service.model.manifests.generated_names import SUFFIXES, suffix_of
 from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.controllers.cluster_shares import ClusterShares
-from service.scheduler.controllers.request_owners import ALL_SERVERS, ClusterOwners
+from service.scheduler.controllers.deciding_worker_of_cluster import ALL_SERVERS, ClusterOwners
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store

@@ -49,7 +49,7 @@ def test_what_is_compiled_from_these_sources_runs(checkout):
 
 
 def test_an_edited_source_runs_whatever_is_compiled(checkout):
-    ranks = checkout / "service/engine/state/node_columns/rank_bits.py"
+    ranks = checkout / "service/engine/state/node_columns/rank_as_one_integer.py"
     ranks.write_text(ranks.read_text().replace("= -(2**62)", "= -(2**61)"))
     assert which(checkout) == ["False", str(-(2**61)), str(ranks)]
 

@@ -30,7 +30,7 @@ def arrows_of(layer: str) -> set[tuple[str, str]]:
             target = file_of(f"{module}.{name}") or file_of(module)
             if target is not None and target.is_relative_to(ROOT / "service" / layer):
                 found.add((room_of(path, layer), room_of(target, layer)))
-    return {(one, other) for one, other in found if one != other and one != "__init__"}
+    return {(one, other) for one, other in found if one not in (other, "__init__")}
 
 
 @pytest.mark.parametrize("layer", ARROWS_MAX)

@@ -7,7 +7,7 @@ import pytest
 from gpu_reserve import GpuReserve
 
 from service.engine import Placement, Refusal, explain, place
-from service.extensions.suite import PluginSuite
+from service.extensions.plugin_test_suite import PluginSuite
 from service.model.configuration.config import parse_config
 from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import TemplateCache, parse_pod

@@ -12,7 +12,7 @@ from service.cli.command_group import Commands
 from service.cli.commands import (
     access,
     apply_place_and_bind,
-    audit,
+    audit_export_and_verify,
     bench,
     bindings,
     capacity,
@@ -20,7 +20,7 @@ from service.cli.commands import (
     deletions,
     describe,
     drain,
-    explain_and_status,
+    explain_violations_topology_and_status,
     export,
     get,
     lint_manifests,
@@ -30,7 +30,7 @@ from service.cli.commands import (
     repairs,
     replace_pods,
     scale_in_pods,
-    serve,
+    serve_and_migrate,
     simulate,
     top,
     verify_database,
@@ -57,14 +57,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (
-    serve.serve,
-    serve.migrate,
-    serve.lift_revision,
+    serve_and_migrate.serve,
+    serve_and_migrate.migrate,
+    serve_and_migrate.lift_revision,
     verify_database.verify,
     apply_place_and_bind.apply,
     lint_manifests.lint,
     apply_place_and_bind.place,
-    explain_and_status.explain,
+    explain_violations_topology_and_status.explain,
     repairs.repairs,
     capacity.capacity,
     simulate.simulate,
@@ -77,8 +77,8 @@ for command in (
     apply_place_and_bind.config,
     watch.watch,
     bindings.bindings,
-    explain_and_status.violations,
-    explain_and_status.topology,
+    explain_violations_topology_and_status.violations,
+    explain_violations_topology_and_status.topology,
     apply_place_and_bind.bind,
     apply_place_and_bind.evict,
     patch.patch,
@@ -92,7 +92,7 @@ for command in (
     replace_pods.replace,
     rebalance.rebalance,
     deletions.delete,
-    explain_and_status.status,
+    explain_violations_topology_and_status.status,
     openapi.openapi,
     conformance.conformance,
 ):
@@ -100,7 +100,7 @@ for command in (
 app.add_typer(contexts.context_commands, name="context")
 app.add_typer(access.token_commands, name="token")
 app.add_typer(access.grant_commands, name="grant")
-app.add_typer(audit.audit, name="audit")
+app.add_typer(audit_export_and_verify.audit, name="audit")
 app.add_typer(webhooks.webhook_commands, name="webhooks")
 app.command(context_settings=bench.PASSED_ON)(bench.bench)
 

@@ -26,7 +26,11 @@ from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims
 from service.engine.refusal import Refusal
 from service.engine.self_checks.digest import digest
-from service.engine.state.node_columns.group_domain import GROUP_TOPOLOGY, GroupDomain, group_domain
+from service.engine.state.node_columns.domain_left_to_group import (
+    GROUP_TOPOLOGY,
+    GroupDomain,
+    group_domain,
+)
 from service.engine.state.volumes_and_devices.pod_devices import DeviceUse, uses_of as device_uses
 
 __all__ = [

@@ -12,14 +12,14 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.node_ranking.candidates import Candidates
 from service.engine.nominations import assume, reservations, reserved_node
-from service.engine.plugin_pipeline import Pipeline, RelativeWeight
 from service.engine.plugin_protocol.plugin import DomainScores, RelativeScore
+from service.engine.plugins_of_a_profile import Pipeline, RelativeWeight
 from service.engine.refusal import Refusal, refuse
 from service.engine.spread_fallback_when_full import fallbacks, variant
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.group_domain import GroupDomain
+from service.engine.state.node_columns.domain_left_to_group import GroupDomain
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO, tie_hash
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO, tie_hash
 from service.engine.state.node_columns.vetoes import Vetoes
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.objects.devices import ClaimAllocation

@@ -25,16 +25,16 @@ from service.model.log.commit_log import IdempotencyKey, NodeReports, ReplicaSta
 from service.model.manifests.manifest import TemplateCache
 from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
-from service.scheduler.commit.event_recorder import EventRecorder
+from service.scheduler.commit.events_stored_after_commits import EventRecorder
 from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.controller import Controllers, Observers
+from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.plan_execution import AllKeptPlans
-from service.scheduler.controllers.request_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.rule_evictions import AllEvictions
 from service.scheduler.controllers.split_groups import AllSplitGroups
 from service.scheduler.controllers.upkeep import Upkeep
@@ -44,7 +44,7 @@ from service.scheduler.extender_calls import Consulting
 from service.scheduler.interleaved_planning import PastExplanation, Planner, Planners
 from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, PlaceOverClusters
 from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
-from service.scheduler.node_reports import NodeReporter
+from service.scheduler.node_heartbeat_storing import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.cluster_in_log_lines import context_of

@@ -10,9 +10,9 @@ import asyncpg
 
 from service.model.log.audit import SERVER_CHAIN, AuditEntry, AuditRow, told_at
 from service.store import array_literals
-from service.store.audit_switch import Keeping
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.whether_audit_is_kept import Keeping
 
 SWEEP_AUDIT_MAX = 5_000
 """How many rows one step of the sweeper deletes at most."""

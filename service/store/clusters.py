@@ -11,9 +11,9 @@ from service.model.log.commit_log import (
     Counts,
     Head,
 )
-from service.store.audit_switch import Keeping
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.whether_audit_is_kept import Keeping
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"

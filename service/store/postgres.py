@@ -7,7 +7,6 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from service.store.audit import Audit
-from service.store.audit_switch import Keeping
 from service.store.clusters import Clusters
 from service.store.connecting.connections import (
     COMMIT_SETTINGS,
@@ -30,6 +29,7 @@ from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
 from service.store.webhooks import Webhooks
+from service.store.whether_audit_is_kept import Keeping
 
 
 class Pools(NamedTuple):

@@ -20,9 +20,9 @@ from service.model.principals import (
     TokenRow,
 )
 from service.store.audit import add_rows
-from service.store.audit_switch import Keeping
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.whether_audit_is_kept import Keeping
 
 NO_ADMIN_LEFT = "MR003"
 

@@ -12,9 +12,9 @@ from service.model.log.audit import AuditedCaller, AuditEntry
 from service.model.log.commit_log import LEASE_SECONDS_MAX
 from service.model.webhooks import Change, Settled, WebhookRow
 from service.store.audit import add_rows
-from service.store.audit_switch import Keeping
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.whether_audit_is_kept import Keeping
 
 _COLUMNS = WebhookRow.__struct_fields__
 _NAMED = ", ".join(_COLUMNS)

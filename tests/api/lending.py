@@ -9,7 +9,7 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.middleware.fast_path import Direct
 
 Middleware = Callable[[ASGIApp], ASGIApp]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from service.cli.commands.serve import CLIENT_VARIABLES
+from service.cli.commands.serve_and_migrate import CLIENT_VARIABLES
 from service.cli.server.local_server import is_ready
 from service.cli.server.port_claims import LOOPBACK, hold_port, port_of
 from tests.paths import ROOT

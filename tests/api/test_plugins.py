@@ -95,7 +95,10 @@ async def test_a_cluster_whose_plugin_a_server_lacks_is_refused_with_the_field(
         (entry(value="no_such_module:X"), "cannot be imported"),
         (entry(value="gpu_reserve:GpuReserve", name="Other"), "is no plugin of the name Other"),
         (entry(value="json:dumps"), "is no plugin of the name GpuReserve"),
-        (entry("NodeName", "service.extensions.suite:PluginSuite"), "is no plugin of the name"),
+        (
+            entry("NodeName", "service.extensions.plugin_test_suite:PluginSuite"),
+            "is no plugin of the name",
+        ),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_told_by_its_entry_point(point, problem):

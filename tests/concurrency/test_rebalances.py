@@ -16,8 +16,8 @@ from service.scheduler.decide.planning.rebalance_goal import Rebalancing
 from service.scheduler.protocol.intents import CordonNode, PutObject, SetPlanState
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanStep
-from service.scheduler.replica.kinds import MoveReservation
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import MoveReservation
 from tests.builders import HOST, matching, node, pod
 from tests.concurrency.checker.rebalances import Rebalances
 from tests.concurrency.plan_run import PlanRun

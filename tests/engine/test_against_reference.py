@@ -36,9 +36,9 @@ class ShortLog(DirtyLog):
 
 TINY = {
     "service.engine.state.node_columns.nodes.DirtyLog": ShortLog,
-    "service.engine.state.node_columns.counters.DirtyLog": ShortLog,
-    "service.engine.state.node_columns.materialized_views.REPAIRS_MAX": 1,
-    "service.engine.state.node_columns.materialized_views.VIEWS_BYTES_MAX": 100,
+    "service.engine.state.node_columns.pod_counts_by_domain.DirtyLog": ShortLog,
+    "service.engine.state.node_columns.node_values_from_domain_counts.REPAIRS_MAX": 1,
+    "service.engine.state.node_columns.node_values_from_domain_counts.VIEWS_BYTES_MAX": 100,
     "service.engine.state.pod_classes.pod_class_lookup.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }

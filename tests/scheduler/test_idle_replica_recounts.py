@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.model.log.audit import ITSELF
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
 from service.scheduler.protocol.intents import ApplyObjects

@@ -11,7 +11,7 @@ from litestar import Response
 from service.api.bodies.request_reading import AnyRequest, header, operation_of
 from service.api.bodies.responses import json_response
 from service.api.bodies.return_minimal import as_applied
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import Parameter
 from service.api.problems import MalformedRequest
 from service.api.security.callers import principal_of, told_caller

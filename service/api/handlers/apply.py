@@ -27,11 +27,11 @@ from service.api.handler_services.idempotency import (
     Rendered,
     submit_once,
 )
-from service.api.handler_services.services import Services
-from service.api.handlers.line_streams import answer_lines
+from service.api.handler_services.server_services import Services
+from service.api.handlers.ndjson_writes_in_commits import answer_lines
 from service.api.openapi import object_types
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,

@@ -7,7 +7,7 @@ from service.api.bodies.request_reading import AnyRequest, header, query, wrong_
 from service.api.bodies.streamed_responses import Streamed
 from service.api.event_streams.binding_stream import BindingEvents, BindingLines
 from service.api.event_streams.server_sent_events import EVENT_STREAM
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.watch import (
     LAST_EVENT_ID,
     SINCE,
@@ -15,8 +15,8 @@ from service.api.handlers.watch import (
     WATCH_PROBLEMS,
     open_stream,
 )
+from service.api.openapi.access_checks import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced, require
 from service.api.openapi.operation_declaration import (
     NDJSON,
     Body,

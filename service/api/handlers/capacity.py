@@ -9,10 +9,10 @@ from litestar.di import NamedDependency
 from service.api.bodies.placement_requests import parse_replicas
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import placement_types
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing

@@ -11,11 +11,11 @@ from litestar.di import NamedDependency
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.request_reading import AnyRequest, converted, if_match, media_type, query
 from service.api.bodies.responses import json_response, tag_of
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import cluster_types, object_types
+from service.api.openapi.access_checks import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
-from service.api.openapi.operation_access import Admin, Cluster, Namespaced
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,

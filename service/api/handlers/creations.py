@@ -13,7 +13,7 @@ from service.api.bodies.generated_names import NewNames
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.return_minimal import prefers_minimal
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
 from service.api.openapi.object_operations import Resource, create_operation
 from service.api.openapi.operation_declaration import described

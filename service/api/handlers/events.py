@@ -5,11 +5,11 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import list_of
 from service.api.openapi import object_types
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.api.reading.event_reads import EVENT_KIND
 

@@ -18,7 +18,8 @@ from service.api.bodies.extender_requests import (
 )
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
+from service.api.openapi.access_checks import Namespaced, require
 from service.api.openapi.extender_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
@@ -29,7 +30,6 @@ from service.api.openapi.extender_types import (
     HostPriority,
 )
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced, require
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.security.callers import told_caller

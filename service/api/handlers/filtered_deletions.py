@@ -20,8 +20,9 @@ from service.api.handler_services.idempotency import (
     as_replayed,
     submit_chunk,
 )
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import delete_options
+from service.api.openapi.access_checks import require
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
     DeletionCommit,
@@ -29,7 +30,6 @@ from service.api.openapi.object_operations import (
     Resource,
     delete_many_operation,
 )
-from service.api.openapi.operation_access import require
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.problems import problem_of, request_id_of

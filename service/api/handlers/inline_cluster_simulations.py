@@ -12,9 +12,9 @@ from service.api.bodies.manifests import items_in, parse_items, read_members, un
 from service.api.bodies.placement_requests import parse_pods, refuse_repeated
 from service.api.bodies.request_reading import AnyRequest, converted, media_type, query
 from service.api.bodies.responses import warning_header
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import placement_types
-from service.api.openapi.operation_access import Namespaced
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
 from service.model.configuration.config import ClusterConfig, parse_config

@@ -8,17 +8,17 @@ from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import note_dry_run
 from service.api.bodies.multi_cluster_requests import OverClustersBody, parse_over_clusters
 from service.api.bodies.request_reading import AnyRequest, media_type, query
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import placement_types
-from service.api.openapi.operation_access import Namespaced
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
 from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.worker_forwarding.fields_of_internal_requests import SubrequestTerms
+from service.api.worker_forwarding.requests_to_other_clusters_as_caller import ask_cluster
 from service.api.worker_forwarding.sockets import ForwardedAnswer
-from service.api.worker_forwarding.subrequests import ask_cluster
 from service.model.errors import Forbidden, OutcomeUnknown, Unavailable
 from service.model.principals import Principal
 from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters

@@ -9,10 +9,10 @@ from litestar.di import NamedDependency
 from service.api.bodies.node_leases import NAMESPACE, check_lease, parse_report
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import encoded_response, json_response
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import node_lease_types
+from service.api.openapi.access_checks import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Cluster
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import NODES
 from service.model.configuration.config import stored_config

@@ -42,7 +42,7 @@ from service.api.bodies.responses import (
 from service.api.bodies.return_minimal import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handler_services.idempotency import Rendered
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.sorted_lists import (
     SortedList,
     named_with_order,

@@ -17,10 +17,10 @@ from service.api.handler_services.idempotency import (
     Rendered,
     submit_once,
 )
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import plan_types
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of

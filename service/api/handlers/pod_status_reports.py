@@ -15,11 +15,11 @@ from service.api.bodies.return_minimal import prefers_minimal
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
-from service.api.handler_services.services import Services
-from service.api.handlers.line_streams import answer_lines, rendered_lines_in_one
+from service.api.handler_services.server_services import Services
+from service.api.handlers.ndjson_writes_in_commits import answer_lines, rendered_lines_in_one
 from service.api.openapi import object_types
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,

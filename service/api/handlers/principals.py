@@ -20,10 +20,10 @@ from service.api.bodies.request_reading import (
     media_type,
     query,
 )
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import principal_types
+from service.api.openapi.access_checks import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
-from service.api.openapi.operation_access import Admin, Cluster
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,

@@ -6,9 +6,9 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.request_reading import AnyRequest, number, query
 from service.api.bodies.responses import encoded_response
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import (
     JSON,
     Body,

@@ -6,9 +6,9 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
 from service.api.bodies.responses import json_response
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import plan_types
-from service.api.openapi.operation_access import Namespaced
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.operation_declaration import (
     JSON,
     Body,

@@ -8,18 +8,18 @@ from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
+from service.api.openapi.access_checks import Admin, Public, declared
 from service.api.openapi.html_pages import (
     problem_page,
     problems_page,
     warning_page,
     warnings_page,
 )
-from service.api.openapi.operation_access import Admin, Public, declared
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
-from service.api.telemetry.commit_probe import CommitProbe
-from service.api.telemetry.exposition import CONTENT_TYPE
+from service.api.telemetry.exposition_summed_over_workers import CONTENT_TYPE
+from service.api.telemetry.readiness_commit_probe import CommitProbe
 from service.model.objects.pods_and_nodes import Value
 from service.model.pod_templates.field_warnings import WARNINGS
 from service.scheduler.service import Scheduler

@@ -9,10 +9,10 @@ from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.request_reading import AnyRequest, query, wrong_parameter
 from service.api.bodies.responses import encoded_response, items, list_head, revision_headers
 from service.api.bodies.streamed_responses import Pieces, Streamed
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi import object_types
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE
 from service.api.reading.exports import Exports
@@ -22,8 +22,8 @@ from service.model.log.commit_log import ObjectKey, ObjectRow, first_rows
 from service.model.validation.names import topology_key
 from service.scheduler.protocol.answers import TopologyAnswer
 from service.scheduler.protocol.intents import ReadTopology
-from service.scheduler.replica.kinds import INTERNAL_KINDS
 from service.scheduler.replica.loading import Rows
+from service.scheduler.replica.stored_manifest_types import INTERNAL_KINDS
 
 ROWS_PER_PIECE = 1_000
 """How many objects of an export are sent at once."""

@@ -20,9 +20,9 @@ from service.api.bodies.responses import revision_headers
 from service.api.bodies.streamed_responses import UNBUFFERED, Streamed
 from service.api.event_streams.server_sent_events import EVENT_STREAM, EventWriter
 from service.api.event_streams.watch_stream import ChangeStream, Writer
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
+from service.api.openapi.access_checks import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced, require
 from service.api.openapi.operation_declaration import (
     Body,
     Operation,

@@ -11,7 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import Operation
 from service.api.problems import answer_error
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.openapi.access_checks import Public
 from service.api.openapi.extender_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
@@ -35,7 +36,6 @@ from service.api.openapi.object_types import (
     ResourceQuotaList,
     StrategicMergePatch,
 )
-from service.api.openapi.operation_access import Public
 from service.api.openapi.operation_declaration import Body, Operation, Parameter
 from service.api.openapi.placement_types import PodIdentity
 from service.api.openapi.problem_examples import example_of

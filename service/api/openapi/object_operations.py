@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from service.api.openapi import object_types
-from service.api.openapi.operation_access import Access, Cluster, Namespaced
+from service.api.openapi.access_checks import Access, Cluster, Namespaced
 from service.api.openapi.operation_declaration import (
     APPLY_JSON,
     APPLY_YAML,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.api.openapi.operation_access import Access, declared
+from service.api.openapi.access_checks import Access, declared
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.operation_access import require
+from service.api.openapi.access_checks import require
 from service.api.problems import GrantsChanged
 from service.api.reading.stored_reads import Wanted
 from service.api.security.callers import caller_of

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.readiness_commit_probe import CommitProbe
 from service.model.errors import StorageUnavailable
 
 PAUSE_SECONDS = 1.0

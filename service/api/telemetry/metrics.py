@@ -15,7 +15,7 @@ from msgspec import UnsetType
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import CollectorRegistry
 
-from service.api.telemetry.exposition import exposition, registry_of
+from service.api.telemetry.exposition_summed_over_workers import exposition, registry_of
 from service.api.telemetry.process_metrics import ProcessMetrics
 from service.engine import Execution
 from service.engine.self_checks.recount import PARTS

@@ -39,7 +39,7 @@ from service.api.worker_forwarding.unanswered_requests import (
     forward,
 )
 from service.model.principals import ADMIN, Principal
-from service.scheduler.controllers.request_owners import ClusterOwners
+from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
 """A request with a larger body is decided by the worker where it arrives."""

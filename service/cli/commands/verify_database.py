@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.commands.serve import DatabaseUrl, DataDir, server_settings
+from service.cli.commands.serve_and_migrate import DatabaseUrl, DataDir, server_settings
 from service.cli.errors import ExitCode
 from service.model.verification_findings import Check
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import msgspec
 from typing_extensions import override
 
-from service.api.telemetry.exposition import CONTENT_TYPE, exposition_of
+from service.api.telemetry.exposition_summed_over_workers import CONTENT_TYPE, exposition_of
 from service.api.telemetry.worker_heartbeat import BEAT_BYTES_MAX, WorkerHealth
 from service.cli.server.port_claims import claimed_port
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from service.api.telemetry.exposition import DIRECTORY_VARIABLE
+from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIABLE
 from service.api.telemetry.log_lines import configure_logs, logging_of
 from service.api.worker_forwarding.server_connections import servers_of
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage

@@ -11,10 +11,10 @@ from service.engine.analysis.culprits import Culprit, culprits
 from service.engine.analysis.rules_left_out_for_a_pod import Exemption, exemptions, fallen_back
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of, settled
-from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugin_protocol.plugin import Failure
 from service.engine.plugins import pod_topology_spread as spreading
 from service.engine.plugins.volume_binding import NAME as BINDING, unbound_claims
+from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
 from service.engine.state.node_columns.columns import ALL, Ints, Mask
 from service.engine.state.node_columns.nodes import NodeTable

@@ -23,7 +23,7 @@ from service.engine.analysis.required_rule_paths import (
 )
 from service.engine.analysis.rules_affected_by_moves import BrokenRule
 from service.engine.cluster import Cluster
-from service.engine.state.node_columns.counters import DomainCounter, SpreadCounter
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, SpreadCounter
 from service.engine.state.node_columns.topology import NO_DOMAIN
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.engine.state.pod_classes.spread_constraints import SpreadRule

@@ -20,7 +20,6 @@ from service.engine.analysis.requirements_a_pod_can_give_up import (
 )
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of
-from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugin_protocol.plugin import Plugin
 from service.engine.plugins import (
     inter_pod_affinity as relations,
@@ -31,8 +30,9 @@ from service.engine.plugins import (
     pod_topology_spread as spreading,
     taint_toleration as tainting,
 )
+from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.state.node_columns.columns import Ints, Mask
-from service.engine.state.node_columns.taints import HARD_EFFECTS, tolerates
+from service.engine.state.node_columns.untolerated_taints import HARD_EFFECTS, tolerates
 from service.engine.state.pod_classes.pod_importance import PODS
 from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
 from service.model.objects.quantity import format_amount

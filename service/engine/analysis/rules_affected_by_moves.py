@@ -14,7 +14,7 @@ import numpy as np
 from service.engine.analysis.violations import Inspection, key_of
 from service.engine.cluster import Cluster
 from service.engine.state.node_columns.columns import Ints, Slots
-from service.engine.state.node_columns.counters import DomainCounter, Eligibility
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, Eligibility
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.objects.pods_and_nodes import ObjectName

@@ -20,12 +20,12 @@ from service.engine.analysis.required_rule_paths import (
     owned_rules,
 )
 from service.engine.cluster import Cluster
-from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugins import inter_pod_affinity
 from service.engine.plugins.pod_topology_spread import allowed_domains
+from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.spread_fallback_when_full import fallbacks, variant
 from service.engine.state.node_columns.columns import ALL
-from service.engine.state.node_columns.counters import DomainLimit
+from service.engine.state.node_columns.pod_counts_by_domain import DomainLimit
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.pod_classes.matchers import Subject
 from service.engine.state.pod_classes.pod_classes import MatcherEntry, OwnedTerm, PodClass

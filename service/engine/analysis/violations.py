@@ -31,8 +31,8 @@ from service.engine.plugins import (
     pod_topology_spread as spreading,
 )
 from service.engine.state.node_columns.columns import ALL, Ints, Mask
-from service.engine.state.node_columns.node_rules import NodeRules
 from service.engine.state.node_columns.node_selectors import required_mask
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.pod_classes.pod_classes import (
     AffinityTerm,

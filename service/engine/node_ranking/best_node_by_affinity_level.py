@@ -14,7 +14,7 @@ import numpy as np
 
 from service.engine.plugin_protocol.plugin import FAR, Scale
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO
 from service.engine.state.node_columns.tree_layout import Layout
 
 TIE_MASK: Final = (1 << TIE_BITS) - 1

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO
 from service.engine.state.node_columns.tree_layout import Layout
 from service.engine.state.node_columns.vetoes import Vetoes
 

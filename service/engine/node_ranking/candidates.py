@@ -7,9 +7,9 @@ import numpy as np
 from service.engine.node_ranking.rank_cache import RowCache
 from service.engine.plugin_protocol.plugin import DomainScores, Scale
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.materialized_views import Weighed
+from service.engine.state.node_columns.node_values_from_domain_counts import Weighed
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import SIGN_BIT, TIE_BITS, VETO
+from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT, TIE_BITS, VETO
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes
 

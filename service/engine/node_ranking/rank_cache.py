@@ -9,13 +9,13 @@ import numpy as np
 from service.engine.node_ranking.affinity_ranks import AffinityRanks
 from service.engine.node_ranking.best_node_tree import BestNodeTree
 from service.engine.node_ranking.static_masks_and_scores import StaticRows
-from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugin_protocol.plugin import Scale
+from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, Slots, at
-from service.engine.state.node_columns.materialized_views import Weighed
-from service.engine.state.node_columns.node_rules import NodeRules
+from service.engine.state.node_columns.node_values_from_domain_counts import Weighed
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO
 from service.engine.state.node_columns.topology import TopologyKey
 
 PASSES_BEFORE = 8

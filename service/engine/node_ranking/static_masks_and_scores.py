@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugin_protocol.plugin import NodePlugin
+from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Slots
-from service.engine.state.node_columns.node_rules import NodeRules
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 
 
 class RawScore(NamedTuple):

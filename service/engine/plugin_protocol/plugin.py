@@ -2,7 +2,7 @@
 
 Each plugin is one module of `service.engine.plugins`, and everything about it is in there; the list
 is in that package. Plugins know nothing of each other. Placements, refusals, explanations, timings
-and queueing hints go through the plugins of a profile (`service.engine.plugin_pipeline`) and name none.
+and queueing hints go through the plugins of a profile (`service.engine.plugins_of_a_profile`) and name none.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -14,10 +14,10 @@ from typing_extensions import override
 
 from service.engine.plugin_protocol.cluster_events import ANY_CHANGE, Change, ClusterEvent, Pair
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows
-from service.engine.state.node_columns.materialized_views import Weighed
-from service.engine.state.node_columns.node_rules import NodeRules, ProfileRules
+from service.engine.state.node_columns.node_values_from_domain_counts import Weighed
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import SIGN_BIT
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, ProfileRules
+from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes
 from service.engine.state.pod_classes.pod_classes import PodClass

@@ -15,8 +15,8 @@ from service.engine.plugin_protocol.plugin import (
     resources_of,
 )
 from service.engine.state.node_columns.columns import Ints, Rows, at
-from service.engine.state.node_columns.node_rules import NodeRules
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import BalancedAllocationArgs
 from service.model.validation.plugins import Arguments

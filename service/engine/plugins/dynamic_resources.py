@@ -22,7 +22,7 @@ from service.engine.plugin_protocol.plugin import (
 )
 from service.engine.state.node_columns.columns import Mask
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.vetoes import Vetoes
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.engine.state.volumes_and_devices.devices import NodeVerdicts, named

@@ -15,9 +15,9 @@ from service.engine.plugin_protocol.plugin import (
     bounds_of,
 )
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.node_columns.node_rules import NodeRules, ProfileRules
 from service.engine.state.node_columns.node_selectors import named_nodes, required_mask, term_mask
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, ProfileRules
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import NodeAffinityArgs

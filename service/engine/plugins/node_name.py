@@ -8,8 +8,8 @@ from typing_extensions import override
 from service.engine.plugin_protocol.cluster_events import Change
 from service.engine.plugin_protocol.plugin import NodePlugin
 from service.engine.state.node_columns.columns import Mask, Rows
-from service.engine.state.node_columns.node_rules import NodeRules
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 
 NAME = "NodeName"
 

@@ -20,8 +20,8 @@ from service.engine.plugin_protocol.plugin import (
     resources_of,
 )
 from service.engine.state.node_columns.columns import Ints, Mask, Rows, at
-from service.engine.state.node_columns.node_rules import NodeRules
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.engine.state.pod_classes.pod_importance import PODS
 from service.model.configuration.config import ClusterConfig, SchedulerProfile

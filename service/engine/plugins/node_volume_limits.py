@@ -11,7 +11,7 @@ from service.engine.plugin_protocol.plugin import Failure
 from service.engine.plugin_protocol.volume_plugin import VolumePlugin, mask_of
 from service.engine.state.node_columns.columns import Mask
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.vetoes import Vetoes
 from service.engine.state.volumes_and_devices.volumes import PodVolumes
 from service.model.kinds_kept_for_rules.volume_kinds import (

@@ -28,9 +28,9 @@ from service.engine.plugin_protocol.plugin import (
     bounds_of,
 )
 from service.engine.state.node_columns.columns import Ints, Mask, Slots
-from service.engine.state.node_columns.node_rules import ProfileRules
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import SIGN_BIT, VETO
+from service.engine.state.node_columns.pod_rules_judged_per_node import ProfileRules
+from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT, VETO
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes
 from service.engine.state.pod_classes.default_spread import decides

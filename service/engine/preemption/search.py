@@ -12,8 +12,8 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.nominations import reservations
 from service.engine.placement import pipeline_of
-from service.engine.plugin_pipeline import Pipeline
 from service.engine.plugin_protocol.plugin import NodePlugin
+from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.preemption.cross_node import NOTHING, Elsewhere
 from service.engine.preemption.many_nodes import Candidates, Removable, judge
 from service.engine.preemption.single_node import OneByOne
@@ -27,7 +27,7 @@ from service.engine.refusal import (
     prefilter,
 )
 from service.engine.state.node_columns.columns import Mask, Slots
-from service.engine.state.node_columns.rank_bits import tie_hash
+from service.engine.state.node_columns.rank_as_one_integer import tie_hash
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.configuration.config import PreemptionScope
 from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget

@@ -14,8 +14,8 @@ import msgspec
 
 from service.engine.cluster import Cluster
 from service.engine.state.node_columns.columns import Slots
-from service.engine.state.node_columns.counters import DomainCounter, Eligibility
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, Eligibility
 from service.engine.state.node_columns.topology import NodeItself, TopologyKey
 from service.engine.state.pod_classes.pod_classes import AffinityTerm, PodClass, Template
 from service.engine.state.pod_classes.spread_constraints import SpreadRule

@@ -16,9 +16,9 @@ from service.engine.cluster import Cluster
 from service.engine.node_ranking.affinity_ranks import AffinityRanks
 from service.engine.node_ranking.best_node_tree import BestNodeTree
 from service.engine.node_ranking.rank_cache import RowCache
-from service.engine.state.node_columns.counters import DomainCounter, SpreadCounter
-from service.engine.state.node_columns.node_rules import Use
 from service.engine.state.node_columns.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, SpreadCounter
+from service.engine.state.node_columns.pod_rules_judged_per_node import Use
 from service.engine.state.node_columns.topology import NO_DOMAIN
 from service.engine.state.pod_classes.pod_classes import OwnedTerm, PodClass
 from service.model.multi_cluster.whole_cluster_topology_key import topology_value

@@ -42,7 +42,7 @@ from service.model.manifests.pod_group_manifest import (
     parse_pod_group,
 )
 from service.model.manifests.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
-from service.model.manifests.quota_manifest import (
+from service.model.manifests.quota_and_priority_class_manifests import (
     PriorityClassManifest,
     QuotaManifest,
     load_quota,

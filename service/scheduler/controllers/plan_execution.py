@@ -20,8 +20,8 @@ from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import Planned, PlansAnswer, Proposal, Search
 from service.scheduler.protocol.store_and_clock import Clock
-from service.scheduler.replica.kinds import MoveReservation
 from service.scheduler.replica.replica import Entry, Replica
+from service.scheduler.replica.stored_manifest_types import MoveReservation
 
 _log = logging.getLogger(__name__)
 MakesPlans = Callable[[MakePlan], Awaitable[Planned]]

@@ -15,8 +15,8 @@ from service.scheduler.controllers.sweep_controller import SweepController
 from service.scheduler.decide.eviction_rate import watches
 from service.scheduler.protocol.answers import Answer, EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
-from service.scheduler.replica.kinds import EvictionState
 from service.scheduler.replica.replica import Entry, Replica
+from service.scheduler.replica.stored_manifest_types import EvictionState
 
 _RULE = b"SchedulingRequiredDuringExecution"
 

@@ -20,8 +20,12 @@ from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.split_groups import GroupAnswer, GroupStep
 from service.scheduler.protocol.store_and_clock import Clock, Store
-from service.scheduler.replica.kinds import GroupReservation, SplitGroup, load_split_group
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import (
+    GroupReservation,
+    SplitGroup,
+    load_split_group,
+)
 
 _log = logging.getLogger(__name__)
 _MENTION = b'"until":'

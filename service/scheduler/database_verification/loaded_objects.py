@@ -10,8 +10,8 @@ from service.model.quotas_and_limits.quota import format_amount
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.scheduler.database_verification.claim_conflicts import torn_bindings
 from service.scheduler.database_verification.overcommitted_nodes import overfull_nodes
-from service.scheduler.replica.kinds import StoredManifest, load_manifest
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import StoredManifest, load_manifest
 
 Wrong = tuple[str, str]
 """What something wrong is about, and a sentence that says what is wrong."""

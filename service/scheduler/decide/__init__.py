@@ -12,28 +12,28 @@ from msgspec.structs import replace
 from service.scheduler.decide.computed_status import read_computed
 from service.scheduler.decide.context import Decision, DecisionContext, at_once
 from service.scheduler.decide.evicting.required_during_execution import evict_violating
-from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
+from service.scheduler.decide.node_lifecycle.sweep_over_nodes import sweep_nodes
 from service.scheduler.decide.object_writes import delete_object, put_object
 from service.scheduler.decide.placing.pending_pods import place_pending
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.placing.split_groups import advance_group
 from service.scheduler.decide.placing.victims_by_node import find_victims
-from service.scheduler.decide.planning.cordon_drain_and_pause import (
+from service.scheduler.decide.planning.clients_cordons_drains_and_pauses import (
     cordon_node,
     drain_node,
     set_plan_state,
 )
 from service.scheduler.decide.planning.next_plan_steps import advance_plans
-from service.scheduler.decide.planning.plan_commit import commit_plan
 from service.scheduler.decide.planning.plan_making import plan_among_placements
-from service.scheduler.decide.reading.binding_confirmation import confirm_binding
-from service.scheduler.decide.reading.explain import explain_pod, read_topology
+from service.scheduler.decide.planning.plans_carried_out_at_once import commit_plan
+from service.scheduler.decide.reading.binding_still_allowed import confirm_binding
+from service.scheduler.decide.reading.explanations_and_topology import explain_pod, read_topology
 from service.scheduler.decide.reading.violation_list import read_violations
 from service.scheduler.decide.writing.bulk_writes import apply_lines, apply_objects
 from service.scheduler.decide.writing.config import patch_config, put_config
 from service.scheduler.decide.writing.filtered_deletions import delete_objects
 from service.scheduler.decide.writing.patching import apply_object, patch_object
-from service.scheduler.decide.writing.pod_binding import bind_pod, evict_pod
+from service.scheduler.decide.writing.pod_binding_and_eviction import bind_pod, evict_pod
 from service.scheduler.decide.writing.pod_status_reports import report_statuses
 from service.scheduler.protocol.answers import (
     Answer,

@@ -10,8 +10,8 @@ from service.scheduler.decide.disruption_budgets import status_of_budget
 from service.scheduler.decide.groups.group_membership import status_of
 from service.scheduler.protocol.answers import ComputedAnswer, ShownObject
 from service.scheduler.protocol.intents import ReadComputed
-from service.scheduler.replica.kinds import StoredManifest
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import StoredManifest
 
 
 def shown(replica: Replica, manifest: StoredManifest) -> bytes:

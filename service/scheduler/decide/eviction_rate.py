@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from service.model.configuration.config import ClusterConfig
-from service.scheduler.replica.kinds import EvictionsAt, EvictionState
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import EvictionsAt, EvictionState
 
 MINUTE = timedelta(minutes=1)
 

@@ -24,8 +24,8 @@ from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer, Preemption
 from service.scheduler.protocol.store_and_clock import Ids
-from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import ConfigManifest, StoredManifest
 
 _STEP_OBJECTS = 100
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from service.engine.nominations import replaced_by
 from service.model.manifests.manifest import KeptManifest, PodManifest
 from service.model.objects.pods_and_nodes import Pod
-from service.scheduler.replica.kinds import MoveReservation
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import MoveReservation
 
 
 def reservations_in(replica: Replica) -> list[MoveReservation]:

@@ -78,8 +78,8 @@ from service.scheduler.protocol.intents import (
     Preconditions,
     PutObject,
 )
-from service.scheduler.replica.kinds import StoredManifest
 from service.scheduler.replica.replica import Replica, Stored
+from service.scheduler.replica.stored_manifest_types import StoredManifest
 
 Effect = Literal["Created", "Changed", "Unchanged"]
 

@@ -11,7 +11,7 @@ from service.scheduler.decide.reading.explain_past import Then
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Store
-from service.scheduler.replica.kinds import EvictionState, NodeState
+from service.scheduler.replica.stored_manifest_types import EvictionState, NodeState
 
 _STATES_AT_ONCE = 100
 _NOT_READ = (EvictionState.kind, NodeState.kind)

@@ -43,9 +43,9 @@ from service.scheduler.pending.queueing_hints import (
 from service.scheduler.pending.starvation import Starvation
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
-from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Entry
+from service.scheduler.replica.stored_manifest_types import WaitingGroup
 
 _SEEN_MAX = 1_000
 

@@ -25,7 +25,9 @@ from service.model.manifests.manifest import (
     TemplateCache,
 )
 from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.scheduler.replica.kinds import (
+from service.scheduler.replica.pod_groups import Groups
+from service.scheduler.replica.quotas import Ledger
+from service.scheduler.replica.stored_manifest_types import (
     ConfigManifest,
     EvictionState,
     GroupReservation,
@@ -36,8 +38,6 @@ from service.scheduler.replica.kinds import (
     WaitingGroup,
     load_manifest,
 )
-from service.scheduler.replica.pod_groups import Groups
-from service.scheduler.replica.quotas import Ledger
 
 # These are structs because named tuples take four times as long to make, and each change makes
 # several of them.

@@ -32,13 +32,13 @@ from service.model.log.commit_log import (
 )
 from service.store import array_literals
 from service.store.audit import AUDIT_COLUMNS, audit_columns
-from service.store.audit_switch import Keeping
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.connecting.outage_log import Outages, reason_of
 from service.store.events import EVENT_COLUMNS, event_columns
 from service.store.log.log_reads import read_page
 from service.store.upkeep import LASTS
+from service.store.whether_audit_is_kept import Keeping
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the end of the log while the head is locked; None gives the lock back."""

@@ -8,7 +8,7 @@ import asyncpg
 from service.model.errors import NotFound
 from service.model.log.commit_log import Change, CommitInfo, Diverged, Head, LogPage
 from service.store.connecting.connections import Driver
-from service.store.log.log_pages import Extract, build_page
+from service.store.log.log_page_building import Extract, build_page
 
 # Each table's cluster is named, so that one server can be asked (see `distribution`).
 # With two statements, a compaction in between would leave a gap that nobody notices. The page

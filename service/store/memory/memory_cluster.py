@@ -26,7 +26,7 @@ from service.model.log.commit_log import (
     ReplicaMismatch,
 )
 from service.model.log.events import Event, merged, rows_of
-from service.store.log.log_pages import Extract, build_page
+from service.store.log.log_page_building import Extract, build_page
 
 ROOT = UUID(int=0)
 """The tip that the first commit of a cluster follows."""

@@ -16,7 +16,7 @@ from service.model.principals import (
     PrincipalRow,
     TokenRow,
 )
-from service.store.audit_switch import Keeping
+from service.store.whether_audit_is_kept import Keeping
 
 _Key = tuple[PrincipalKind, str]
 

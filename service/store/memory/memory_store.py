@@ -58,13 +58,13 @@ from service.model.log.commit_log import (
     first_rows,
 )
 from service.model.log.events import Event, EventRow
-from service.store.audit_switch import Keeping
 from service.store.connecting.connections import PoolUse
 from service.store.memory.memory_audit import AuditLog
 from service.store.memory.memory_cluster import ROOT, ClusterState
 from service.store.memory.memory_past import MemoryPast
 from service.store.memory.memory_principals import MemoryPrincipals
 from service.store.memory.memory_webhooks import MemoryWebhooks
+from service.store.whether_audit_is_kept import Keeping
 
 
 class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from service.engine.analysis import violations
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import rule_evictions
-from service.scheduler.decide.evicting import required_during_execution, rule_conflicts
+from service.scheduler.decide.evicting import evictions_that_mend_rules, required_during_execution
+from service.scheduler.decide.evicting.evictions_that_mend_rules import Cause, Conflicts
 from service.scheduler.decide.evicting.required_during_execution import Sweep
-from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
 from service.scheduler.protocol.intents import EvictViolating
-from service.scheduler.replica.kinds import EvictionState
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import EvictionState
 from tests.concurrency.planted.registry import bug, made_with
 
 
@@ -109,7 +109,7 @@ def both_sides_evicted(patch):
                 quarrel.leave(key)
         return broken
 
-    patch.setattr(rule_conflicts, "let_leave", everybody)
+    patch.setattr(evictions_that_mend_rules, "let_leave", everybody)
 
 
 @bug("A14", "Conflicts.in_order")

@@ -7,9 +7,9 @@ from service.engine.state.pod_classes.pod_classes import MatchIndex, PodClass, R
 from service.model.configuration.config import ClusterConfig
 from service.model.log.commit_log import Head, LogPage
 from service.scheduler.replica.follower import Follower
-from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import ConfigManifest
 from tests.concurrency.planted.registry import bug, made_with
 
 

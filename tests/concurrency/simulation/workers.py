@@ -6,7 +6,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.scheduler.controllers.request_owners import ClusterOwners
+from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from tests.concurrency.simulation.choices import ACTOR, Choices

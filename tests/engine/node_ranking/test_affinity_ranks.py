@@ -8,7 +8,7 @@ from service.engine import Placement, explain, place
 from service.engine.node_ranking import affinity_ranks, rank_cache
 from service.engine.node_ranking.best_node_by_affinity_level import Levels
 from service.engine.state.node_columns import topology
-from service.engine.state.node_columns.rank_bits import TIE_BITS, tie_hash
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, tie_hash
 from service.engine.state.node_columns.tree_layout import Layout
 from tests.builders import matching, node, pod
 from tests.engine import objects

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from service.engine.node_ranking.best_node_tree import BestNodeTree, Layout
-from service.engine.state.node_columns.rank_bits import TIE_BITS, VETO
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes
 

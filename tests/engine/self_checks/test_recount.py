@@ -6,7 +6,7 @@ import pytest
 
 from service.engine import place
 from service.engine.self_checks.recount import PARTS, Mistake, recounting
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from tests.builders import matching, namespace, node, pod
 from tests.engine import objects
 from tests.engine.self_checks.test_digest import (

@@ -19,8 +19,8 @@ from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts
-from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import ConfigManifest
 from tests import strategies
 from tests.builders import (
     IGNORED_DURING_EXECUTION,

@@ -13,7 +13,7 @@ import numpy as np
 from service.engine.state.node_columns.columns import ALL, Mask
 from service.engine.state.node_columns.node_selectors import holds_by_value, term_mask
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes
 from service.model.objects.persistent_volumes import ZONE_KEYS, Topology, ZoneLabels

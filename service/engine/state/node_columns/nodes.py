@@ -16,8 +16,8 @@ from service.engine.state.node_columns.columns import (
     Mask,
     Slots,
 )
-from service.engine.state.node_columns.materialized_views import NodeViews
-from service.engine.state.node_columns.rank_bits import TIE_BITS, tie_hash
+from service.engine.state.node_columns.node_values_from_domain_counts import NodeViews
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, tie_hash
 from service.engine.state.node_columns.topology import NodeItself, TopologyKey
 from service.engine.state.node_columns.tree_layout import Layout
 from service.model.multi_cluster.whole_cluster_topology_key import topology_value

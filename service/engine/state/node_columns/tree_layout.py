@@ -7,7 +7,7 @@ key share a layout.
 import numpy as np
 
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.rank_bits import TIE_BITS
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS
 from service.engine.state.node_columns.topology import TopologyKey
 
 LEAF = 4

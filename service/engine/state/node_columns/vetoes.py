@@ -3,7 +3,7 @@
 import numpy as np
 
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.topology import TopologyKey
 
 

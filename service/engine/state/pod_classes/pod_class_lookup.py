@@ -9,12 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from service.engine.state.node_columns.columns import Mask
-from service.engine.state.node_columns.counters import DomainCounter, Eligibility, SpreadCounter
-from service.engine.state.node_columns.node_rules import ProfileRules, RequiredNodes, RulesInterner
 from service.engine.state.node_columns.node_selectors import required_mask
 from service.engine.state.node_columns.nodes import HOSTNAME, NodeTable
-from service.engine.state.node_columns.taints import untolerated_hard
+from service.engine.state.node_columns.pod_counts_by_domain import (
+    DomainCounter,
+    Eligibility,
+    SpreadCounter,
+)
+from service.engine.state.node_columns.pod_rules_judged_per_node import (
+    ProfileRules,
+    RequiredNodes,
+    RulesInterner,
+)
 from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.node_columns.untolerated_taints import untolerated_hard
 from service.engine.state.pod_classes.data_sets import DataSets
 from service.engine.state.pod_classes.default_spread import DefaultedClasses, DefaultSelectors
 from service.engine.state.pod_classes.matchers import (

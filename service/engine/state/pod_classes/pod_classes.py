@@ -9,13 +9,13 @@ a pod adds to the counters that its class is known to match, without any search.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 
-from service.engine.state.node_columns.counters import (
+from service.engine.state.node_columns.pod_counts_by_domain import (
     DomainCounter,
     DomainLimit,
     Eligibility,
     SpreadCounter,
 )
-from service.engine.state.node_columns.node_rules import NodeRules, Use
+from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, Use
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.pod_classes.matchers import Matcher, Subject, label_pairs, matches
 from service.engine.state.pod_classes.spread_constraints import SpreadRule

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from service.engine.state.node_columns.counters import DomainCounter, Eligibility
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, Eligibility
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.pod_classes.matchers import NamespaceRule, Selector, Subject
 

@@ -38,8 +38,8 @@ from service.model.objects.devices import ClaimAllocation
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.replica.kinds import StoredManifest
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import StoredManifest
 
 ADMIN_ACCESS = "AdminAccessDenied"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"

@@ -20,7 +20,7 @@ from service.scheduler.decide.conditions_and_events.pod_events import (
 )
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
-from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
+from service.scheduler.decide.evicting.evictions_that_mend_rules import Cause, Conflicts
 from service.scheduler.decide.eviction_rate import (
     MINUTE,
     budget_left,
@@ -29,7 +29,7 @@ from service.scheduler.decide.eviction_rate import (
 )
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
-from service.scheduler.replica.kinds import (
+from service.scheduler.replica.stored_manifest_types import (
     BlockedEviction,
     EvictionsAt,
     EvictionState,

@@ -12,9 +12,9 @@ from service.model.manifests.manifest import KeptManifest, PodGroupManifest, Pod
 from service.model.objects.pod_group import PodGroupStatus, phase_of
 from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.conditions_and_events.redactable_references import pod_named
-from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import WaitingGroup
 
 
 class Members(NamedTuple):

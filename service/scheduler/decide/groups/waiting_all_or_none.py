@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import WaitingGroup
 
 
 def wait_together(context: DecisionContext, keys: Sequence[ObjectName]) -> None:

@@ -6,8 +6,8 @@ from service.model.manifests.manifest import NodeManifest
 from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import OWN_KEYS
-from service.scheduler.replica.kinds import NodeState
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import NodeState
 
 
 def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:

@@ -25,7 +25,7 @@ from service.scheduler.decide.node_lifecycle.zones import (
     zone_of,
 )
 from service.scheduler.protocol.intents import SweepNodes
-from service.scheduler.replica.kinds import NodeState
+from service.scheduler.replica.stored_manifest_types import NodeState
 
 SILENT_REASON = "NodeStatusUnknown"
 SILENT_MESSAGE = "Kubelet stopped posting node status."

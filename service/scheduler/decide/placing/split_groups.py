@@ -22,9 +22,9 @@ from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.placing.one_pod import RESERVED, RESERVED_REASON, Candidate
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms
-from service.scheduler.replica.kinds import GroupReservation, SplitGroup
 from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_manifest_types import GroupReservation, SplitGroup
 
 BOUND_WITH_IT = (
     "its volumes or devices would have to be bound with it, which is done in one cluster at a time"

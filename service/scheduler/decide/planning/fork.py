@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.replica.copying import copying
-from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
 from service.scheduler.replica.replica import Mark, Replica
+from service.scheduler.replica.stored_manifest_types import ConfigManifest, StoredManifest
 
 _STEP_CHANGES = 8
 """About how many changes are made, or undone, in one step."""

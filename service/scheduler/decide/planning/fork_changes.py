@@ -35,7 +35,7 @@ from service.scheduler.protocol.plans import (
     SetTaints,
     UncordonNodes,
 )
-from service.scheduler.replica.kinds import ConfigManifest
+from service.scheduler.replica.stored_manifest_types import ConfigManifest
 
 HOSTNAME = "kubernetes.io/hostname"
 

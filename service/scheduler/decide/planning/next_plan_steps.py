@@ -31,7 +31,7 @@ from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
-from service.scheduler.decide.planning.cordon_drain_and_pause import plans_in
+from service.scheduler.decide.planning.clients_cordons_drains_and_pauses import plans_in
 from service.scheduler.decide.planning.drained_pods import Unit, pods_on, stays, units_of
 from service.scheduler.decide.planning.eviction_waves import (
     EVICTIONS_OVER,

@@ -34,7 +34,7 @@ from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.rebalance_objectives import objective_totals
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Search
-from service.scheduler.replica.kinds import MoveReservation
+from service.scheduler.replica.stored_manifest_types import MoveReservation
 
 _ASKED = PlacePods(dry_run=True)
 _NO_ROOM = Kept("Unschedulable", "The node that was found for it does not take it now.")

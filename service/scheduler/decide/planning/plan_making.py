@@ -15,11 +15,11 @@ from service.scheduler.decide.planning.fork_placements import (
     wanted_by,
 )
 from service.scheduler.decide.planning.next_rebalance_moves import arrive
-from service.scheduler.decide.planning.plan_totals import count
 from service.scheduler.decide.planning.pod_removal_goal import Removals
 from service.scheduler.decide.planning.pod_replacement_goal import Replacing
 from service.scheduler.decide.planning.rebalance_goal import Rebalancing
 from service.scheduler.decide.planning.rebalance_objectives import objective_totals
+from service.scheduler.decide.planning.totals_before_and_after_plan import count
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import (
     Counted,

@@ -18,7 +18,7 @@ from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.drained_pods import stays
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.plan_totals import violations_by_namespace
+from service.scheduler.decide.planning.totals_before_and_after_plan import violations_by_namespace
 from service.scheduler.protocol.plans import ObjectiveTotals, Rebalance
 
 _PACKED = -1

@@ -23,7 +23,7 @@ from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.next_rebalance_moves import Measured, measure, next_moves
 from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
 from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
-from service.scheduler.replica.kinds import MoveReservation
+from service.scheduler.replica.stored_manifest_types import MoveReservation
 
 
 class RebalanceStep(NamedTuple):

@@ -7,10 +7,10 @@ from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
 from service.model.log.past_revisions import PastState
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.reading.explain import explain_pod
+from service.scheduler.decide.reading.explanations_and_topology import explain_pod
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.placements import ExplanationAnswer
-from service.scheduler.replica.kinds import ConfigManifest, load_manifest
+from service.scheduler.replica.stored_manifest_types import ConfigManifest, load_manifest
 
 
 class Then(NamedTuple):

@@ -14,8 +14,8 @@ from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import Written, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
-from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.replica import Stored
+from service.scheduler.replica.stored_manifest_types import ConfigManifest
 
 
 def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:

@@ -13,8 +13,8 @@ from service.engine import Cluster
 from service.model.manifests.manifest import NodeManifest, PodManifest, QuotaManifest
 from service.model.objects.pods_and_nodes import Pod
 from service.model.quotas_and_limits.quota import ResourceQuota
-from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
 from service.scheduler.replica.quotas.charges import Charges, Nanos
+from service.scheduler.replica.stored_manifest_types import ConfigManifest, StoredManifest
 
 
 class Usage(NamedTuple):

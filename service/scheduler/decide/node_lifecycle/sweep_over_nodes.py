@@ -28,7 +28,7 @@ from service.scheduler.decide.node_lifecycle.taints import (
 )
 from service.scheduler.protocol.answers import NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
-from service.scheduler.replica.kinds import NodeState
+from service.scheduler.replica.stored_manifest_types import NodeState
 
 TAINT_REASON = "DeletionByTaintManager"
 TAINT_MESSAGE = "Taint manager: deleting due to NoExecute taint"

@@ -20,7 +20,7 @@ from service.api.bodies.return_minimal import (
 )
 from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handler_services.idempotency import Rendered, submit_chunk
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import NDJSON
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
 from service.api.security.refusal_audit import note_refused

@@ -6,13 +6,13 @@ from typing import Any
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.drain_requests import parse_drain, parse_nothing
+from service.api.bodies.drain_and_plan_state_requests import parse_drain, parse_nothing
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.request_reading import AnyRequest, media_type, query
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import written_response
 from service.api.openapi import object_types, plan_types
-from service.api.openapi.operation_access import Cluster
+from service.api.openapi.access_checks import Cluster
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.security.callers import told_caller

@@ -6,7 +6,11 @@ import msgspec
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.binding_requests import parse_binding, parse_confirmation, parse_eviction
+from service.api.bodies.binding_and_eviction_requests import (
+    parse_binding,
+    parse_confirmation,
+    parse_eviction,
+)
 from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
@@ -19,11 +23,11 @@ from service.api.handler_services.idempotency import (
     Rendered,
     submit_once,
 )
-from service.api.handler_services.services import Services
+from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
 from service.api.openapi import object_types, placement_types
+from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operation_access import Namespaced
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,

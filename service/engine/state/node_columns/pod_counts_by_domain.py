@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.state.node_columns.columns import Column, DirtyLog, Ints, Mask
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.vetoes import Vetoes
 
 FEW_NODES = 32

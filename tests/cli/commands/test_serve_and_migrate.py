@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.cli.commands.serve import server_settings
+from service.cli.commands.serve_and_migrate import server_settings
 from service.cli.errors import Unavailable, WrongUsage
 from service.cli.server import local_server
 from service.cli.server.exposure_checks import (

@@ -13,8 +13,8 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.counters import DomainCounter, Held
-from service.engine.state.node_columns.rank_bits import VETO
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, Held
+from service.engine.state.node_columns.rank_as_one_integer import VETO
 
 REPAIRS_MAX = 64
 """If more domains have changed, computing all nodes anew is cheaper."""

@@ -11,8 +11,8 @@ from service.api.reading.event_reads import EVENT_KIND, EventReads
 from service.api.reading.past_reads import PastReads
 from service.api.reading.stored_reads import ClusterReads
 from service.api.security.authentication import Authentication
-from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.readiness_commit_probe import CommitProbe
 from service.api.webhooks.delivery import WebhookStore
 from service.api.webhooks.sending import Sender
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS

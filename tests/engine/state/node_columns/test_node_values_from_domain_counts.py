@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.engine.state.node_columns.counters import DomainCounter
-from service.engine.state.node_columns.materialized_views import Weighed, WeighedSum
+from service.engine.state.node_columns.node_values_from_domain_counts import Weighed, WeighedSum
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter
 from service.engine.state.node_columns.topology import TopologyKey
 
 NODES = 600
