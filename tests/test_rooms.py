@@ -45,3 +45,13 @@ def test_no_folder_has_too_many_modules() -> None:
     sizes = Counter(path.parent for layer in ARROWS_MAX for path in modules_of(layer))
 
     assert {path.name: size for path, size in sizes.items() if size > MODULES_MAX} == {}
+
+
+def test_tests_of_a_layer_stand_in_folders_of_its_rooms() -> None:
+    folders = {
+        path.parent.relative_to(ROOT / "tests")
+        for layer in ARROWS_MAX
+        for path in (ROOT / "tests" / layer).rglob("test_*.py")
+    }
+
+    assert [each for each in sorted(folders) if not (ROOT / "service" / each).is_dir()] == []

@@ -14,7 +14,7 @@ from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.watching import LoggedCommit, Selection
 from service.scheduler.watching.commits_by_node import NodeIndex
 from tests.builders import pod
-from tests.scheduler.test_watching import AT, change, watched
+from tests.scheduler.watching.test_watching import AT, change, watched
 from tests.scheduler.world import World
 from tests.seeds import chance
 from tests.waiting import once
