@@ -375,10 +375,18 @@ def _forwarding(
     except ValueError as error:
         _log.warning("No request will be forwarded: %s", error)
         return None
-    others = OtherWorkers(path, Liveness(path.parent, own), servers_of(settings, own))
+    presence, servers = Liveness(path.parent, own), servers_of(settings, own)
+    peers = SocketPeers(
+        path.parent,
+        answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
+        budget=budget,
+        servers=servers,
+    )
+    others = OtherWorkers(path, presence, servers, peers)
     server = f"{socket.gethostname()}:{settings.port}" if others.servers is None else ALL_SERVERS
     own = own if others.servers is None else others.servers.own
-    cluster_owners = ClusterOwners(store, clock, limits, server=server, own=own, lives=others.lives)
+    knows = {"lives": others.lives, "answers": peers.answers}
+    cluster_owners = ClusterOwners(store, clock, limits, server=server, own=own, **knows)
     return _Forwarding(settings, cluster_owners, others, clock, limits, metrics, budget)
 
 
@@ -390,6 +398,8 @@ class OtherWorkers(NamedTuple):
     presence: Liveness
     servers: Servers | None
     """Those of other servers; None if only those of its own are reached."""
+    peers: SocketPeers
+    """All of them, as this worker asks them."""
 
     def lives(self, worker: str) -> bool:
         """Whether a worker is running, as far as is known."""
@@ -415,14 +425,8 @@ class _Forwarding:
         self._budget = budget
         self._others = others
         self._listener: Listener | None = None
-        self._peers = SocketPeers(
-            others.path.parent,
-            answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
-            budget=budget,
-            servers=others.servers,
-        )
         bodies = BodyReader(settings, clock.monotonic)
-        self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
+        self.middleware = ForwardingMiddleware(cluster_owners, others.peers, bodies, metrics)
         self.shares = ClusterShares(
             cluster_owners, clock, limits.owner_lease_seconds, self.middleware.prepare
         )
@@ -444,7 +448,7 @@ class _Forwarding:
             self._others.servers.stop_listening()
         if self._listener is not None:
             await self._listener.close()
-        await self._peers.close()
+        await self._others.peers.close()
         self._others.presence.end()
 
 

@@ -28,6 +28,7 @@ from service.api.worker_forwarding.peer_names import (
     id_in,
     name_of,
     parse_address,
+    server_in,
 )
 from service.api.worker_forwarding.unanswered_requests import Unreachable
 from service.settings import InvalidSettings, Settings
@@ -73,24 +74,25 @@ class Servers:
         first: Address,
         workers: int,
         *,
+        server_id: str,
         secret: str,
         host: str | None = None,
         certificates: Certificates | None = None,
     ) -> None:
         """`first` is the address of the server's first worker; each further one has the next port.
 
-        `host` is the address to listen on, if it is another one.
+        `server_id` is what all workers of this server have in common, and no others, not even
+        those of a server that had its address before. `host` is the address to listen on, if it is another one.
 
         Raises:
             OSError: none of the ports is free, or this machine has no such address.
         """
-        self._ports = range(first.port, first.port + workers + SPARE_PORTS)
-        self._host = first.host
+        ports = range(first.port, first.port + workers + SPARE_PORTS)
         self._secret = secret
         self._certificates = certificates
-        self._socket = _listening(host or first.host, self._ports)
-        self._own_id = own_id
-        self.own = name_of(own_id, Address(first.host, self._socket.getsockname()[1]))
+        self._socket = _listening(host or first.host, ports)
+        self._own_id, self._server_id = own_id, server_id
+        self.own = name_of(own_id, server_id, Address(first.host, self._socket.getsockname()[1]))
         """The name of this worker."""
         self._gone: dict[str, float] = {}
         """Until when each worker counts as ended."""
@@ -100,8 +102,7 @@ class Servers:
 
     def is_here(self, name: str) -> bool:
         """Whether a worker belongs to this server, so that its socket is in the private folder."""
-        address = address_in(name)
-        return address is None or (address.host == self._host and address.port in self._ports)
+        return server_in(name) in {None, self._server_id}
 
     def is_gone(self, name: str) -> bool:
         """Whether a worker of another server is known to have ended."""
@@ -248,6 +249,7 @@ def servers_of(settings: Settings, own_id: str) -> Servers | None:
             own_id,
             parse_address(settings.peer_address),
             settings.workers,
+            server_id=settings.server_id or own_id,
             secret=settings.peer_secret or "",
             host=settings.peer_host,
             certificates=certificates_of(settings),
