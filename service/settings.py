@@ -201,7 +201,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     forwarding_dir: str | None = None
     """The folder in which these workers find each other; `moorage serve` sets it."""
     server_id: str | None = None
-    """What other servers know this one by; `moorage serve` makes it anew at every start."""
+    """What other servers know this one by, anew at every start; `moorage serve` sets it."""
     peer_address: PeerAddress | None = None
     """The host and port by which other servers reach this one, to forward a cluster's requests to it.
 

@@ -14,10 +14,11 @@ import logging
 import socket
 import ssl
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from importlib import metadata
+from pathlib import Path
 from typing import NamedTuple
 
 import h11
@@ -48,6 +49,8 @@ VANISHED_SECONDS = 10
 """How long what was sent may stay without an acknowledgment of the other machine."""
 SPARE_PORTS = 1
 """How many ports there are beyond one for each worker: a worker may begin before another one ends."""
+RENEWAL_LOOK_SECONDS = 5.0
+"""How often a worker looks whether the files of its certificates were written anew."""
 TOLD_SECONDS = 10.0
 """How often the log tells of connections that were refused."""
 
@@ -97,6 +100,7 @@ class Servers:
         self._gone: dict[str, float] = {}
         """Until when each worker counts as ended."""
         self._server: asyncio.Server | None = None
+        self._accept: Serve | None = None
         self._handshakes = 0
         self._told_at = float("-inf")
 
@@ -117,19 +121,21 @@ class Servers:
                 await serve(reader, writer)
             writer.close()
 
-        tls = None if self._certificates is None else self._certificates.listening
-        self._server = await asyncio.start_server(
-            accept,
-            sock=self._socket,
-            ssl=tls,
-            ssl_handshake_timeout=None if tls is None else HANDSHAKE_SECONDS_MAX,
-        )
+        self._accept = accept
+        self._server = await self._listen()
+
+    async def renew(self, certificates: Certificates) -> None:
+        """Use other certificates for new connections, of which none is missed; the open ones stay open."""
+        self._certificates = certificates
+        before = self._server
+        if before is not None:
+            self._server = await self._listen()
+            before.close()
 
     def stop_listening(self) -> None:
         """Accept no new connections; the open ones stay open."""
-        if self._server is None:
-            self._socket.close()
-        else:
+        self._socket.close()
+        if self._server is not None:
             self._server.close()
 
     async def connect(self, name: str) -> tuple[StreamReader, StreamWriter]:
@@ -167,6 +173,16 @@ class Servers:
         else:
             self._tell("Another server does not let this one in.", address.text, status)
         raise Unreachable
+
+    async def _listen(self) -> asyncio.Server:
+        assert self._accept is not None
+        tls = None if self._certificates is None else self._certificates.listening
+        return await asyncio.start_server(
+            self._accept,
+            sock=self._socket.dup(),
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else HANDSHAKE_SECONDS_MAX,
+        )
 
     async def _introduce(
         self, worker_id: str, address: Address, reader: StreamReader, writer: StreamWriter
@@ -281,6 +297,42 @@ def certificates_of(settings: Settings) -> Certificates | None:
         ) from None
     listening.verify_mode = ssl.CERT_REQUIRED
     return Certificates(listening, connecting)
+
+
+class Renewals:
+    """Has a worker use renewed certificates for the connections that it opens and accepts from then on."""
+
+    def __init__(self, servers: Servers, settings: Settings) -> None:
+        self._servers = servers
+        self._settings = settings
+        self._known: Sequence[tuple[int, int, int]] = ()
+
+    async def run(self) -> None:
+        """Look again and again, until this is cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(RENEWAL_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Look once whether the files were written since the last look; raises nothing."""
+        try:
+            written = self._written()
+            if written == self._known:
+                return
+            self._known = written
+            certificates = await asyncio.to_thread(certificates_of, self._settings)
+        except (OSError, InvalidSettings) as error:  # perhaps only half of it is written
+            _log.warning("The certificates between servers stay those before: %s", error)
+            return
+        if certificates is not None:
+            await self._servers.renew(certificates)
+
+    def _written(self) -> Sequence[tuple[int, int, int]]:
+        """What changes of each file when it is written; raises OSError if one is missing."""
+        named = self._settings
+        files = named.peer_certificate, named.peer_key, named.peer_authorities
+        states = [Path(file).stat() for file in files if file is not None]
+        return [(each.st_mtime_ns, each.st_ino, each.st_size) for each in states]
 
 
 def _listening(host: str, ports: range) -> socket.socket:

@@ -126,6 +126,15 @@ class ClusterOwners:
             name: number for name, number in found.items() if name == self.own or self._lives(name)
         }
 
+    async def withdraw(self, seconds: float) -> dict[str, int]:
+        """Say that this worker is about to end; how many clusters each of the others has that is there.
+
+        Raises StorageUnavailable.
+        """
+        found = await self.announce(seconds)
+        await self._store.withdraw_worker(self._servers, self.own)
+        return {name: number for name, number in found.items() if name != self.own}
+
     async def pass_on(self, cluster: str, worker: str) -> bool:
         """Give a cluster to another worker, which gets its requests from now on; whether that was done.
 

@@ -13,6 +13,7 @@ from service.api.worker_forwarding.middleware import decide_forwarded
 from service.api.worker_forwarding.peer_names import Address, address_in, id_in, parse_address
 from service.api.worker_forwarding.server_connections import (
     PROTOCOL,
+    Renewals,
     Servers,
     certificates_of,
     servers_of,
@@ -285,6 +286,33 @@ async def test_servers_with_certificates_ask_each_other_for_them(start_server, t
     ):
         assert await placed(stranger, stranger.servers.own[:5])
     assert len(home.decided) == 1
+
+
+async def test_certificates_that_were_renewed_are_used_from_then_on(
+    start_server, tmp_path_factory, monkeypatch, caplog
+):
+    monkeypatch.setattr(sockets, "RECONNECT_SECONDS", 0)
+    folder = tmp_path_factory.mktemp("certificate")
+    certificate, key = write_certificate(folder, "servers", HOST)
+    settings = Settings(
+        peer_certificate=str(certificate), peer_key=str(key), peer_authorities=str(certificate)
+    )
+    home = await as_home(await start_server("home", certificates=certificates_of(settings)))
+    old = await start_server("old", certificates=certificates_of(settings))
+    renewals = Renewals(home.servers, settings)
+    await renewals.look()
+    assert await placed(old, "p")
+    key.write_text("half of it is")
+    await renewals.look()
+    assert "stay those before" in caplog.text
+    write_certificate(folder, "servers", HOST)
+    new = await start_server("new", certificates=certificates_of(settings))
+    assert await placed(new, "q")
+    assert len(home.decided) == 1, "it does not trust the new one yet"
+    await renewals.look()
+    for number, server in enumerate((new, old)):
+        assert await placed(server, f"r{number}"), "what is connected stays connected"
+    assert len(home.decided) == 3
 
 
 async def test_what_cannot_be_listened_on_or_shown_is_told_by_its_setting(tmp_path):
