@@ -51,7 +51,11 @@ from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
 from service.api.worker_forwarding.liveness import Liveness
 from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
-from service.api.worker_forwarding.server_connections import Renewals, Servers, servers_of
+from service.api.worker_forwarding.server_connections import (
+    ReplacedCertificates,
+    Servers,
+    servers_of,
+)
 from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_of
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
@@ -459,7 +463,7 @@ class _Forwarding:
         yield self.shares.run()
         servers, settings = self._others.servers, self._settings
         if servers is not None and settings.peer_certificate is not None:
-            yield Renewals(servers, settings).run()
+            yield ReplacedCertificates(servers, settings).run()
 
     def leave(self) -> None:
         """Begin to give the clusters to workers of other servers, while requests are still answered."""

@@ -299,7 +299,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
     return Certificates(listening, connecting)
 
 
-class Renewals:
+class ReplacedCertificates:
     """Has a worker use renewed certificates for the connections that it opens and accepts from then on."""
 
     def __init__(self, servers: Servers, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from service.api.worker_forwarding.middleware import decide_forwarded
 from service.api.worker_forwarding.peer_names import Address, address_in, id_in, parse_address
 from service.api.worker_forwarding.server_connections import (
     PROTOCOL,
-    Renewals,
+    ReplacedCertificates,
     Servers,
     certificates_of,
     servers_of,
@@ -299,17 +299,17 @@ async def test_certificates_that_were_renewed_are_used_from_then_on(
     )
     home = await as_home(await start_server("home", certificates=certificates_of(settings)))
     old = await start_server("old", certificates=certificates_of(settings))
-    renewals = Renewals(home.servers, settings)
-    await renewals.look()
+    replaced = ReplacedCertificates(home.servers, settings)
+    await replaced.look()
     assert await placed(old, "p")
     key.write_text("half of it is")
-    await renewals.look()
+    await replaced.look()
     assert "stay those before" in caplog.text
     write_certificate(folder, "servers", HOST)
     new = await start_server("new", certificates=certificates_of(settings))
     assert await placed(new, "q")
     assert len(home.decided) == 1, "it does not trust the new one yet"
-    await renewals.look()
+    await replaced.look()
     for number, server in enumerate((new, old)):
         assert await placed(server, f"r{number}"), "what is connected stays connected"
     assert len(home.decided) == 3
