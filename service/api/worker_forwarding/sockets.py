@@ -184,10 +184,10 @@ class Listener:
                 frame = _requests.decode(await _read(reader))
                 if isinstance(frame, _Ping):
                     _write(writer, _Pong())
-                elif self._closing:
-                    _write(writer, _Answer(frame.number, None))
                 elif (holder := self._passed_to(cluster_in(frame.request))) is not None:
                     _write(writer, _Answer(frame.number, None, holder=holder))
+                elif self._closing:
+                    _write(writer, _Answer(frame.number, None))
                 else:
                     task = asyncio.create_task(self._answer(writer, frame))
                     self.deciding.add(task)

@@ -13,7 +13,6 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 
 from service.model.errors import MoorageError
 from service.scheduler.controllers.request_owners import ClusterOwners
@@ -78,6 +77,11 @@ def _nobody(_worker: str) -> bool:
     return False
 
 
+def _next(cluster: str, has: Mapping[str, int]) -> str:
+    """The worker that gets a cluster, of those that have so many."""
+    return min(has, key=lambda worker: (has[worker], weight(cluster, worker)))
+
+
 class ClusterShares:
     """Tells that a worker is there, and passes on the clusters that others should have."""
 
@@ -137,15 +141,22 @@ class ClusterShares:
         try:
             numbers = await self._cluster_owners.withdraw(self._seconds)
             has = {name: each for name, each in numbers.items() if not self._ends_too(name)}
-            for cluster in self._cluster_owners.held() if has else ():
-                to = min(has, key=lambda worker: (has[worker], weight(cluster, worker)))
-                has[to] += 1
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(end - self._clock.monotonic()):
-                        await self._prepare(to, cluster)
-                await self._cluster_owners.pass_on(cluster, to)
+            for cluster in self._cluster_owners.held():
+                while has and not await self._is_reached(to := _next(cluster, has), cluster, end):
+                    del has[to]
+                if has:
+                    has[to] += 1
+                    await self._cluster_owners.pass_on(cluster, to)
         except MoorageError:
             _log.debug("Clusters are left to whoever is asked next.", exc_info=True)
+
+    async def _is_reached(self, worker: str, cluster: str, end: float) -> bool:
+        """Have a worker load a cluster; False if it cannot be asked, True if it only takes too long."""
+        try:
+            async with asyncio.timeout(end - self._clock.monotonic()):
+                return await self._prepare(worker, cluster)
+        except TimeoutError:
+            return True
 
     async def _prepared(self, worker: str, cluster: str) -> bool:
         """Have a worker load a cluster, however long that takes; meanwhile this one tells that it is there."""

@@ -196,7 +196,7 @@ class ClusterOwners:
             if not self._closed:
                 before = self._known.get(cluster)
                 claimed = await self._claim(cluster, asked)
-                if self._known.get(cluster) is not before:
+                if self._known.get(cluster) not in {None, before}:
                     return  # It was passed on meanwhile.
                 self._known[cluster] = claimed
                 self._tell(cluster, before, claimed)

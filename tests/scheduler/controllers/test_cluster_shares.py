@@ -165,6 +165,21 @@ async def test_p19_a_worker_that_is_told_to_stop_gives_its_clusters_to_other_ser
     assert last.prepared == []
 
 
+async def test_p19_a_worker_that_is_told_to_stop_gives_nothing_to_one_that_cannot_be_asked(
+    store, clock
+):
+    first, second, third = (Worker(store, clock, name) for name in ("w1", "w2", "w3"))
+    await both_held_by(first)
+    for each in (second, third):
+        await each.shares.look()
+
+    async def not_to_the_second(worker, cluster):
+        return worker != "w2"
+
+    await ClusterShares(first.owners, clock, 60, not_to_the_second).leave(1)
+    assert {first.owners.passed_to(cluster) for cluster in ("default", "other")} == {"w3"}
+
+
 async def test_p19_what_is_not_loaded_in_time_is_given_to_another_all_the_same(store, clock):
     first, second = Worker(store, clock, "w1"), Worker(store, clock, "w2")
 
