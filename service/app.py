@@ -51,7 +51,11 @@ from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
 from service.api.worker_forwarding.liveness import Liveness
 from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
-from service.api.worker_forwarding.server_connections import Servers, servers_of
+from service.api.worker_forwarding.server_connections import (
+    ReplacedCertificates,
+    Servers,
+    servers_of,
+)
 from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_of
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
@@ -77,6 +81,9 @@ __all__ = [
 
 _ANSWER_SECONDS = 5.0
 """For how many seconds after a request's time is up the answer of another worker is awaited."""
+
+LEAVE_SECONDS_MAX = 3.0
+"""How long others may take to load the clusters of a worker that is told to stop, before they get them."""
 
 _log = logging.getLogger(__name__)
 
@@ -273,7 +280,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             DatabaseReporter(store, proof, metrics, budget).run(),
             _deliveries(settings, store, sender, clock, metrics).run(),
             IdleRecounts(scheduler, clock, metrics, pace).run(),
-            *([forwarding.shares.run()] if forwarding else []),
+            *(forwarding.background() if forwarding else []),
             *_reports(settings, store, scheduler, clock, proof),
         ]
 
@@ -283,6 +290,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if forwarding is not None:
             await forwarding.start(CountBytes(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
+        if forwarding is not None:
+            on_stop_signal(forwarding.leave)
         async with _tasks(background()):
             _log.info("The worker serves.", extra={"engine": compiled_engine.engine_kind()})
             yield
@@ -375,10 +384,18 @@ def _forwarding(
     except ValueError as error:
         _log.warning("No request will be forwarded: %s", error)
         return None
-    others = OtherWorkers(path, Liveness(path.parent, own), servers_of(settings, own))
+    presence, servers = Liveness(path.parent, own), servers_of(settings, own)
+    peers = SocketPeers(
+        path.parent,
+        answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
+        budget=budget,
+        servers=servers,
+    )
+    others = OtherWorkers(path, presence, servers, peers)
     server = f"{socket.gethostname()}:{settings.port}" if others.servers is None else ALL_SERVERS
     own = own if others.servers is None else others.servers.own
-    cluster_owners = ClusterOwners(store, clock, limits, server=server, own=own, lives=others.lives)
+    knows = {"lives": others.lives, "answers": peers.answers}
+    cluster_owners = ClusterOwners(store, clock, limits, server=server, own=own, **knows)
     return _Forwarding(settings, cluster_owners, others, clock, limits, metrics, budget)
 
 
@@ -390,12 +407,18 @@ class OtherWorkers(NamedTuple):
     presence: Liveness
     servers: Servers | None
     """Those of other servers; None if only those of its own are reached."""
+    peers: SocketPeers
+    """All of them, as this worker asks them."""
 
     def lives(self, worker: str) -> bool:
         """Whether a worker is running, as far as is known."""
         if self.servers is None or self.servers.is_here(worker):
             return self.presence.lives(worker)
         return not self.servers.is_gone(worker)
+
+    def end_with_this(self, worker: str) -> bool:
+        """Whether a worker is of this server, and so is likely to be told to stop when this one is."""
+        return self.servers is None or self.servers.is_here(worker)
 
 
 class _Forwarding:
@@ -412,21 +435,18 @@ class _Forwarding:
         budget: Budget,
     ) -> None:
         self.cluster_owners = cluster_owners
+        self._settings = settings
         self._budget = budget
         self._others = others
         self._listener: Listener | None = None
-        self._peers = SocketPeers(
-            others.path.parent,
-            answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
-            budget=budget,
-            servers=others.servers,
-        )
         bodies = BodyReader(settings, clock.monotonic)
-        self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
+        self.middleware = ForwardingMiddleware(cluster_owners, others.peers, bodies, metrics)
         self.shares = ClusterShares(
-            cluster_owners, clock, limits.owner_lease_seconds, self.middleware.prepare
+            *(cluster_owners, clock, limits.owner_lease_seconds, self.middleware.prepare),
+            ends_too=others.end_with_this,
         )
         """What gives each worker its share of the clusters."""
+        self._leaving: asyncio.Task[None] | None = None
 
     async def start(self, app: ASGIApp, spans: Spans | None) -> None:
         """Listen to the other workers."""
@@ -438,13 +458,28 @@ class _Forwarding:
         if self._others.servers is not None:
             await self._others.servers.listen(self._listener.serve)
 
+    def background(self) -> Iterator[Coroutine[None, None, None]]:
+        """Yield what runs beside requests."""
+        yield self.shares.run()
+        servers, settings = self._others.servers, self._settings
+        if servers is not None and settings.peer_certificate is not None:
+            yield ReplacedCertificates(servers, settings).run()
+
+    def leave(self) -> None:
+        """Begin to give the clusters to workers of other servers, while requests are still answered."""
+        if self._leaving is None:
+            self._leaving = asyncio.create_task(self.shares.leave(LEAVE_SECONDS_MAX))
+
     async def stop(self) -> None:
-        """Answer the requests that others have forwarded, and take no more."""
+        """Give the clusters away, answer the requests that others have forwarded, and take no more."""
+        self.leave()
+        if self._leaving is not None:
+            await self._leaving
         if self._others.servers is not None:
             self._others.servers.stop_listening()
         if self._listener is not None:
             await self._listener.close()
-        await self._peers.close()
+        await self._others.peers.close()
         self._others.presence.end()
 
 

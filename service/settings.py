@@ -200,6 +200,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the workers of a server forward a cluster's requests to the one that decides them."""
     forwarding_dir: str | None = None
     """The folder in which these workers find each other; `moorage serve` sets it."""
+    server_id: str | None = None
+    """What other servers know this one by, anew at every start; `moorage serve` sets it."""
     peer_address: PeerAddress | None = None
     """The host and port by which other servers reach this one, to forward a cluster's requests to it.
 

@@ -3,10 +3,10 @@
 Servers on addresses of this machine share a PostgreSQL and forward requests to each other. Callers
 place pods in all clusters; each request goes to a server chosen by chance, as a balancer does that
 knows nothing of clusters, and to another one if that does not answer within two seconds. Meanwhile
-one server is killed, and started again; another one stands still for a while. Each time is a phase, of
-which the report says how many races were lost, how many pods were placed, how long a placement took at
-most, and which server has how many clusters. In the end the log of each cluster is checked: everything
-acknowledged is stored once, and no rule is broken.
+one server is killed, and started again; another one stands still for a while; and one is told to
+stop (SIGTERM). Each time is a phase, of which the report says how many races were lost, how many pods
+were placed, how long a placement took at most, and which server has how many clusters. In the end the
+log of each cluster is checked: everything acknowledged is stored once, and no rule is broken.
 
 With `--apart` the servers do not forward to each other.
 """
@@ -229,7 +229,7 @@ async def run(options: argparse.Namespace) -> tuple[list[Phase], int, int]:
 async def _phases(
     made: Stage, balancer: Balancer, options: argparse.Namespace
 ) -> AsyncIterator[Phase]:
-    killed, stopped = 1 % len(made.servers), 2 % len(made.servers)
+    killed, stopped, ended = (number % len(made.servers) for number in (1, 2, 3))
     everyone = set(range(len(made.servers)))
 
     async def phase(
@@ -251,6 +251,10 @@ async def _phases(
     yield await phase("one stands still", everyone - {stopped}, upset or None, since)
     made.send(stopped, signal.SIGCONT)
     yield await phase("it goes on", everyone - {stopped})
+    upset, since = await made.clusters_of(ended), time.monotonic()
+    stopping = asyncio.create_task(asyncio.to_thread(made.servers[ended].stop))
+    yield await phase("one is told to stop", everyone - {ended}, upset or None, since)
+    await stopping
 
 
 async def _phase(
@@ -326,7 +330,7 @@ def main() -> int:
     print(f"{placements:,} pods acknowledged, {violations} violations")
     campaign.add(
         seeds=f"{options.seed}, {options.servers} servers, {options.clusters} clusters",
-        faults=2,
+        faults=3,
         placements=placements,
         violations=violations,
         seconds=sum(each.seconds for each in phases),

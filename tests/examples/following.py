@@ -36,6 +36,9 @@ LEFT_OUT = {
     "docs/point-in-time-recovery.md": {
         "": "commands for the machine of a database and its archive"
     },
+    "docs/how-to/several-machines.md": {
+        "": "commands for several machines; `make many-servers` does the same on one"
+    },
     "docs/how-to/replicated-postgresql.md": {
         "": "commands for machines with etcd and Patroni; `make failovers` does the same"
     },

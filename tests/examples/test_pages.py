@@ -36,6 +36,7 @@ SHOWN = {
         r"moved: 6",
         r"rebalance-shop +Cancelled",
     ],
+    "several-machines.md": [],
     "replicated-postgresql.md": [],
     "distributed-postgresql.md": [],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],

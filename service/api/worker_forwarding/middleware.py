@@ -105,7 +105,19 @@ class ForwardingMiddleware:
             request_id=request_id_of(scope),
             terms=terms_of(scope),
         )
-        return await forward(self, holder, request, _repeat(scope), lambda: _here(app, scope, body))
+        repeat, cluster = _repeat(scope), cluster_in(request)
+
+        async def here() -> ForwardedAnswer:
+            return await _here(app, scope, body)
+
+        async def instead() -> ForwardedAnswer:
+            """Have whoever has taken the holder's place decide it, so that not all do at once."""
+            successor = await self._cluster_owners.elsewhere(cluster)
+            if successor is None or successor == holder:
+                return await here()
+            return await forward(self, successor, request, repeat, here)
+
+        return await forward(self, holder, request, repeat, instead)
 
     async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
         """Ask another worker as `SocketPeers.ask` does, and count the outcome.

@@ -1,4 +1,7 @@
-"""Names of workers: an id, and with it the address at which workers of other servers reach them."""
+"""Names of workers: an id, and where servers forward to each other, the server's id and an address.
+
+`WORKER`, or `WORKER.SERVER@HOST:PORT`, where both ids are made anew at every start.
+"""
 
 from typing import NamedTuple
 
@@ -23,14 +26,20 @@ def parse_address(text: str) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
-def name_of(worker_id: str, address: Address) -> str:
+def name_of(worker_id: str, server_id: str, address: Address) -> str:
     """The name by which workers of other servers find a worker too."""
-    return f"{worker_id}@{address.text}"
+    return f"{worker_id}.{server_id}@{address.text}"
 
 
 def id_in(name: str) -> str:
     """The id of a worker, whether or not its name has an address."""
-    return name.partition("@")[0]
+    return name.partition("@")[0].partition(".")[0]
+
+
+def server_in(name: str) -> str | None:
+    """The id of a worker's server; None if only workers of that server know the name."""
+    ids, _, address = name.partition("@")
+    return ids.partition(".")[2] if address else None
 
 
 def address_in(name: str) -> Address | None:

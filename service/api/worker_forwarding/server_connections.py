@@ -14,10 +14,11 @@ import logging
 import socket
 import ssl
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from importlib import metadata
+from pathlib import Path
 from typing import NamedTuple
 
 import h11
@@ -28,6 +29,7 @@ from service.api.worker_forwarding.peer_names import (
     id_in,
     name_of,
     parse_address,
+    server_in,
 )
 from service.api.worker_forwarding.unanswered_requests import Unreachable
 from service.settings import InvalidSettings, Settings
@@ -47,6 +49,8 @@ VANISHED_SECONDS = 10
 """How long what was sent may stay without an acknowledgment of the other machine."""
 SPARE_PORTS = 1
 """How many ports there are beyond one for each worker: a worker may begin before another one ends."""
+RENEWAL_LOOK_SECONDS = 5.0
+"""How often a worker looks whether the files of its certificates were written anew."""
 TOLD_SECONDS = 10.0
 """How often the log tells of connections that were refused."""
 
@@ -73,35 +77,36 @@ class Servers:
         first: Address,
         workers: int,
         *,
+        server_id: str,
         secret: str,
         host: str | None = None,
         certificates: Certificates | None = None,
     ) -> None:
         """`first` is the address of the server's first worker; each further one has the next port.
 
-        `host` is the address to listen on, if it is another one.
+        `server_id` is what all workers of this server have in common, and no others, not even
+        those of a server that had its address before. `host` is the address to listen on, if it is another one.
 
         Raises:
             OSError: none of the ports is free, or this machine has no such address.
         """
-        self._ports = range(first.port, first.port + workers + SPARE_PORTS)
-        self._host = first.host
+        ports = range(first.port, first.port + workers + SPARE_PORTS)
         self._secret = secret
         self._certificates = certificates
-        self._socket = _listening(host or first.host, self._ports)
-        self._own_id = own_id
-        self.own = name_of(own_id, Address(first.host, self._socket.getsockname()[1]))
+        self._socket = _listening(host or first.host, ports)
+        self._own_id, self._server_id = own_id, server_id
+        self.own = name_of(own_id, server_id, Address(first.host, self._socket.getsockname()[1]))
         """The name of this worker."""
         self._gone: dict[str, float] = {}
         """Until when each worker counts as ended."""
         self._server: asyncio.Server | None = None
+        self._accept: Serve | None = None
         self._handshakes = 0
         self._told_at = float("-inf")
 
     def is_here(self, name: str) -> bool:
         """Whether a worker belongs to this server, so that its socket is in the private folder."""
-        address = address_in(name)
-        return address is None or (address.host == self._host and address.port in self._ports)
+        return server_in(name) in {None, self._server_id}
 
     def is_gone(self, name: str) -> bool:
         """Whether a worker of another server is known to have ended."""
@@ -116,19 +121,21 @@ class Servers:
                 await serve(reader, writer)
             writer.close()
 
-        tls = None if self._certificates is None else self._certificates.listening
-        self._server = await asyncio.start_server(
-            accept,
-            sock=self._socket,
-            ssl=tls,
-            ssl_handshake_timeout=None if tls is None else HANDSHAKE_SECONDS_MAX,
-        )
+        self._accept = accept
+        self._server = await self._listen()
+
+    async def renew(self, certificates: Certificates) -> None:
+        """Use other certificates for new connections, of which none is missed; the open ones stay open."""
+        self._certificates = certificates
+        before = self._server
+        if before is not None:
+            self._server = await self._listen()
+            before.close()
 
     def stop_listening(self) -> None:
         """Accept no new connections; the open ones stay open."""
-        if self._server is None:
-            self._socket.close()
-        else:
+        self._socket.close()
+        if self._server is not None:
             self._server.close()
 
     async def connect(self, name: str) -> tuple[StreamReader, StreamWriter]:
@@ -166,6 +173,16 @@ class Servers:
         else:
             self._tell("Another server does not let this one in.", address.text, status)
         raise Unreachable
+
+    async def _listen(self) -> asyncio.Server:
+        assert self._accept is not None
+        tls = None if self._certificates is None else self._certificates.listening
+        return await asyncio.start_server(
+            self._accept,
+            sock=self._socket.dup(),
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else HANDSHAKE_SECONDS_MAX,
+        )
 
     async def _introduce(
         self, worker_id: str, address: Address, reader: StreamReader, writer: StreamWriter
@@ -248,6 +265,7 @@ def servers_of(settings: Settings, own_id: str) -> Servers | None:
             own_id,
             parse_address(settings.peer_address),
             settings.workers,
+            server_id=settings.server_id or own_id,
             secret=settings.peer_secret or "",
             host=settings.peer_host,
             certificates=certificates_of(settings),
@@ -279,6 +297,42 @@ def certificates_of(settings: Settings) -> Certificates | None:
         ) from None
     listening.verify_mode = ssl.CERT_REQUIRED
     return Certificates(listening, connecting)
+
+
+class ReplacedCertificates:
+    """Has a worker use renewed certificates for the connections that it opens and accepts from then on."""
+
+    def __init__(self, servers: Servers, settings: Settings) -> None:
+        self._servers = servers
+        self._settings = settings
+        self._known: Sequence[tuple[int, int, int]] = ()
+
+    async def run(self) -> None:
+        """Look again and again, until this is cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(RENEWAL_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Look once whether the files were written since the last look; raises nothing."""
+        try:
+            written = self._written()
+            if written == self._known:
+                return
+            self._known = written
+            certificates = await asyncio.to_thread(certificates_of, self._settings)
+        except (OSError, InvalidSettings) as error:  # perhaps only half of it is written
+            _log.warning("The certificates between servers stay those before: %s", error)
+            return
+        if certificates is not None:
+            await self._servers.renew(certificates)
+
+    def _written(self) -> Sequence[tuple[int, int, int]]:
+        """What changes of each file when it is written; raises OSError if one is missing."""
+        named = self._settings
+        files = named.peer_certificate, named.peer_key, named.peer_authorities
+        states = [Path(file).stat() for file in files if file is not None]
+        return [(each.st_mtime_ns, each.st_ino, each.st_size) for each in states]
 
 
 def _listening(host: str, ports: range) -> socket.socket:

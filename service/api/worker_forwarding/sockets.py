@@ -184,10 +184,10 @@ class Listener:
                 frame = _requests.decode(await _read(reader))
                 if isinstance(frame, _Ping):
                     _write(writer, _Pong())
-                elif self._closing:
-                    _write(writer, _Answer(frame.number, None))
                 elif (holder := self._passed_to(cluster_in(frame.request))) is not None:
                     _write(writer, _Answer(frame.number, None, holder=holder))
+                elif self._closing:
+                    _write(writer, _Answer(frame.number, None))
                 else:
                     task = asyncio.create_task(self._answer(writer, frame))
                     self.deciding.add(task)
@@ -251,9 +251,10 @@ class SocketPeers:
         except TimeoutError:
             raise AnswerLost from None
 
-    def stands_still(self, worker: str) -> bool:
-        """Whether a worker no longer answers pings; KeyError if it was never asked anything."""
-        return self._peers[worker].stands_still
+    def answers(self, worker: str) -> bool:
+        """Whether a worker answers, or has not been asked of late; False: it stands still."""
+        peer = self._peers.get(worker)
+        return peer is None or not peer.is_silent
 
     async def close(self) -> None:
         """Close all connections; requests that still wait for an answer get AnswerLost."""
@@ -364,6 +365,8 @@ class _Peer:
         self._writer: StreamWriter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._not_before = float("-inf")
+        self._knocking: float | None = None
+        """Since when there was nothing but silence where connections were tried."""
         self._unanswered = 0
         """How many pings were sent since the last frame from the worker came."""
 
@@ -376,6 +379,13 @@ class _Peer:
     def stands_still(self) -> bool:
         """Whether the worker has left too many pings unanswered."""
         return self._unanswered >= PINGS_UNANSWERED_MAX
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the worker stands still, or has let nobody connect for so long that it may."""
+        if self._knocking is None:
+            return self.stands_still
+        return self._time() >= self._knocking + PINGS_UNANSWERED_MAX * PING_SECONDS
 
     async def ask(self, request: ForwardedRequest, *, may_repeat: bool) -> ForwardedAnswer:
         writer = await self._connection()
@@ -406,12 +416,16 @@ class _Peer:
                 return self._writer
             if self._time() < self._not_before:
                 raise Unreachable
+            begun = self._time()
             try:
                 async with asyncio.timeout(CONNECT_SECONDS_MAX):
                     reader, writer = await self._way.connect()
-            except (OSError, EOFError, TimeoutError, Unreachable):
+            except (OSError, EOFError, Unreachable) as error:
+                is_silent = isinstance(error, TimeoutError)
+                self._knocking = (self._knocking or begun) if is_silent else None
                 self._not_before = self._time() + RECONNECT_SECONDS
                 raise Unreachable from None
+            self._knocking = None
             self._writer = writer
             for work in (self._listen(reader, writer), self._look_after(writer)):
                 task = asyncio.create_task(work)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -94,6 +95,7 @@ def run_server(settings: Settings) -> None:
             migration_url=None,  # Workers must not change tables.
             metrics_dir=folders.enter_context(private_folder("metrics")),
             forwarding_dir=folders.enter_context(private_folder("workers")),
+            server_id=token_hex(16),
         )
         settings = _with_health(settings, folders)
         secrets = _hand_down(settings)

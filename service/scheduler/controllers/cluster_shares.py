@@ -72,21 +72,42 @@ def _may_give(own: str, to: str, has: Counter[str]) -> bool:
     return givers.index(own) < has.total() // len(has) - has[to]
 
 
+def _nobody(_worker: str) -> bool:
+    """Take every worker for one that stays when this one ends."""
+    return False
+
+
+def _next(cluster: str, has: Mapping[str, int]) -> str:
+    """The worker that gets a cluster, of those that have so many."""
+    return min(has, key=lambda worker: (has[worker], weight(cluster, worker)))
+
+
 class ClusterShares:
     """Tells that a worker is there, and passes on the clusters that others should have."""
 
     def __init__(
-        self, cluster_owners: ClusterOwners, clock: Clock, seconds: float, prepare: Prepare
+        self,
+        cluster_owners: ClusterOwners,
+        clock: Clock,
+        seconds: float,
+        prepare: Prepare,
+        *,
+        ends_too: Callable[[str], bool] = _nobody,
     ) -> None:
-        """`seconds` is how long a worker counts as being there after it said so."""
+        """`seconds` is how long a worker counts as being there after it said so.
+
+        `ends_too` returns whether a worker is likely to end when this one does.
+        """
         self._cluster_owners = cluster_owners
         self._clock = clock
         self._seconds = seconds
         self._prepare = prepare
+        self._ends_too = ends_too
+        self._is_leaving = False
 
     async def run(self) -> None:
         """Look again and again, until this is cancelled."""
-        while True:
+        while not self._is_leaving:
             try:
                 await self.look()
             except MoorageError:
@@ -104,10 +125,38 @@ class ClusterShares:
         owners, end = self._cluster_owners, self._clock.monotonic() + self._seconds / 3
         numbers = await owners.announce(self._seconds)
         for cluster, worker in to_pass_on(owners.own, owners.held(), numbers):
-            if self._clock.monotonic() >= end:
+            if self._is_leaving or self._clock.monotonic() >= end:
                 return
             if await self._prepared(worker, cluster):
                 await owners.pass_on(cluster, worker)
+
+    async def leave(self, seconds: float) -> None:
+        """Pass all clusters on, as this worker is about to end; raises nothing.
+
+        Each of the others gets some, and loads them before, but not for longer than so many seconds
+        altogether: what is left then is passed on all the same.
+        """
+        self._is_leaving = True
+        end = self._clock.monotonic() + seconds
+        try:
+            numbers = await self._cluster_owners.withdraw(self._seconds)
+            has = {name: each for name, each in numbers.items() if not self._ends_too(name)}
+            for cluster in self._cluster_owners.held():
+                while has and not await self._is_reached(to := _next(cluster, has), cluster, end):
+                    del has[to]
+                if has:
+                    has[to] += 1
+                    await self._cluster_owners.pass_on(cluster, to)
+        except MoorageError:
+            _log.debug("Clusters are left to whoever is asked next.", exc_info=True)
+
+    async def _is_reached(self, worker: str, cluster: str, end: float) -> bool:
+        """Have a worker load a cluster; False if it cannot be asked, True if it only takes too long."""
+        try:
+            async with asyncio.timeout(end - self._clock.monotonic()):
+                return await self._prepare(worker, cluster)
+        except TimeoutError:
+            return True
 
     async def _prepared(self, worker: str, cluster: str) -> bool:
         """Have a worker load a cluster, however long that takes; meanwhile this one tells that it is there."""

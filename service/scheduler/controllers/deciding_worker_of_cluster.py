@@ -21,6 +21,11 @@ def _lives(_worker: str) -> bool:
     return True
 
 
+def _answers(_worker: str) -> bool:
+    """Take every worker for one that answers; the leases of others then end by themselves."""
+    return True
+
+
 class ClusterOwners:
     """Knows which workers hold the clusters' leases.
 
@@ -28,7 +33,8 @@ class ClusterOwners:
     A worker that gets a request for a cluster whose lease is free takes the lease, and prolongs it
     while it has the cluster in memory. After a third of a lease's time the database is asked again,
     in the background; a request waits for the database only if nothing is known. The lease of a
-    worker that is known to be dead counts as free.
+    worker that is known to be dead counts as free. So does that of one that stands still: the first
+    that notices it takes its place, and the others learn who that is, so that they need not race.
     """
 
     def __init__(
@@ -40,8 +46,11 @@ class ClusterOwners:
         server: str,
         own: str,
         lives: Callable[[str], bool] = _lives,
+        answers: Callable[[str], bool] = _answers,
     ) -> None:
-        """`lives` returns whether a worker is running, as far as is known.
+        """`lives` returns whether a worker is running, and `answers` whether it also says anything.
+
+        Both say yes where nothing is known.
 
         `server` names the workers that reach each other: those of one server, or of all of them.
         """
@@ -52,11 +61,12 @@ class ClusterOwners:
         self._store = store
         self._clock = clock
         self._lives = lives
+        self._answers = answers
         self._seconds = limits.owner_lease_seconds
         self._known: dict[str, _Owner] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._passed: dict[str, _Owner] = {}
-        """The clusters that this worker has passed on, and who has them since."""
+        """The clusters that this worker has passed on or lost, and who has them since."""
         self._closed = False
 
     async def elsewhere(self, cluster: str) -> str | None:
@@ -79,18 +89,19 @@ class ClusterOwners:
         )
 
     def not_reached(self, worker: str) -> None:
-        """Note that a worker did not answer; if it is dead, its leases may be taken by others."""
-        if not self._lives(worker):
-            self._known = {
-                name: owner for name, owner in self._known.items() if owner.holder != worker
-            }
+        """Note that a worker did not answer; if it is dead or stands still, others take its leases."""
+        self._known = {
+            name: owner
+            for name, owner in self._known.items()
+            if owner.holder != worker or not self._may_take(name, worker)
+        }
 
     def held(self) -> list[str]:
         """The clusters whose lease this worker holds, as far as it knows."""
         return [name for name, owner in self._known.items() if owner.holder == self.own]
 
     def passed_to(self, cluster: str) -> str | None:
-        """The worker to which this one has passed a cluster on of late, so that others may not know it.
+        """The worker that has had a cluster of late in place of this one, so that others may not know it.
 
         None: this worker decides whatever is forwarded to it.
         """
@@ -114,6 +125,15 @@ class ClusterOwners:
         return {
             name: number for name, number in found.items() if name == self.own or self._lives(name)
         }
+
+    async def withdraw(self, seconds: float) -> dict[str, int]:
+        """Say that this worker is about to end; how many clusters each of the others has that is there.
+
+        Raises StorageUnavailable.
+        """
+        found = await self.announce(seconds)
+        await self._store.withdraw_worker(self._servers, self.own)
+        return {name: number for name, number in found.items() if name != self.own}
 
     async def pass_on(self, cluster: str, worker: str) -> bool:
         """Give a cluster to another worker, which gets its requests from now on; whether that was done.
@@ -176,12 +196,14 @@ class ClusterOwners:
             if not self._closed:
                 before = self._known.get(cluster)
                 claimed = await self._claim(cluster, asked)
-                if self._known.get(cluster) is not before:
+                if self._known.get(cluster) not in {None, before}:
                     return  # It was passed on meanwhile.
                 self._known[cluster] = claimed
+                self._tell(cluster, before, claimed)
                 if claimed.holder == self.own:
                     self._passed.pop(cluster, None)
-                self._tell(cluster, before, claimed)
+                elif before is not None and before.holder == self.own:
+                    self._passed[cluster] = claimed
         except StorageUnavailable:
             _log.debug("The lease could not be asked for.", exc_info=True)
             if (owner := self._known.get(cluster)) is not None:
@@ -203,10 +225,26 @@ class ClusterOwners:
         cluster_id = await self._store.find_cluster(cluster)
         claimed = cluster_id, self._name, self.own, self._seconds
         lease = await self._store.claim_lease(*claimed)
-        if lease is not None and lease.holder != self.own and not self._lives(lease.holder):
-            await self._store.release_lease(cluster_id, self._name, lease.holder)
+        if lease is not None and self._may_take(cluster, lease.holder):
+            await self._store.pass_lease(
+                cluster_id, self._name, lease.holder, self.own, self._seconds
+            )
             lease = await self._store.claim_lease(*claimed)
         return _Owner(cluster_id, lease.holder if lease else self.own, asked)
+
+    def _may_take(self, cluster: str, holder: str) -> bool:
+        """Whether the lease of another worker may be taken before its end.
+
+        Two workers that only do not hear each other would take a cluster from each other again and
+        again. So whoever has lost it of late leaves it to the other one for a while.
+        """
+        if holder == self.own:
+            return False
+        if not self._lives(holder):
+            return True
+        known = self._known.get(cluster)
+        has_just_lost_it = known is not None and known.holder == self.own
+        return not (self._answers(holder) or has_just_lost_it or self.passed_to(cluster))
 
 
 class _Owner:

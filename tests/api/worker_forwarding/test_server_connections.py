@@ -10,9 +10,10 @@ import pytest
 
 from service.api.worker_forwarding import sockets
 from service.api.worker_forwarding.middleware import decide_forwarded
-from service.api.worker_forwarding.peer_names import Address, address_in, parse_address
+from service.api.worker_forwarding.peer_names import Address, address_in, id_in, parse_address
 from service.api.worker_forwarding.server_connections import (
     PROTOCOL,
+    ReplacedCertificates,
     Servers,
     certificates_of,
     servers_of,
@@ -41,10 +42,15 @@ async def start_server(tmp_path_factory):
     ports = count(20_000, 10)
     async with AsyncExitStack() as stack:
 
-        async def start(name, *, secret=SECRET, certificates=None, **settings):
+        async def start(name, *, port=None, secret=SECRET, certificates=None, **settings):
             folder = folders.mktemp(name)
-            address = Address(HOST, next(ports))
-            servers = Servers(name, address, 1, secret=secret, certificates=certificates)
+            address = Address(HOST, port or next(ports))
+            servers = Servers(
+                *(name, address, 1),
+                server_id=f"server-{name}",
+                secret=secret,
+                certificates=certificates,
+            )
             worker = Worker(store, folder, name, servers, **settings)
             worker.store = store
             await worker.start()
@@ -80,7 +86,7 @@ async def placed(server, name, **headers):
 async def holder_of(server):
     """Whoever holds the lease, by its id."""
     lease = await server.store.claim_lease(1, LEASE, "nobody", 1)
-    return lease.holder.partition("@")[0]
+    return id_in(lease.holder)
 
 
 async def test_p19_a_server_decides_what_others_forward_with_the_rights_that_it_has_there(
@@ -165,7 +171,9 @@ async def test_p19_the_place_of_a_server_that_has_died_is_taken_at_once(home, st
     assert await third.cluster_owners.elsewhere("default") == other.servers.own
 
 
-async def test_p19_a_server_that_stands_still_holds_nobody_up(start_server, monkeypatch):
+async def test_p19_in_place_of_a_server_that_stands_still_one_other_decides(
+    start_server, monkeypatch
+):
     """It lets others in, as the system does for a stopped process, and then says nothing."""
     go_on = asyncio.Event()
 
@@ -174,13 +182,42 @@ async def test_p19_a_server_that_stands_still_holds_nobody_up(start_server, monk
 
     with monkeypatch.context() as still:
         still.setattr(sockets.Listener, "serve", stand_still)
-        home, other = await as_home(await start_server("home")), await start_server("other")
+        home = await as_home(await start_server("home"))
+    other, third = await start_server("other"), await start_server("third")
+    assert await third.cluster_owners.elsewhere("default") == home.servers.own
     monkeypatch.setattr(sockets, "PING_SECONDS", 0.01)
     assert await placed(other, "p", **KEY), "what may be repeated is, when it finds that out"
-    assert other.peers.stands_still(home.servers.own)
+    assert not other.peers.answers(home.servers.own)
     assert await placed(other, "q"), "and all else is decided at once from then on"
-    assert (home.decided, await holder_of(home)) == ([], "home")
+    assert (home.decided, await holder_of(home)) == ([], "other")
+    assert await placed(third, "r", **{"idempotency-key": "l"}), (
+        "whoever notices it later asks the one that came first"
+    )
+    assert (len(other.decided), third.scheduler.replicas()) == (1, {})
     go_on.set()
+
+
+async def test_p19_nor_is_one_waited_for_that_does_not_complete_a_connection(
+    home, start_server, monkeypatch
+):
+    async def say_nothing(*_):
+        raise TimeoutError
+
+    other = await start_server("other")
+    monkeypatch.setattr(other.servers, "connect", say_nothing)
+    monkeypatch.setattr(sockets, "RECONNECT_SECONDS", 0)
+    assert await placed(other, "p")
+    assert await holder_of(home) == "home", "once is not enough"
+    monkeypatch.setattr(sockets, "PING_SECONDS", 0)
+    assert await placed(other, "q")
+    assert await holder_of(home) == "other"
+
+
+async def test_p19_servers_whose_ports_overlap_know_each_others_workers_as_such(home, start_server):
+    """Nor is one that says nothing for a while taken for the one that had the address before."""
+    other = await start_server("other", port=address_in(home.servers.own).port)
+    assert await placed(other, "p")
+    assert (len(home.decided), await holder_of(home)) == (1, "home")
 
 
 async def test_p19_a_request_is_not_forwarded_between_servers_twice(home, start_server):
@@ -251,6 +288,33 @@ async def test_servers_with_certificates_ask_each_other_for_them(start_server, t
     assert len(home.decided) == 1
 
 
+async def test_certificates_that_were_renewed_are_used_from_then_on(
+    start_server, tmp_path_factory, monkeypatch, caplog
+):
+    monkeypatch.setattr(sockets, "RECONNECT_SECONDS", 0)
+    folder = tmp_path_factory.mktemp("certificate")
+    certificate, key = write_certificate(folder, "servers", HOST)
+    settings = Settings(
+        peer_certificate=str(certificate), peer_key=str(key), peer_authorities=str(certificate)
+    )
+    home = await as_home(await start_server("home", certificates=certificates_of(settings)))
+    old = await start_server("old", certificates=certificates_of(settings))
+    replaced = ReplacedCertificates(home.servers, settings)
+    await replaced.look()
+    assert await placed(old, "p")
+    key.write_text("half of it is")
+    await replaced.look()
+    assert "stay those before" in caplog.text
+    write_certificate(folder, "servers", HOST)
+    new = await start_server("new", certificates=certificates_of(settings))
+    assert await placed(new, "q")
+    assert len(home.decided) == 1, "it does not trust the new one yet"
+    await replaced.look()
+    for number, server in enumerate((new, old)):
+        assert await placed(server, f"r{number}"), "what is connected stays connected"
+    assert len(home.decided) == 3
+
+
 async def test_what_cannot_be_listened_on_or_shown_is_told_by_its_setting(tmp_path):
     assert servers_of(Settings(), "w") is None
     with pytest.raises(InvalidSettings, match="MOORAGE_PEER_ADDRESS"):
@@ -262,13 +326,17 @@ async def test_what_cannot_be_listened_on_or_shown_is_told_by_its_setting(tmp_pa
         )
 
 
-async def test_each_worker_of_a_server_has_a_port_and_knows_the_others_by_theirs():
+async def test_each_worker_of_a_server_has_a_port_and_knows_the_others_by_their_server():
     first = Address(HOST, 21_000)
-    one, two = (Servers(name, first, 2, secret=SECRET) for name in ("one", "two"))
-    assert (one.own, two.own) == (f"one@{HOST}:21000", f"two@{HOST}:21001")
+    one, two, else_ = (
+        Servers(name, first, 2, server_id=server, secret=SECRET)
+        for name, server in (("one", "s"), ("two", "s"), ("else", "t"))
+    )
+    assert (one.own, two.own) == (f"one.s@{HOST}:21000", f"two.s@{HOST}:21001")
     assert one.is_here(two.own)
-    assert not one.is_here(f"three@{HOST}:21003")
+    assert not one.is_here(else_.own)
+    assert one.is_here("three"), "whoever has no address is known here only"
     assert parse_address("[::1]:7000") == Address("::1", 7000)
     assert Address("::1", 7000).text == "[::1]:7000"
-    for each in (one, two):
+    for each in (one, two, else_):
         each.stop_listening()

@@ -86,12 +86,18 @@ class Worker:
         self._cluster_owners = None
         if peers:
             self._cluster_owners = ClusterOwners(
-                store, clock, limits, server="s", own=name, lives=peers.lives
+                *(store, clock, limits),
+                server="s",
+                own=name,
+                lives=peers.lives,
+                answers=lambda each: each not in self._unheard,
             )
             peers.add(name, partial(self.ask, here=True), lives=lambda: self.alive)
         self.scheduler = Scheduler(
             store, clock, CountedIds(owner), limits, TEMPLATES, cluster_owners=self._cluster_owners
         )
+        self._unheard: set[str] = set()
+        """The workers that did not answer when they were asked last."""
         self._waiting: dict[asyncio.Future[Any], asyncio.Task[Any] | None] = {}
         self.draining = False
         """It is to stop: who connects now is not let in any more."""
@@ -132,11 +138,24 @@ class Worker:
         return reply
 
     async def _submit(self, cluster: str, intent: Any, idempotency: Any) -> Any:
-        holder = await self._cluster_owners.elsewhere(cluster) if self._cluster_owners else None
         submit, request = self.scheduler.submit, Asked(cluster, intent, idempotency)
-        if holder is None or self._peers is None:
+        peers, owners = self._peers, self._cluster_owners
+        if peers is None or owners is None:
             return await submit(*request)
-        return await self._peers.forward(holder, request, submit)
+        holder = await owners.elsewhere(cluster)
+        if holder is None:
+            return await submit(*request)
+
+        async def instead(*asked: Any) -> Any:
+            self._unheard.add(holder)
+            owners.not_reached(holder)
+            successor = await owners.elsewhere(cluster)
+            if successor is None or successor == holder:
+                return await submit(*asked)
+            return await peers.forward(successor, request, submit)
+
+        self._unheard.discard(holder)
+        return await peers.forward(holder, request, instead)
 
     def forget(self, reply: asyncio.Future[Any]) -> None:
         """Its sender has hung up."""

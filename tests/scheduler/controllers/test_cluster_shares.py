@@ -70,7 +70,7 @@ def test_a_worker_that_was_started_again_weighs_what_it_did():
 class Worker:
     """What one worker knows; it can have every other one load a cluster, or none."""
 
-    def __init__(self, store, clock, name, *, reached=True, dead=()):
+    def __init__(self, store, clock, name, *, reached=True, dead=(), siblings=()):
         self.owners = ClusterOwners(
             store, clock, Limits(), server="*", own=name, lives=lambda each: each not in dead
         )
@@ -80,7 +80,10 @@ class Worker:
             self.prepared.append((worker, cluster))
             return reached
 
-        self.shares = ClusterShares(self.owners, clock, Limits().owner_lease_seconds, prepare)
+        self.shares = ClusterShares(
+            *(self.owners, clock, Limits().owner_lease_seconds, prepare),
+            ends_too=lambda each: each in siblings,
+        )
 
 
 @pytest.fixture
@@ -139,6 +142,56 @@ async def test_p19_a_worker_tells_that_it_is_there_while_another_loads_a_large_c
     monkeypatch.setattr(first.owners, "announce", counted)
     await ClusterShares(first.owners, clock, 0.03, load).look()
     assert len(first.owners.held()) == 1
+
+
+async def test_p19_a_worker_that_is_told_to_stop_gives_its_clusters_to_other_servers(store, clock):
+    first = Worker(store, clock, "w1", siblings={"w2"})
+    others = [Worker(store, clock, name) for name in ("w2", "w3", "w4")]
+    await both_held_by(first)
+    for each in (first, *others):
+        await each.shares.look()
+    await both_held_by(first)
+    await first.shares.leave(1)
+    given = {cluster: first.owners.passed_to(cluster) for cluster in ("default", "other")}
+    assert sorted(given.values()) == ["w3", "w4"]
+    assert [(to, cluster) for cluster, to in given.items()] == first.prepared
+    assert set(await others[0].owners.announce(60)) == {"w2", "w3", "w4"}
+    for cluster, to in given.items():
+        assert await others[0].owners.elsewhere(cluster) == to
+    # Where only those are that stop as well, whoever is asked next takes a cluster.
+    last = Worker(store, clock, "w5", siblings={"w2", "w3", "w4"})
+    assert await last.owners.elsewhere("other") == given["other"]
+    await last.shares.leave(1)
+    assert last.prepared == []
+
+
+async def test_p19_a_worker_that_is_told_to_stop_gives_nothing_to_one_that_cannot_be_asked(
+    store, clock
+):
+    first, second, third = (Worker(store, clock, name) for name in ("w1", "w2", "w3"))
+    await both_held_by(first)
+    for each in (second, third):
+        await each.shares.look()
+
+    async def not_to_the_second(worker, cluster):
+        return worker != "w2"
+
+    await ClusterShares(first.owners, clock, 60, not_to_the_second).leave(1)
+    assert {first.owners.passed_to(cluster) for cluster in ("default", "other")} == {"w3"}
+
+
+async def test_p19_what_is_not_loaded_in_time_is_given_to_another_all_the_same(store, clock):
+    first, second = Worker(store, clock, "w1"), Worker(store, clock, "w2")
+
+    async def load_for_ever(worker, cluster):
+        await asyncio.Event().wait()
+
+    await both_held_by(first)
+    await second.shares.look()
+    await ClusterShares(first.owners, clock, 60, load_for_ever).leave(0.01)
+    for cluster in ("default", "other"):
+        assert first.owners.passed_to(cluster) == "w2"
+        assert await second.owners.elsewhere(cluster) is None
 
 
 async def test_p19_what_the_other_cannot_load_or_who_is_dead_gets_nothing(store, clock):

@@ -17,9 +17,13 @@ LEASE_SECONDS = Limits().owner_lease_seconds
 class Worker:
     """What one worker knows, with a store and a clock that all share."""
 
-    def __init__(self, store, clock, name, server="host:1", dead=()):
+    def __init__(self, store, clock, name, server="host:1", dead=(), still=()):
         self.cluster_owners = ClusterOwners(
-            store, clock, Limits(), server=server, own=name, lives=lambda each: each not in dead
+            *(store, clock, Limits()),
+            server=server,
+            own=name,
+            lives=lambda each: each not in dead,
+            answers=lambda each: each not in still,
         )
 
     async def home(self):
@@ -93,6 +97,38 @@ async def test_p19_the_lease_of_one_that_is_known_to_be_dead_is_as_good_as_free(
     assert await third.home() is None
     second.cluster_owners.not_reached("w0")
     assert await second.home() == "w2"
+
+
+async def test_p19_the_first_that_notices_a_worker_that_stands_still_takes_its_place(store, clock):
+    still = set()
+    first, second, third = (Worker(store, clock, f"w{i}", still=still) for i in range(3))
+    assert (await first.home(), await second.home(), await third.home()) == (None, "w0", "w0")
+    still.add("w0")
+    for each in (second, third):
+        each.cluster_owners.not_reached("w0")
+    assert await asyncio.gather(second.home(), third.home()) == [None, "w1"]
+    # It goes on, finds that another has its cluster, and tells so whoever does not know it yet.
+    clock.advance(LEASE_SECONDS / 2)
+    await first.home()
+    assert await first.home() == first.cluster_owners.passed_to("default") == "w1"
+
+
+async def test_p19_two_that_only_do_not_hear_each_other_do_not_take_a_cluster_back_at_once(
+    store, clock
+):
+    first = Worker(store, clock, "w0", still={"w1"})
+    second = Worker(store, clock, "w1", still={"w0"})
+    assert (await first.home(), await second.home()) == (None, None)
+    clock.advance(LEASE_SECONDS / 2)
+    await first.home()
+    first.cluster_owners.not_reached("w1")
+    assert await first.home() == "w1"
+    for _ in range(3):
+        clock.advance(LEASE_SECONDS / 3 + 1)
+        assert await second.home() is None
+        await first.home()
+        first.cluster_owners.not_reached("w1")
+    assert await first.home() is None
 
 
 async def test_p19_without_the_database_what_was_known_goes_on(store, clock, monkeypatch):
