@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,9 @@ WRITTEN = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 """All pages of the documentation."""
+READERS = 3
+"""How many pages are followed at once."""
+Ended = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
@@ -135,24 +140,47 @@ def sample(server: str) -> str:
     return server
 
 
+@pytest.fixture(scope="module")
+def followed(
+    request: pytest.FixtureRequest, server: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[Path, Future[Ended]]]:
+    """What came of each page that is asked for; each has a cluster of its own, so some go at once.
+
+    Readers who wait for a plan leave the machine to others.
+    """
+    items = (each for each in request.session.items if isinstance(each, pytest.Function))
+    asked = [each.callspec.params for each in items if "followed" in each.fixturenames]
+    pages = [each["page"] for each in asked]
+    with ThreadPoolExecutor(READERS) as readers:
+        try:
+            yield {
+                page: readers.submit(_follow, page, server, tmp_path_factory.mktemp(page.stem))
+                for page in pages
+            }
+        finally:
+            readers.shutdown(cancel_futures=True)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_whoever_follows_a_page_gets_to_its_end_and_sees_what_it_says(
-    page: Path, server: str, tmp_path: Path
+    page: Path, followed: dict[Path, Future[Ended]]
 ) -> None:
-    _follow(page, server, tmp_path, SHOWN[page.name])
+    _sees(followed[page].result(), SHOWN[page.name])
 
 
 @pytest.mark.parametrize("name", SHOWN_OF_SAMPLE)
 def test_whoever_asks_the_sample_cluster_as_a_page_does_sees_what_it_says(
     name: str, sample: str, tmp_path: Path
 ) -> None:
-    _follow(ROOT / name, sample, tmp_path, SHOWN_OF_SAMPLE[name])
+    _sees(_follow(ROOT / name, sample, tmp_path), SHOWN_OF_SAMPLE[name])
 
 
-def _follow(page: Path, server: str, folder: Path, shown: list[str]) -> None:
+def _follow(page: Path, server: str, folder: Path) -> Ended:
     equip(folder)
-    ended = follow(blocks(page), server, folder)
+    return follow(blocks(page), server, folder)
 
+
+def _sees(ended: Ended, shown: list[str]) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     for text in shown:
         assert re.search(text, ended.stdout), (text, ended.stdout)

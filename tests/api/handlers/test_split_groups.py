@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from service.api.handlers import multi_cluster_placements as handlers
+from service.scheduler.controllers import split_groups
 from service.scheduler.controllers.split_groups import SplitGroups
 from service.scheduler.multi_cluster.cluster_prospects import Ask
 from service.scheduler.protocol.intents import AdvanceGroup
@@ -17,7 +18,7 @@ from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.handlers.test_multi_cluster_placements import APART, SPREAD, TOGETHER, clusters
 from tests.api.harness import Harness, pod, problem
-from tests.waiting import WAIT_SECONDS, once
+from tests.waiting import LOOK_SECONDS, WAIT_SECONDS, once
 
 CLUSTERS = ("east", "west", "north")
 STEPS = ("reserve", "reserve", "reserve", "Commit", "Bind", "Bind", "Forget")
@@ -198,8 +199,11 @@ async def test_whoever_asks_again_finds_a_group_placed_whatever_was_killed_when(
 
 
 @pytest.fixture
-async def hasty(database_url: str, make_harness: MakeHarness) -> AsyncIterator[Harness]:
-    """The application over PostgreSQL; the time of a group is over at once."""
+async def hasty(
+    database_url: str, make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Harness]:
+    """The application over PostgreSQL; the time of a group is over at once, and is looked at often."""
+    monkeypatch.setattr(split_groups, "PAUSE_SECONDS", LOOK_SECONDS)
     limits = Limits(
         request_seconds_max=WAIT_SECONDS, poll_seconds=0.01, group_reservation_seconds=0
     )
