@@ -7,7 +7,8 @@ written by hand. `python -m tests.concurrency.ledger` writes the page anew.
 import argparse
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -82,6 +83,15 @@ class Campaign:
             violations=violations,
         )
         write([*read(self._ledger), entry], self._ledger)
+
+    @contextmanager
+    def telling_failure(self, seeds: str) -> Iterator[None]:
+        """Add a line with a violation if what is done meanwhile finds anything that must not be."""
+        try:
+            yield
+        except AssertionError:
+            self.add(seeds=seeds, violations=1)
+            raise
 
 
 def add_ledger(parser: argparse.ArgumentParser) -> None:

@@ -49,6 +49,16 @@ def test_a_campaign_adds_a_line_and_keeps_those_before(tmp_path, monkeypatch):
     assert path.with_suffix(".md").read_text() == page([kept, added])
 
 
+def test_a_campaign_that_finds_something_has_a_line_that_says_so(tmp_path):
+    path = tmp_path / "campaigns.json"
+    campaign = Campaign("faults", path)
+    with pytest.raises(AssertionError), campaign.telling_failure("3"):
+        raise AssertionError
+    with pytest.raises(TimeoutError), campaign.telling_failure("4"):
+        raise TimeoutError
+    assert [(each.seeds, each.violations) for each in read(path)] == [("3", 1)]
+
+
 def test_without_a_ledger_nothing_is_asked_and_written(monkeypatch):
     monkeypatch.setattr(ledger, "asked_of_git", pytest.fail)
     Campaign("race", None).add(seeds="1")

@@ -23,7 +23,7 @@ from tools.dump_release import extract
 
 
 async def upgrade_under_load(old: Path) -> Counter[str]:
-    """Place pods throughout the upgrade of two servers from this code; count what was answered.
+    """Place pods throughout the upgrade of two servers from this code; count answers and placed pods.
 
     Raises AssertionError if anything is not as it has to be.
     """
@@ -34,7 +34,8 @@ async def upgrade_under_load(old: Path) -> Counter[str]:
         with chdir(old):
             made = await stack.enter_async_context(site(database_url=url, url=url))
         await made.place_while(_upgrade)
-    return Counter(call.outcome for call in made.calls)
+    placed = sum(call.pods_placed for call in made.calls)
+    return Counter({**Counter(call.outcome for call in made.calls), "pods placed": placed})
 
 
 async def _upgrade(made: Site) -> None:
@@ -53,16 +54,20 @@ def main() -> int:
     add_ledger(parser)
     options = parser.parse_args()
     campaign, answered = Campaign("upgrades", options.ledger), Counter[str]()
+    begun_from = f"from {', '.join(options.commits)}"
     for commit in options.commits:
-        with TemporaryDirectory(prefix="moorage-") as folder:
+        with (
+            TemporaryDirectory(prefix="moorage-") as folder,
+            campaign.telling_failure(begun_from),
+        ):
             extract(commit, Path(folder))
             found = asyncio.run(upgrade_under_load(Path(folder)))
         answered += found
         print(f"{commit}: {dict(found)}, nothing lost, doubled or broken", flush=True)
     campaign.add(
-        seeds=f"from {', '.join(options.commits)}",
+        seeds=begun_from,
         faults=2 * len(options.commits),
-        placements=answered["ok"],
+        placements=answered["pods placed"],
     )
     return 0
 

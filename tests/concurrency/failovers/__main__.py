@@ -11,6 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from itertools import islice
 
 from tests.concurrency.checker.history import Call
@@ -34,7 +35,11 @@ async def campaign(options: argparse.Namespace) -> None:
     """Raises AssertionError if anything is not as it has to be."""
     chance, episodes, placed = random.Random(options.seed), list[Episode](), 0
     ledger = Campaign("failovers", options.ledger)
-    async with replicated(through_haproxy=options.haproxy, disks=True) as database:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(ledger.telling_failure(str(options.seed)))
+        database = await stack.enter_async_context(
+            replicated(through_haproxy=options.haproxy, disks=True)
+        )
         started, number = time.monotonic(), 0
         causes = _in_turn(_chosen(possible(can_cut=database.can_cut), options.cause), chance)
         while sum(each.failovers for each in episodes) < options.failovers:

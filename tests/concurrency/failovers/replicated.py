@@ -123,10 +123,16 @@ class Replicated:
         )
 
     async def until_whole(self) -> None:
-        """Wait for that."""
-        async with asyncio.timeout(WAIT_SECONDS):
-            while not await self.is_whole():  # noqa: ASYNC110 - Patroni sets no event
-                await asyncio.sleep(LOOK_SECONDS)
+        """Wait for that.
+
+        Raises TimeoutError, which tells what its members are instead.
+        """
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                while not await self.is_whole():  # noqa: ASYNC110 - Patroni sets no event
+                    await asyncio.sleep(LOOK_SECONDS)
+        except TimeoutError:
+            raise TimeoutError(f"not whole: {await self.cluster()}") from None
 
     async def timeline(self) -> int:
         """It rises with each member that takes over."""

@@ -47,11 +47,12 @@ def main() -> int:
     while done.total() < options.injections:
         count = min(options.round, options.injections - done.total())
         seed = f"{options.seed}-{rounds}"
-        ended = asyncio.run(
-            _round(count, seed, with_proxy=rounds % 2 == 1, with_plans=options.plans)
-        )
+        with campaign.telling_failure(seed):
+            ended = asyncio.run(
+                _round(count, seed, with_proxy=rounds % 2 == 1, with_plans=options.plans)
+            )
         done += ended.injected
-        placed += ended.answered
+        placed += ended.placed
         steps += ended.steps
         rounds += 1
         print(
@@ -79,8 +80,8 @@ class _Ended(NamedTuple):
     """What a round went through."""
 
     injected: Counter[str]
-    answered: int
-    """Placements."""
+    placed: int
+    """Pods that were acknowledged as placed."""
     steps: Counter[str]
     """Of plans, by their kinds."""
 
@@ -104,7 +105,7 @@ async def _round(count: int, seed: str, *, with_proxy: bool, with_plans: bool) -
                 calls, steps = await _plan_while(made, inject, seed)
             else:
                 calls = await made.place_while(inject)
-        return _Ended(inject.done, sum(call.outcome == "ok" for call in calls), steps)
+        return _Ended(inject.done, sum(call.pods_placed for call in calls), steps)
 
 
 async def _plan_while(
