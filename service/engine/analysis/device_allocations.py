@@ -1,7 +1,7 @@
 """Which devices a pod's claims are given when it is placed on a node."""
 
 from service.engine.cluster import Cluster
-from service.engine.state.volumes_and_devices.device_search import Refused
+from service.engine.state.volumes_and_devices.device_search import NoAllocation
 from service.model.objects.devices import ClaimAllocation
 from service.model.objects.pods_and_nodes import Pod
 
@@ -20,7 +20,7 @@ def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllo
         return None
     try:
         found = devices.table.find(devices.wanted(), slot)
-    except Refused:
+    except NoAllocation:
         return None
     return [
         ClaimAllocation(pod_claim=use.pod_claim, claim=use.claim, grants=grants)

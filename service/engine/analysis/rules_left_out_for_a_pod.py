@@ -160,7 +160,9 @@ def fallen_back(cluster: Cluster, pod: Pod, judged: Pod, pipeline: Pipeline) -> 
 
 
 def _exempt_spread(cluster: Cluster, rule: SpreadRule, *, itself: bool) -> Exemption:
-    allowed = pod_topology_spread.allowed_domains(rule, self_matches=itself).take(rule.key.domain_of)
+    allowed = pod_topology_spread.allowed_domains(rule, self_matches=itself).take(
+        rule.key.domain_of
+    )
     return Exemption(
         rule=f"spec.topologySpreadConstraints[{rule.index}]",
         owner_namespace=None,
