@@ -1337,7 +1337,9 @@ class Explanation(TypedDict):
     prefilterNodes: NotRequired[list[str]]
     """The nodes that a plugin's PreFilter left, by name; absent if no plugin named any."""
     filters: dict[str, dict[str, list[str]]]
-    """The reasons by plugin and node, without the nodes that pass."""
+    """The reasons by plugin and node, without the nodes that pass; the plugins in the order
+    in which they filter.
+    """
     unresolvable: dict[str, list[str]]
     """Nodes that no eviction could make feasible, with the plugins."""
     feasible: list[str]

@@ -28,6 +28,12 @@ def hinted(change: Change) -> frozenset[str]:
     return frozenset(name for name, plugin in known_plugins().items() if change in plugin.events)
 
 
+@cache
+def judging_room() -> frozenset[str]:
+    """Return the plugins that refuse nodes which have too little left for a pod's requests."""
+    return frozenset(name for name, plugin in known_plugins().items() if plugin.judges_room)
+
+
 def register(plugin: type[Plugin]) -> None:
     """Register a plugin, so that profiles can name it; until one does, the plugin is off.
 
@@ -62,6 +68,7 @@ def _add(plugin: type[Plugin], *, by_default: bool) -> None:
 def _look_again() -> None:
     known_plugins.cache_clear()
     hinted.cache_clear()
+    judging_room.cache_clear()
 
 
 for _each in PLUGINS:

@@ -44,6 +44,10 @@ class Pipeline:
         )
         """The plugins that explanations name where they do not score a pod."""
         self.prefilters = tuple(each for each in self.filters if each.prefilters)
+        self.judging_room = frozenset(each.name for each in self.filters if each.judges_room)
+        """The filters that refuse nodes which have too little left for a pod's requests."""
+        self.binds_claims = any(each.binds_claims for each in self.filters)
+        self.allocates_devices = any(each.allocates_devices for each in self.filters)
         self.narrows = any(each.narrows for each in self.filters)
         self.rules = ProfileRules()
         """The rules that the profile has for its pods besides their own."""

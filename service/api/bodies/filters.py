@@ -3,13 +3,17 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from service.api.bodies.request_reading import wrong_parameter
 from service.model.manifests.terms_with_namespace_selector import uses_namespace_selector
-from service.model.objects.pods_and_nodes import LabelSelector, LabelSelectorRequirement
+from service.model.objects.pods_and_nodes import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    SelectorOperator,
+)
 from service.model.objects.selectors import matches
 from service.model.selecting_objects.object_filters import FieldRequirement, ObjectFilter
 from service.model.selecting_objects.selectable_fields import (
@@ -32,8 +36,6 @@ _BEFORE_COMMA = re.compile(r"((?:[^,()]++|\([^()]*+\)|[()])*+),")
 """It matches text up to a comma that is outside of parentheses."""
 
 _KINDS_WANTED = "needs `kind`, and kinds that all have the field"
-
-Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
 
 class _About(msgspec.Struct, frozen=True):
@@ -136,7 +138,7 @@ def parse_label_selector(text: str) -> LabelSelector | None:
 
 
 def _requirement(part: str, text: str) -> LabelSelectorRequirement:
-    operator: Operator
+    operator: SelectorOperator
     if match := _EQUALITY.fullmatch(part):
         operator = "NotIn" if match[2] == "!=" else "In"
         return LabelSelectorRequirement(key=match[1], operator=operator, values=(match[3],))

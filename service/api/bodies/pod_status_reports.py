@@ -3,20 +3,10 @@
 import msgspec
 
 from service.api.bodies.request_reading import converted
+from service.api.openapi import object_types
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON
 from service.model.json_and_patches.strict_json import decode_strict, encode
-from service.model.manifests.manifest import DEFAULT_NAMESPACE
 from service.scheduler.protocol.intents import Preconditions, ReportLine, StatusReport
-
-
-class _Report(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    namespace: str = DEFAULT_NAMESPACE
-    name: str
-    uid: str | None = None
-    resource_version: str | None = None
-    status: dict[str, object]
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -29,7 +19,7 @@ def parse_report(line: int, raw: bytes) -> ReportLine:
     decoded: object = None
     try:
         decoded = decode_strict(raw)
-        report = converted(decoded, _Report)
+        report = converted(decoded, object_types.StatusReport)
     except MalformedJSON as error:
         return ReportLine(line=line, report=InvalidManifest([FieldError("", error.detail)]))
     except InvalidManifest as error:

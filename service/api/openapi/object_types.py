@@ -19,6 +19,7 @@ from service.model.log.events import EventReason, EventType
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.objects import manifest_types, pods_and_nodes
 from service.model.objects.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
+from service.model.objects.pod_group import PodGroupPhase
 from service.model.objects.pods_and_nodes import Quantities, Strict, Value
 from service.model.objects.priority_classes import PriorityClassFields
 from service.model.pod_templates.field_warnings import FieldWarning
@@ -195,9 +196,7 @@ class ResourceQuota(Written, frozen=True, kw_only=True):
 class PodGroupStatus(Value, frozen=True, kw_only=True):
     """How the members fare, exactly as of the answer's revision; ignored where it is sent."""
 
-    phase: Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"] | None = (
-        None
-    )
+    phase: PodGroupPhase | None = None
     """Scheduling: at least `minMember` have nodes; Running: and run. Unknown: fewer have."""
     members: int | None = None
     """Pods of the namespace that have the group's label."""

@@ -11,6 +11,7 @@ from service.model.plans.plans import WhenUnschedulable
 from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner
 from service.scheduler.protocol.placements import Explain, PodRef
+from service.scheduler.protocol.plans import Action
 
 
 class Domains(Strict, frozen=True, kw_only=True):
@@ -191,7 +192,7 @@ class PlanRequest(Strict, frozen=True, kw_only=True):
 class PlannedStep(Strict, frozen=True, kw_only=True):
     """A step as a plan has told it."""
 
-    action: Literal["Place", "Cordon", "Evict", "Delete"]
+    action: Action
     """What is to be done."""
     namespace: str | None = None
     """Namespace of the pod."""

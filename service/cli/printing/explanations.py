@@ -13,19 +13,6 @@ NODES_SHOWN = 10
 """At most so many feasible nodes are listed, the best first. If more nodes than these were refused,
 they are grouped by reason."""
 
-FILTER_ORDER = (
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "PodTopologySpread",
-    "InterPodAffinity",
-)
-"""The order in which kube-scheduler filters: in `message`, each node is counted under the first
-filter that refuses it."""
-
 AVAILABILITY = re.compile(r"0/\d+ nodes are available: (?P<reasons>.+)\.", re.DOTALL)
 NEXT_REASON = re.compile(r", (?=\d+ )")
 
@@ -235,11 +222,13 @@ def _print_origin(output: Output, explanation: Explanation) -> None:
 
 
 def _first_failures(explanation: Explanation) -> dict[str, tuple[str, str]]:
-    """Return for each refused node the first plugin that refuses it, and the plugin's reasons."""
+    """Return for each refused node the first plugin that refuses it, and the plugin's reasons.
+
+    The answer has the plugins in the order in which they filter, as `message` counts the nodes.
+    """
     failures: dict[str, tuple[str, str]] = {}
-    filters = explanation["filters"]
-    for plugin in (*FILTER_ORDER, *sorted(filters.keys() - set(FILTER_ORDER))):
-        for node, reasons in filters.get(plugin, {}).items():
+    for plugin, refused in explanation["filters"].items():
+        for node, reasons in refused.items():
             failures.setdefault(node, (plugin, "; ".join(reasons)))
     return failures
 

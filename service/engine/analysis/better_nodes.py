@@ -35,7 +35,7 @@ KINDS_MAX = 64
 """Among how many kinds of nodes that rules tell apart a pod chooses; the others are not looked at."""
 
 
-class Watch(NamedTuple):
+class WatchedRules(NamedTuple):
     """What is looked after while pods move: rules that may break, or hold again."""
 
     concern: Concern
@@ -76,7 +76,7 @@ class Moving:
                 return False
         return True
 
-    def watch(self, pods: Iterable[Pod]) -> Watch | None:
+    def watch(self, pods: Iterable[Pod]) -> WatchedRules | None:
         """Return what to look after while some placed pods move; None if no rule is concerned.
 
         What it says of before is looked up again only after `moved`.
@@ -90,7 +90,7 @@ class Moving:
         before = self._before.get(concern.classes)
         if before is None:
             before = self._before[concern.classes] = self.rules.broken(concern.classes)
-        return Watch(concern, before)
+        return WatchedRules(concern, before)
 
     def lift(self, pod: Pod) -> Costs:
         """Take a pod off its node, and return what changes by that."""
@@ -131,7 +131,12 @@ class Moving:
         return found
 
     def options(
-        self, pod: Pod, base: Costs, watch: Watch | None, most: int, among: Mask | None = None
+        self,
+        pod: Pod,
+        base: Costs,
+        watch: WatchedRules | None,
+        most: int,
+        among: Mask | None = None,
     ) -> Options:
         """Return the best nodes for a pod that was lifted, at most so many, and all changes with it.
 
@@ -229,7 +234,7 @@ class Moving:
         return [int(each) for each in slots[order[:most]]]
 
     def _judged(
-        self, pod: Pod, slots: Slots, columns: list[Ints | None], watch: Watch
+        self, pod: Pod, slots: Slots, columns: list[Ints | None], watch: WatchedRules
     ) -> tuple[Slots, list[Ints | None], Ints]:
         """Leave out the nodes on which the pod would break a rule of others; count what is broken."""
         kinds = self.rules.alike(watch.concern, slots)

@@ -1,8 +1,7 @@
 """Which devices a pod's claims are given when it is placed on a node."""
 
 from service.engine.cluster import Cluster
-from service.engine.plugins.dynamic_resources import NAME
-from service.engine.state.volumes_and_devices.device_search import Refused
+from service.engine.state.volumes_and_devices.device_search import NoAllocation
 from service.model.objects.devices import ClaimAllocation
 from service.model.objects.pods_and_nodes import Pod
 
@@ -15,13 +14,13 @@ def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllo
     """
     devices, slot = cluster.class_of(pod).devices, cluster.nodes.slots.get(node_name)
     pipeline = cluster.pipelines.get(pod.spec.scheduler_name)
-    if devices is None or slot is None or (pipeline and not pipeline.filters_with(NAME)):
+    if devices is None or slot is None or (pipeline and not pipeline.allocates_devices):
         return []
     if devices.rejection() is not None:
         return None
     try:
         found = devices.table.find(devices.wanted(), slot)
-    except Refused:
+    except NoAllocation:
         return None
     return [
         ClaimAllocation(pod_claim=use.pod_claim, claim=use.claim, grants=grants)

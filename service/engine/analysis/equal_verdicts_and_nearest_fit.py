@@ -7,7 +7,6 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.nominations import replaced_by
 from service.engine.placement import pipeline_of
-from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.engine.refusal import Rejection, failures_of, prefilter
 from service.model.objects.pods_and_nodes import Pod
 
@@ -50,8 +49,9 @@ def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
     pipeline = pipeline_of(cluster, pod)
     mask = nodes.alive & (nodes.allowed_pods > 0)
     for plugin, failures in failures_of(cluster, pod, pipeline).items():
+        is_room = plugin in pipeline.judging_room
         for failure in failures:
-            mask &= ~(failure.nodes & failure.unresolvable if plugin == FIT else failure.nodes)
+            mask &= ~(failure.nodes & failure.unresolvable if is_room else failure.nodes)
     said = prefilter(cluster, pod_class, pipeline)
     if isinstance(said, Rejection):
         return None

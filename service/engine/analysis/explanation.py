@@ -12,8 +12,6 @@ from service.engine.analysis.rules_left_out_for_a_pod import Exemption, exemptio
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of, settled
 from service.engine.plugin_protocol.plugin import Failure
-from service.engine.plugins import pod_topology_spread as spreading
-from service.engine.plugins.volume_binding import NAME as BINDING, unbound_claims
 from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
 from service.engine.state.node_columns.columns import ALL, Ints, Mask
@@ -48,7 +46,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     prefilter_nodes: list[str] | msgspec.UnsetType = msgspec.UNSET
     """The nodes that a plugin's PreFilter left, by name; absent if no plugin named any."""
     filters: Verdicts
-    """The reasons by plugin and node, without the nodes that pass."""
+    """The reasons by plugin and node, without the nodes that pass; the plugins in the order in which they filter."""
     unresolvable: dict[str, list[str]]
     """Nodes that no eviction could make feasible, with the plugins."""
     feasible: list[str]
@@ -223,8 +221,7 @@ def _left_out(
     cluster: Cluster, asked: Pod, judged: Pod, pipeline: Pipeline
 ) -> list[Exemption] | msgspec.UnsetType:
     found = exemptions(cluster, cluster.class_of(judged), pipeline)
-    if pipeline.filters_with(spreading.NAME):
-        found += fallen_back(cluster, asked, judged)
+    found += fallen_back(cluster, asked, judged, pipeline)
     return found or msgspec.UNSET
 
 
@@ -259,9 +256,9 @@ def _bindings(
     pod_class: PodClass, pipeline: Pipeline, names: list[str], slots: Ints
 ) -> dict[str, dict[str, str]] | msgspec.UnsetType:
     volumes = pod_class.volumes
-    if volumes is None or not volumes.claims or not names or not pipeline.filters_with(BINDING):
+    if volumes is None or not volumes.claims or not names or not pipeline.binds_claims:
         return msgspec.UNSET
-    matches = VolumeMatches(volumes.table, unbound_claims(volumes))
+    matches = VolumeMatches(volumes.table, volumes.unbound_claims())
     bindings = {name: matches.on(int(slot)) for name, slot in zip(names, slots, strict=True)}
     return dict(sorted(bindings.items()))
 

@@ -31,6 +31,21 @@ class Rule(NamedTuple):
     path: str
     execution: Execution
 
+    @property
+    def is_about_nodes(self) -> bool:
+        """Whether it says to which nodes the pod may go."""
+        return self.plugin == selection.NAME
+
+    @property
+    def is_about_pods(self) -> bool:
+        """Whether it says beside which pods the pod has to be, or must not be."""
+        return self.plugin == relations.NAME
+
+    @property
+    def is_about_spread(self) -> bool:
+        """Whether it says how evenly pods have to be spread."""
+        return self.plugin == spreading.NAME
+
 
 Ruled: TypeAlias = tuple[tuple[Rule, AffinityTerm], ...]
 """Compiled terms, each with its rule."""

@@ -20,8 +20,7 @@ from service.engine.analysis.required_rule_paths import (
     owned_rules,
 )
 from service.engine.cluster import Cluster
-from service.engine.plugins import inter_pod_affinity
-from service.engine.plugins.pod_topology_spread import allowed_domains
+from service.engine.plugins import inter_pod_affinity, pod_topology_spread
 from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.spread_fallback_when_full import fallbacks, variant
 from service.engine.state.node_columns.columns import ALL
@@ -146,10 +145,10 @@ def _of_first_pod(cluster: Cluster, pod_class: PodClass) -> Iterator[Exemption]:
             )
 
 
-def fallen_back(cluster: Cluster, pod: Pod, judged: Pod) -> list[Exemption]:
+def fallen_back(cluster: Cluster, pod: Pod, judged: Pod, pipeline: Pipeline) -> list[Exemption]:
     """Return the constraints of a pod that may fall back and are soft in the pod as it is judged."""
     indexes = fallbacks(pod)
-    if not indexes:
+    if not indexes or not pipeline.filters_with(pod_topology_spread.NAME):
         return []
     constraints = judged.spec.topology_spread_constraints
     whole = cluster.class_of(variant(pod, cluster.class_of(pod).template, indexes))
@@ -161,7 +160,9 @@ def fallen_back(cluster: Cluster, pod: Pod, judged: Pod) -> list[Exemption]:
 
 
 def _exempt_spread(cluster: Cluster, rule: SpreadRule, *, itself: bool) -> Exemption:
-    allowed = allowed_domains(rule, self_matches=itself).take(rule.key.domain_of)
+    allowed = pod_topology_spread.allowed_domains(rule, self_matches=itself).take(
+        rule.key.domain_of
+    )
     return Exemption(
         rule=f"spec.topologySpreadConstraints[{rule.index}]",
         owner_namespace=None,

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from service.engine.cluster import Cluster
-from service.engine.plugins.volume_binding import NAME, unbound_claims
 from service.engine.state.volumes_and_devices.pod_volumes import claims_of
 from service.engine.state.volumes_and_devices.volume_matching import PROVISION, VolumeMatches
 from service.model.objects.pods_and_nodes import ObjectName, Pod
@@ -19,9 +18,9 @@ def bindings_on(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, str] | 
     """
     volumes, slot = cluster.class_of(pod).volumes, cluster.nodes.slots.get(node_name)
     pipeline = cluster.pipelines.get(pod.spec.scheduler_name)
-    if volumes is None or slot is None or (pipeline and not pipeline.filters_with(NAME)):
+    if volumes is None or slot is None or (pipeline and not pipeline.binds_claims):
         return {}
-    unbound = [claim for claim in unbound_claims(volumes) if not claim.volume_name]
+    unbound = [claim for claim in volumes.unbound_claims() if not claim.volume_name]
     if not unbound:
         return {}
     matches = VolumeMatches(volumes.table, unbound)

@@ -132,6 +132,13 @@ class Plugin:
     does not have it."""
     prefilters: ClassVar[bool] = False
     """Whether `prefilter` may reject a pod, or leave only some nodes, before any is looked at."""
+    judges_room: ClassVar[bool] = False
+    """Whether it refuses nodes that have too little left of a resource for the pod's requests, so that
+    room can be kept for a pod that has waited long."""
+    binds_claims: ClassVar[bool] = False
+    """Whether the claims of a pod that passes it are given volumes when the pod is placed."""
+    allocates_devices: ClassVar[bool] = False
+    """Whether the claims of a pod that passes it are given devices when the pod is placed."""
     narrows: ClassVar[bool] = False
     """Whether it leaves only the nodes that a pod's rules name (`NodeRules.named`)."""
     events: ClassVar[frozenset[Change]] = ANY_CHANGE

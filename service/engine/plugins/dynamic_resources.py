@@ -46,6 +46,7 @@ class DynamicResources(RelationPlugin):
     name: ClassVar[str] = NAME
     filters: ClassVar[bool] = True
     prefilters: ClassVar[bool] = True
+    allocates_devices: ClassVar[bool] = True
     events: ClassVar[frozenset[Change]] = frozenset(
         {Change.NODE_DESCRIBED, Change.NODE_RESIZED, Change.OBJECT_CHANGED}
     )

@@ -73,6 +73,7 @@ class NodeResourcesFit(NodePlugin):
     filters: ClassVar[bool] = True
     weight: ClassVar[int] = 1
     reads_usage: ClassVar[bool] = True
+    judges_room: ClassVar[bool] = True
     arguments: ClassVar[type[Arguments] | None] = NodeResourcesFitArgs
     events: ClassVar[frozenset[Change]] = frozenset(
         {Change.NODE_ADDED, Change.NODE_RESIZED, Change.POD_LEFT, Change.POD_RESIZED}

@@ -48,6 +48,7 @@ class VolumeBinding(VolumePlugin):
         }
     )
     gives_volumes: ClassVar[bool] = True
+    binds_claims: ClassVar[bool] = True
     events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_DESCRIBED, Change.OBJECT_CHANGED})
 
     @override
@@ -57,7 +58,7 @@ class VolumeBinding(VolumePlugin):
             reason = _unusable(use, table.claims.get(use.key), volumes)
             if reason is not None:
                 return reason
-        for claim in unbound_claims(volumes):
+        for claim in volumes.unbound_claims():
             if not _waits_for_consumer(table, claim):
                 return IMMEDIATE
         return None
@@ -74,7 +75,7 @@ class VolumeBinding(VolumePlugin):
             usable = volumes.table.nodes_of(volume)
             if usable is not None:
                 vetoes.append(usable.vetoes)
-        unbound = unbound_claims(volumes)
+        unbound = volumes.unbound_claims()
         if unbound:
             failing = VolumeMatches(volumes.table, unbound).failing
             if failing.any():
@@ -85,18 +86,13 @@ class VolumeBinding(VolumePlugin):
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
         """Several reasons a node, in this order."""
         unusable, lost = _judge_bound(nodes, volumes)
-        matches = VolumeMatches(volumes.table, unbound_claims(volumes))
+        matches = VolumeMatches(volumes.table, volumes.unbound_claims())
         return [
             Failure(AFFINITY, unusable & nodes.alive, unresolvable=True),
             Failure(NO_VOLUME, matches.without_volume & nodes.alive, unresolvable=True),
             Failure(NO_ROOM, matches.without_room & nodes.alive, unresolvable=True),
             Failure(LOST_VOLUME, lost & nodes.alive, unresolvable=True),
         ]
-
-
-def unbound_claims(volumes: PodVolumes) -> list[PersistentVolumeClaim]:
-    """The claims that have no volume yet, in the order of the pod's volumes."""
-    return [claim for claim in volumes.known_claims() if not claim.is_bound]
 
 
 def _unusable(

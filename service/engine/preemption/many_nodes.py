@@ -125,7 +125,7 @@ def _binding(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
     return [each for each in rooms if (each.spare.take(slots) < 0).any()]
 
 
-class Candidates:
+class PreemptionCandidates:
     """Nodes that preemption would help, with their victims, in arrays of the shape (depth, slots)."""
 
     def __init__(

@@ -15,7 +15,7 @@ from service.engine.placement import pipeline_of
 from service.engine.plugin_protocol.plugin import NodePlugin
 from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.preemption.cross_node import NOTHING, Elsewhere
-from service.engine.preemption.many_nodes import Candidates, Removable, judge
+from service.engine.preemption.many_nodes import PreemptionCandidates, Removable, judge
 from service.engine.preemption.single_node import OneByOne
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of
 from service.engine.refusal import (
@@ -189,7 +189,7 @@ class _Search:
         self._tie_hash = tie_hash(f"{pod.namespace}/{pod.name}")
         self._budgets = [each for each in budgets if each.protects_any]
         self._reasons: Counter[str] = Counter()
-        self._in_bulk: Candidates | None = None
+        self._in_bulk: PreemptionCandidates | None = None
         self._one_by_one: dict[int, Victims] = {}
         self._trials: OneByOne | None = None
         self._elsewhere: dict[int, Victims] = {}
@@ -218,7 +218,7 @@ class _Search:
         verdict = judge(removable, cluster.nodes, self._class, filters)
         self._reasons += verdict.reasons
         if len(verdict.fitting):
-            self._in_bulk = Candidates(table, verdict, removability, self._budgets)
+            self._in_bulk = PreemptionCandidates(table, verdict, removability, self._budgets)
         for slot in (*slots[alone].tolist(), *verdict.unsure.tolist()):
             self._try(slot)
 
@@ -286,7 +286,7 @@ class _Search:
         verdict = judge(removable, cluster.nodes, self._class, filters)
         found = dict.fromkeys((*slots[crowded].tolist(), *verdict.unsure.tolist()), NOTHING)
         if len(verdict.fitting):
-            found |= Candidates(table, verdict, self._removability, self._budgets).costs()
+            found |= PreemptionCandidates(table, verdict, self._removability, self._budgets).costs()
         return found
 
     def outcome(self, *, all_candidates: bool) -> Preemption | NoPreemption:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 
 from service.engine.plugin_protocol.cluster_events import Pair
-from service.engine.plugins.node_resources_fit import NAME as FIT
+from service.engine.plugin_registry import judging_room
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused
@@ -85,7 +85,8 @@ class EquivalenceClass:
     @property
     def insufficient(self) -> bool:
         """Whether it was refused last because no node had enough resources."""
-        return self.group is None and self.refused is not None and FIT in self.refused.reasons
+        refused = None if self.group is not None else self.refused
+        return refused is not None and not judging_room().isdisjoint(refused.reasons)
 
     @property
     def is_costly(self) -> bool:

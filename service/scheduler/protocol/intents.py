@@ -268,7 +268,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     queue: bool = False
     """Whether pods that cannot be placed are kept as pending pods."""
     dry_run: bool = False
-    explain: Literal["None", "Summary", "Full"] = "None"
+    explain: Explain = "None"
     preemption: Preemption = "Never"
     """Propose: say which pods would have to leave which node for a pod that fits nowhere; Evict: have
     them leave."""

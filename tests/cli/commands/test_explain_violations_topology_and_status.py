@@ -28,6 +28,25 @@ def test_a_waiting_pod_is_explained_by_counts_of_reasons_when_nodes_are_many(moo
     assert "30             NodeResourcesFit  Insufficient cpu" in ended.out
 
 
+def test_a_refused_node_is_told_under_the_plugin_that_filters_first_in_the_answer(moorage, stub):
+    """So a plugin of volumes or devices, or one that was installed, is not told behind the others."""
+    both, last = {"node-1": ["No volume."], "node-2": ["No volume."]}, {"node-1": ["Apart."]}
+    last["node-3"] = ["Apart."]
+    refused = {"VolumeBinding": both, "OfOthers": {"node-3": ["Closed."]}, "InterPodAffinity": last}
+    explanation = {"feasible": [], "total": {}, "scores": {}, "filters": refused}
+    path = f"{CLUSTER}/namespaces/shop/pods/web-1"
+    stub.on("GET", f"{path}/explanation", explanation)
+    stub.on("GET", path, WAITING)
+
+    told = moorage("explain", "shop/web-1").out.splitlines()
+
+    assert [line.split() for line in told[-3:]] == [
+        ["node-1", "VolumeBinding", "No", "volume."],
+        ["node-2", "VolumeBinding", "No", "volume."],
+        ["node-3", "OfOthers", "Closed."],
+    ]
+
+
 def test_a_placed_pod_is_explained_with_its_node(moorage, stub):
     path = f"{CLUSTER}/namespaces/shop/pods/web-0"
     explanation = {"feasible": ["node-1"], "total": {"node-1": 9}, "scores": {}, "filters": {}}

@@ -45,7 +45,7 @@ class WantedClaim(NamedTuple):
     spec: DeviceClaimSpec
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer
+class NoAllocation(Exception):  # noqa: N818 - it is an answer
     """There is no way on the node, or none was found in time; the message is the reason."""
 
 
@@ -136,12 +136,12 @@ class DeviceSearch:
         """Find what each claim is given, in the order of the claims.
 
         Raises:
-            Refused: nothing was found.
+            NoAllocation: nothing was found.
         """
         self._prepare()
         if not self._from_request(0, 0):
             invalid = any(pool.is_invalid for pool in self._pools)
-            raise Refused(INVALID_POOLS if invalid else NOT_ALL)
+            raise NoAllocation(INVALID_POOLS if invalid else NOT_ALL)
         return [tuple(each) for each in self._results]
 
     def _prepare(self) -> None:
@@ -154,19 +154,19 @@ class DeviceSearch:
                         self._determine(need)
                 least += min(need.count for need in alternatives)
             if least > RESULTS_MAX:
-                raise Refused(TOO_MANY.format(claim.name, least, RESULTS_MAX))
+                raise NoAllocation(TOO_MANY.format(claim.name, least, RESULTS_MAX))
             total += least
         if total > DEVICES_AT_ONCE_MAX:
-            raise Refused(TOO_MANY_AT_ONCE.format(total, DEVICES_AT_ONCE_MAX))
+            raise NoAllocation(TOO_MANY_AT_ONCE.format(total, DEVICES_AT_ONCE_MAX))
 
     def _determine(self, need: _Need) -> None:
         """Find out which devices are all that match."""
         name, request = self._claims[need.claim].name, need.request.name
         for pool in self._pools:
             if pool.is_incomplete:
-                raise Refused(UPDATED.format(name, request))
+                raise NoAllocation(UPDATED.format(name, request))
             if pool.is_invalid:
-                raise Refused(INVALID.format(name, request))
+                raise NoAllocation(INVALID.format(name, request))
         need.all_devices = tuple([each for each in self._offered if self._selects(need, each)])
         need.count = len(need.all_devices)
 
@@ -231,7 +231,7 @@ class DeviceSearch:
     def _step(self) -> None:
         self._steps -= 1
         if self._steps < 0:
-            raise Refused(TIMED_OUT)
+            raise NoAllocation(TIMED_OUT)
 
     def _is_free(self, need: _Need, device: OfferedDevice) -> bool:
         taken = self._taken.get(device.id, ())
@@ -270,7 +270,7 @@ class DeviceSearch:
     def _selects(self, need: _Need, device: OfferedDevice) -> bool:
         said = self._verdict(need, device)
         if isinstance(said, str):
-            raise Refused(said)
+            raise NoAllocation(said)
         return said
 
     def _verdict(self, need: _Need, device: OfferedDevice) -> bool | str:

@@ -14,7 +14,7 @@ from service.engine.state.node_columns.nodes import NodeTable
 from service.engine.state.volumes_and_devices.device_pools import DevicePool, PoolID, gathered
 from service.engine.state.volumes_and_devices.device_search import (
     DeviceSearch,
-    Refused,
+    NoAllocation,
     WantedClaim,
 )
 from service.model.objects.devices import (
@@ -112,7 +112,7 @@ class DeviceTable:
         """What claims are given on a node, in their order.
 
         Raises:
-            Refused: not all of them can be given what they ask for.
+            NoAllocation: not all of them can be given what they ask for.
         """
         return self._search(wanted, self._pools_of(self._reached_at(slot)))
 
@@ -151,7 +151,7 @@ class DeviceTable:
     def _reason(self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]) -> str | None:
         try:
             self._search(wanted, pools)
-        except Refused as refused:
+        except NoAllocation as refused:
             return str(refused)
         return None
 

@@ -346,6 +346,10 @@ class PodVolumes(DiskUser):
         known = self.table.claims
         return [known[use.key] for use in self.claims if use.key in known]
 
+    def unbound_claims(self) -> list[PersistentVolumeClaim]:
+        """Those of them that have no volume yet, in the order of the pod's volumes."""
+        return [claim for claim in self.known_claims() if not claim.is_bound]
+
     def lasting_claims(self) -> list[PersistentVolumeClaim]:
         """Those of them that are not made for ephemeral volumes."""
         known = self.table.claims

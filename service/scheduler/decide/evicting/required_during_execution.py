@@ -139,7 +139,7 @@ class Sweep:
         lost = {
             key_of(each.pod): _cause("NodeAffinity", each)
             for each in self._broken
-            if each.breach.rule.plugin == "NodeAffinity"
+            if each.breach.rule.is_about_nodes
         }
         for violation in self._overdue():
             if violation.breach.rivals is None:
@@ -235,7 +235,7 @@ def tolerance_seconds(spec: PodSpec, rule: str) -> int | None:
 
 def _is_affinity(violation: Violation) -> bool:
     breach = violation.breach
-    return breach.rule.plugin == "InterPodAffinity" and breach.crowd is None
+    return breach.rule.is_about_pods and breach.crowd is None
 
 
 def _cause(rule: Rule, violation: Violation) -> Cause:

@@ -37,7 +37,6 @@ from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Replica
 
 _STEP_OBJECTS = 200
-SPREAD = "PodTopologySpread"
 
 
 class Release(NamedTuple):
@@ -217,7 +216,7 @@ class Departing:
         return [each for each in broken if not self._is_own_spread(each)]
 
     def _is_own_spread(self, violation: Violation) -> bool:
-        return violation.breach.rule.plugin == SPREAD and key_of(violation.pod) in self._own
+        return violation.breach.rule.is_about_spread and key_of(violation.pod) in self._own
 
 
 class _Spare:
