@@ -231,7 +231,7 @@ def migrate(urls: DatabaseUrls) -> None:
     waits = False
     while True:
         try:
-            run_until_stopped(upgrade_async(urls.migrating))
+            before = run_until_stopped(upgrade_async(urls.migrating))
             if urls.is_embedded:
                 run_until_stopped(admit_servers(urls.migrating))
         except NewerTables as error:
@@ -244,7 +244,7 @@ def migrate(urls: DatabaseUrls) -> None:
             waits = True
         else:
             seconds = round(time.monotonic() - begun, 3)
-            told = {"migration": newest(), "seconds": seconds}
+            told = {"migration": newest(), "before": before or "none", "seconds": seconds}
             _log.info("The tables are up to date.", extra=told)
             return
         time.sleep(DATABASE_POLL_SECONDS)

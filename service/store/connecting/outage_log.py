@@ -47,7 +47,9 @@ class Outages:
         """Note that a connection or a commit failed as if there were no database."""
         if not self._signs:
             self._since = self._monotonic()
-            self._tell(logging.ERROR, "The database is lost.", reason=reason[:REASON_CHARACTERS_MAX])
+            self._tell(
+                logging.ERROR, "The database is lost.", reason=reason[:REASON_CHARACTERS_MAX]
+            )
         self._signs[sign] = reason
 
     def worked(self, sign: Sign) -> None:
