@@ -17,6 +17,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from service.api.telemetry.exposition_summed_over_workers import exposition, registry_of
 from service.api.telemetry.process_metrics import ProcessMetrics
+from service.api.telemetry.worker_starts import WorkerStarts
 from service.engine import Execution
 from service.engine.self_checks.recount import PARTS
 from service.model.configuration.profiles import DEFAULT_SCHEDULER
@@ -77,6 +78,7 @@ class Metrics:
         self._committing(registry)
         self._gauges(registry)
         self._recounting(registry)
+        WorkerStarts(registry)
         self._process = ProcessMetrics(registry, version=version, engine=engine)
         self._begin_series()
         for each in limits:

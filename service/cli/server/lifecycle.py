@@ -16,6 +16,7 @@ import msgspec
 
 from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIABLE
 from service.api.telemetry.log_lines import configure_logs, logging_of
+from service.api.telemetry.worker_starts import starts_told_by_supervisor
 from service.api.worker_forwarding.server_connections import servers_of
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
 from service.cli.server.connection_limits import (
@@ -109,6 +110,7 @@ def run_server(settings: Settings) -> None:
             secrets=secrets,
             stop_request=stop_request,
             logging_config=logging_of(settings),
+            starts=starts_told_by_supervisor(),
         )
         ignore_stop_signals()
         if code is not ExitCode.OK:

@@ -72,6 +72,7 @@ def test_the_series_of_counters_exist_before_anything_is_counted() -> None:
         'moorage_database_connections{pool="commits",state="idle"} 0.0',
         "moorage_database_up 1.0",
         "moorage_worker_processes 1.0",
+        'moorage_worker_starts_total{reason="death"} 0.0',
     ):
         assert series in text
     assert re.search(r'^moorage_build_info\{.*version="1\.2\.3"\} 1\.0$', text, re.MULTILINE)
