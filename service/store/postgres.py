@@ -19,6 +19,7 @@ from service.store.connecting.connections import (
     bounded,
     connector,
 )
+from service.store.connecting.database_hosts import only_host_of
 from service.store.connecting.outage_log import Outages
 from service.store.events import Events
 from service.store.log.commits import Commits
@@ -61,11 +62,11 @@ class PostgresStore(
         audit: bool = False,
         may_audit: bool = False,
     ) -> None:
-        self.guard = HistoryGuard()
+        self.guard = HistoryGuard(only_host_of(url))
         """It checks which history the database tells (P3)."""
         to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
         to_read = bounded(READ_SETTINGS, statement_seconds_max)
-        self.outages = outages = Outages()
+        self.outages = outages = Outages(host=lambda: self.guard.host)
         """It notes when the database is lost and when it is back."""
         commits = Connections(url, to_commit, self.guard, size=connections, outages=outages)
         reads = Connections(url, to_read, self.guard, size=connections, outages=outages)

@@ -1,8 +1,11 @@
 """Keeps a cluster's storage in order on PostgreSQL: leases, compaction, the sweeper."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
+
+import asyncpg
 
 from service.model.errors import NotFound
 from service.model.log.commit_log import (
@@ -16,8 +19,10 @@ from service.model.log.commit_log import (
     ReplicaReport,
     ReplicaState,
 )
-from service.store.connecting.connections import Connections
+from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure
+
+_log = logging.getLogger(__name__)
 
 SWEEP_ROWS_MAX = 1_000
 """How many idempotency records one step of the sweeper deletes at most."""
@@ -28,6 +33,8 @@ LASTS = f"(l.until > clock_timestamp() AND l.until <= clock_timestamp() + '{LEAS
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _LIFT = "SELECT lift_cluster_v1($1, $2)"
 _CONTINUE = "SELECT continue_history_v1($1, $2, $3, $4)"
+_NOTED = "SELECT n.system, n.timeline, n.database FROM history AS n WHERE n.cluster_id = $1"
+_REVISION = "SELECT h.revision FROM head AS h WHERE h.cluster_id = $1"
 _SWEEP = """
     DELETE FROM idempotency WHERE cluster_id = $1 AND ctid = ANY(ARRAY(
         SELECT ctid FROM idempotency
@@ -110,6 +117,8 @@ class Upkeep:
 
     def __init__(self, connections: Connections) -> None:
         self._writer = connections
+        self.lifts = 0
+        """How often this process has lifted revisions, as some may be lost."""
 
     async def acquire_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
@@ -280,9 +289,38 @@ class Upkeep:
         revision, tip = (None, None) if known is None else (known.revision, known.tip)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
+                before = await connection.fetchrow(_NOTED, cluster_id)
                 lifted: bool | None = await connection.fetchval(
                     _CONTINUE, cluster_id, revision, tip, RESTORE_LIFT_REVISIONS
                 )
+                if lifted:
+                    self.lifts += 1
+                    await _tell_lift(connection, cluster_id, before, revision)
         if lifted is None:
             raise NotFound(f"There is no cluster {cluster_id}.")
         return lifted
+
+
+async def _tell_lift(
+    connection: Driver, cluster_id: int, before: asyncpg.Record | None, known: int | None
+) -> None:
+    """Log why the revisions of a cluster were lifted, and from where to where.
+
+    `before` is the history that was noted, and `known` the last revision that the caller knew.
+    """
+    after = await connection.fetchrow(_NOTED, cluster_id)
+    told = {
+        "reason": _reason(before, after),
+        "known": "nothing" if known is None else known,
+        "revision": await connection.fetchval(_REVISION, cluster_id),
+    }
+    _log.warning(
+        "The database was restored, or a standby promoted: the revisions are lifted.", extra=told
+    )
+
+
+def _reason(before: asyncpg.Record | None, after: asyncpg.Record | None) -> str:
+    if before is None or after is None or before == after:
+        return "the log lacks a change that this server knows"
+    differing = [name for name in before.keys() if before[name] != after[name]]  # noqa: SIM118
+    return ", ".join(f"the {name} was {before[name]} and is {after[name]}" for name in differing)

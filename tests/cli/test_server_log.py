@@ -88,6 +88,8 @@ def test_each_line_is_json_and_each_state_and_request_is_told_once(
         eventually(lambda: "Moorage is ready." in log.messages())
     lines = log.lines()
     assert [each["message"] for each in lines if each["message"] in STATES] == STATES
+    [migrated] = [each for each in lines if each["message"] == "The tables are up to date."]
+    assert migrated["before"] == migrated["migration"], "there was nothing to do"
     fields = ("time", "level", "process", "logger", "message")
     assert [list(each)[:5] for each in lines] == [list(fields)] * len(lines)
     answered = [each for each in lines if each.get("operation") == "getNode"]

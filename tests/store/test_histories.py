@@ -1,5 +1,7 @@
 """P3: revisions are lifted by themselves once changes may be lost that somebody has seen."""
 
+import re
+
 import asyncpg
 import pytest
 
@@ -50,6 +52,16 @@ async def test_p3_what_somebody_has_seen_and_is_lost_lifts_the_revision_once(
     assert await lifted(store, cluster_id, Head(2 * LIFT, new_id(), start.at))
 
 
+async def test_a_lift_for_a_change_that_was_lost_is_told(
+    postgres: PostgresStore, cluster_id: int, caplog
+):
+    head = await committed(postgres, cluster_id, create("a"))
+    assert await lifted(postgres, cluster_id, Head(head.revision + 7, new_id(), head.at))
+    [line] = [vars(each) for each in caplog.records if "lifted" in each.message]
+    assert line["reason"] == "the log lacks a change that this server knows"
+    assert (line["known"], line["revision"]) == (head.revision + 7, head.revision + LIFT)
+
+
 async def test_p3_a_log_that_was_cut_is_no_reason(store: AnyStore, cluster_id: int):
     known = await committed(store, cluster_id, create("a"))
     last = await committed(store, cluster_id, put("a"))
@@ -61,13 +73,19 @@ async def test_p3_a_log_that_was_cut_is_no_reason(store: AnyStore, cluster_id: i
 
 @pytest.mark.parametrize("another", ANOTHER)
 async def test_p3_after_a_restore_or_a_promotion_whoever_knows_nothing_lifts_the_revision(
-    postgres: PostgresStore, cluster_id: int, database_url: str, another: str
+    postgres: PostgresStore, cluster_id: int, database_url: str, another: str, caplog
 ):
     await committed(postgres, cluster_id, create("a"))
     assert not await lifted(postgres, cluster_id, None)
     await executed(database_url, another)
     assert await lifted(postgres, cluster_id, None)
     assert not await lifted(postgres, cluster_id, None)
+    assert postgres.lifts == 1
+    [line] = [vars(each) for each in caplog.records if "lifted" in each.message]
+    changed = another.split()[3]
+    assert re.fullmatch(rf"the {changed} was \d+ and is \d+", line["reason"])
+    head = await postgres.head(cluster_id)
+    assert (line["known"], line["revision"]) == ("nothing", head.revision)
 
 
 @pytest.mark.parametrize("another", ANOTHER)

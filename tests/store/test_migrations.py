@@ -97,8 +97,9 @@ async def _clusters(url: str) -> list[tuple[int, str]]:
 
 async def test_a_database_is_current_once_it_has_the_newest_migration(empty_database_url):
     assert not await is_current(empty_database_url)
-    await upgrade_async(empty_database_url)
+    assert await upgrade_async(empty_database_url) is None
     assert await is_current(empty_database_url)
+    assert await upgrade_async(empty_database_url) == newest()
     connection = await asyncpg.connect(data_source_name(empty_database_url))
     await connection.execute("UPDATE alembic_version SET version_num = '0001'")
     await connection.close()

@@ -1,6 +1,7 @@
 """P3, P14, P15, and how a failing database is told."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -13,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log.commit_log import Head, Lost, NotYet
 from service.store.connecting.connections import History, HistoryGuard, data_source_name
+from service.store.connecting.database_hosts import Host
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore
 from service.tcp_keepalive import keep_alive
@@ -178,6 +180,32 @@ def test_p3_a_server_with_another_history_begins_another_epoch():
     assert guard.epoch == 1
     guard.admit(History(system=2, timeline=1))
     assert guard.epoch == 2
+
+
+def test_a_takeover_is_told_once_and_so_is_each_host_that_it_replaced(caplog):
+    caplog.set_level(logging.INFO)
+    first, second = Host("db-1", 5432), Host("db-2", 5432)
+    guard = HistoryGuard()
+    guard.admit(History(system=1, timeline=1), first)
+    for _ in range(2):
+        guard.admit(History(system=1, timeline=2), second)
+        with pytest.raises(StorageUnavailable):
+            guard.admit(History(system=1, timeline=1), first)
+    guard.admit(History(system=1, timeline=3), first)
+    with pytest.raises(StorageUnavailable):
+        guard.admit(History(system=1, timeline=2), second)
+    taken = "Another PostgreSQL accepts writes."
+    refused = "A host on an older timeline is refused."
+    fields = ("host", "before", "timeline", "known")
+    assert [
+        (each.levelname, each.message, *(vars(each).get(name) for name in fields))
+        for each in caplog.records
+    ] == [
+        ("INFO", taken, "db-2:5432", "db-1:5432", 2, None),
+        ("WARNING", refused, "db-1:5432", None, 1, 2),
+        ("INFO", taken, "db-1:5432", "db-2:5432", 3, None),
+        ("WARNING", refused, "db-2:5432", None, 2, 3),
+    ]
 
 
 def test_p3_a_server_that_another_one_replaced_is_refused():

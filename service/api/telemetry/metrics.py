@@ -17,6 +17,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from service.api.telemetry.exposition_summed_over_workers import exposition, registry_of
 from service.api.telemetry.process_metrics import ProcessMetrics
+from service.api.telemetry.worker_starts import WorkerStarts
 from service.engine import Execution
 from service.engine.self_checks.recount import PARTS
 from service.model.configuration.profiles import DEFAULT_SCHEDULER
@@ -30,6 +31,8 @@ PROFILES_MAX = 50
 
 Forwarding = Literal["answered", "passed", "unreachable", "lost"]
 """What came of a request that was forwarded to another worker."""
+STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
+"""The classes of HTTP's statuses that answers have."""
 QUEUES = ("active", "backoff", "unschedulable", "gated")
 
 
@@ -67,6 +70,12 @@ class Metrics:
             buckets=_REQUEST_SECONDS,
             registry=registry,
         )
+        self._statuses = Counter(
+            "moorage_http_requests_total",
+            "Requests that were answered, by the class of the status.",
+            ("class",),
+            registry=registry,
+        )
         self._answered: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
         """By operation and status, the seconds of requests that are not in the histogram yet."""
         self._placed: Tally[float] = Tally()
@@ -77,6 +86,7 @@ class Metrics:
         self._committing(registry)
         self._gauges(registry)
         self._recounting(registry)
+        WorkerStarts(registry)
         self._process = ProcessMetrics(registry, version=version, engine=engine)
         self._begin_series()
         for each in limits:
@@ -96,6 +106,8 @@ class Metrics:
             self._forwarded.labels(outcome)
         for queue in QUEUES:
             self._pending.labels(queue)
+        for status_class in STATUS_CLASSES:
+            self._statuses.labels(status_class)
         for part in PARTS:
             self._mistakes.labels(part)
 
@@ -360,6 +372,7 @@ class Metrics:
         self._answered, self._placed = defaultdict(list), Tally()
         for (operation, status), seconds in answered.items():
             self._requests.labels(operation, str(status)).observe_all(Tally(seconds))
+            self._statuses.labels(f"{status // 100}xx").inc(len(seconds))
         if placed:
             self._placements.observe_all(placed)
 

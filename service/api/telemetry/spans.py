@@ -18,6 +18,7 @@ from service.settings import InvalidSettings
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span, Tracer as Exporting
 
@@ -57,12 +58,14 @@ def exported_spans(tracing: Literal["off", "otlp"], version: str, clock: Clock) 
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
         OTLPSpanExporter,
     )
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
-    named = {"service.name": "moorage", "service.version": version}
-    provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
+    named = Resource.create({"service.name": "moorage", "service.version": version})
+    # `create` prefers what it is given to what the variables say, such as OTEL_SERVICE_NAME.
+    by_variables = OTELResourceDetector().detect()
+    provider = TracerProvider(resource=named.merge(by_variables), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return Spans(provider, clock)
 
@@ -116,6 +119,11 @@ class Spans(Tracer):
         if not span.get_span_context().trace_flags.sampled:
             return None
         return _Parts(self._tracer, self._trace.set_span_in_context(span), self._zero)
+
+    @property
+    def resource(self) -> "Resource":
+        """What all spans say of who sends them."""
+        return self._provider.resource
 
     def close(self) -> None:
         """Send what is left, which may take a while; call it in a thread of its own."""

@@ -17,6 +17,7 @@ import msgspec
 
 from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIABLE
 from service.api.telemetry.log_lines import configure_logs, logging_of
+from service.api.telemetry.worker_starts import starts_told_by_supervisor
 from service.api.worker_forwarding.server_connections import servers_of
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
 from service.cli.server.connection_limits import (
@@ -111,6 +112,7 @@ def run_server(settings: Settings) -> None:
             secrets=secrets,
             stop_request=stop_request,
             logging_config=logging_of(settings),
+            starts=starts_told_by_supervisor(),
         )
         ignore_stop_signals()
         if code is not ExitCode.OK:
@@ -233,7 +235,7 @@ def migrate(urls: DatabaseUrls) -> None:
     waits = False
     while True:
         try:
-            run_until_stopped(upgrade_async(urls.migrating))
+            before = run_until_stopped(upgrade_async(urls.migrating))
             if urls.is_embedded:
                 run_until_stopped(admit_servers(urls.migrating))
         except NewerTables as error:
@@ -246,7 +248,7 @@ def migrate(urls: DatabaseUrls) -> None:
             waits = True
         else:
             seconds = round(time.monotonic() - begun, 3)
-            told = {"migration": newest(), "seconds": seconds}
+            told = {"migration": newest(), "before": before or "none", "seconds": seconds}
             _log.info("The tables are up to date.", extra=told)
             return
         time.sleep(DATABASE_POLL_SECONDS)

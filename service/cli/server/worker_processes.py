@@ -32,6 +32,7 @@ from granian.server import MPServer
 from granian.server.mp import WorkerProcess
 
 from service.api.telemetry.log_lines import logging_of
+from service.api.telemetry.worker_starts import StartReason, WorkerStarts
 from service.cli.errors import ExitCode
 from service.cli.server.stop_signals import StopRequest
 from service.cli.server.tls import Certificate, watch
@@ -86,10 +87,19 @@ class Workers(MPServer):
     _hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     _pause_seconds = RESPAWN_PAUSE_SECONDS
     _last_death = float("-inf")
+    _reason: StartReason = "server"
+    """Why the next worker is started."""
+    starts: WorkerStarts | None = None
+    """What counts the starts of workers, if somebody does."""
 
     def _respawn_workers(  # type: ignore[explicit-override] # typing.override is Python 3.12's
         self, workers: list[int], spawn_target: Spawn, target_loader: Load, delay: float = 0
     ) -> None:
+        dead = [each for index in workers if (each := self.wrks[index].inner).exitcode is not None]
+        for each in dead:
+            told = {"pid": each.pid, **_end_of(each.exitcode)}
+            _log.warning("A worker ended, and is started again.", extra=told)
+        self._reason = "death" if dead else "renewal"
         self._pause_before_respawn(workers)
         super()._respawn_workers(workers, spawn_target, target_loader, delay)
         self.respawned_wrks.clear()  # Granian's own detection of crash loops counts these.
@@ -108,6 +118,8 @@ class Workers(MPServer):
         worker = super()._spawn_worker(idx, target, callback_loader)
         made = worker.inner
         worker.inner = _CONTEXT.Process(name=made.name, target=made._target, args=made._args)  # noqa: SLF001
+        if self.starts is not None:
+            self.starts.started(self._reason)
         return worker
 
     def signal_handler_interrupt(self, number: int, _frame: FrameType | None) -> None:  # type: ignore[explicit-override]
@@ -156,6 +168,16 @@ class Workers(MPServer):
         self._pause_seconds = min(2 * pause, most) or RESPAWN_PAUSE_SECONDS
 
 
+def _end_of(exit_code: int) -> dict[str, object]:
+    """How a process ended, by what `multiprocessing` has of it: a negative number is a signal's."""
+    if exit_code >= 0:
+        return {"exit_code": exit_code}
+    try:
+        return {"signal": signal.Signals(-exit_code).name}
+    except ValueError:  # a real-time signal has no name
+        return {"signal": -exit_code}
+
+
 def run_workers(
     target: str,
     *,
@@ -168,12 +190,13 @@ def run_workers(
     secrets: Mapping[str, str] | None = None,
     stop_request: StopRequest | None = None,
     logging_config: dict[str, Any] | None = None,
+    starts: WorkerStarts | None = None,
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
     Each worker accepts at most `connections_max` connections. `secrets` are environment variables
     that only the workers get. `stop_request` tells of a signal that came before. `logging_config`
-    says how all these processes log.
+    says how all these processes log, and `starts` counts the starts of workers.
 
     Returns:
         OK after such a signal, else UNAVAILABLE.
@@ -205,6 +228,7 @@ def run_workers(
         ssl_protocol_min=SSLProtocols.tls12,
     )
     server.main_loop_interrupt = Alarm()
+    server.starts = starts
     if stop_request is not None:
         server.on_startup(partial(server.heed, stop_request))
     _launch_fork_server()

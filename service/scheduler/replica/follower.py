@@ -122,11 +122,7 @@ class Follower:
         head that it was decided on, and fails if that is not the log's.
         """
         known = self.head or self._known
-        if await self._store.continue_history(self._cluster_id, known):
-            _log.warning(
-                "The database was restored, or a standby promoted: the revisions are lifted.",
-                extra={"known": None if known is None else known.revision},
-            )
+        await self._store.continue_history(self._cluster_id, known)
         self._epoch = self._store.epoch
 
     async def _load(self) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from asyncpg.exceptions import TargetServerAttributeNotMatched
+from typing_extensions import override
 
 HEAD_START_SECONDS = 0.25
 """How long the next host waits for the answer of the one before it."""
@@ -19,9 +20,25 @@ class Host(NamedTuple):
     name: str
     port: int
 
+    @override
+    def __str__(self) -> str:
+        return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
+
 
 def hosts_of(url: str) -> tuple[Host, ...]:
-    """The hosts of a URL that names several; none if there is nothing to choose from.
+    """The hosts of a URL that names several; none if there is nothing to choose from."""
+    named = _named_by(url)
+    return named if len(named) > 1 else ()
+
+
+def only_host_of(url: str) -> Host | None:
+    """The host of a URL that names one; None if it names several, or none."""
+    named = _named_by(url)
+    return named[0] if len(named) == 1 and named[0].name else None
+
+
+def _named_by(url: str) -> tuple[Host, ...]:
+    """All hosts that a URL names.
 
     As libpq has it, they are in the place of the host, each with its port, or in `host` and `port`
     of the query. One port there is that of all hosts.
@@ -32,8 +49,6 @@ def hosts_of(url: str) -> tuple[Host, ...]:
     texts = (
         [unquote(each) for each in named.split(",")] if named else query.get("host", "").split(",")
     )
-    if len(texts) == 1:
-        return ()
     ports = [each for each in query.get("port", "").split(",") if each]
     every = ports[0] if len(ports) == 1 else None
     return tuple(

@@ -26,8 +26,15 @@ _log = logging.getLogger(__name__)
 class Outages:
     """Whether this process can use its database now, by the last signs of it."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        host: Callable[[], object | None] = lambda: None,
+    ) -> None:
+        """`host` tells which host is used; None as long as none of several has accepted writes."""
         self._monotonic = monotonic
+        self._host = host
         self._signs: dict[Sign, str] = {}
         self._since = 0.0
 
@@ -40,7 +47,9 @@ class Outages:
         """Note that a connection or a commit failed as if there were no database."""
         if not self._signs:
             self._since = self._monotonic()
-            _log.error("The database is lost.", extra={"reason": reason[:REASON_CHARACTERS_MAX]})
+            self._tell(
+                logging.ERROR, "The database is lost.", reason=reason[:REASON_CHARACTERS_MAX]
+            )
         self._signs[sign] = reason
 
     def worked(self, sign: Sign) -> None:
@@ -52,7 +61,11 @@ class Outages:
             self._signs.clear()
         if not self._signs:
             seconds = round(self._monotonic() - self._since, 3)
-            _log.warning("The database is back.", extra={"after_seconds": seconds})
+            self._tell(logging.WARNING, "The database is back.", after_seconds=seconds)
+
+    def _tell(self, level: int, message: str, **told: object) -> None:
+        host = self._host()
+        _log.log(level, message, extra={**told, **({} if host is None else {"host": str(host)})})
 
     @contextmanager
     def watched(self, sign: Sign) -> Iterator[None]:

@@ -26,8 +26,11 @@ def upgrade(url: str) -> None:
     asyncio.run(upgrade_async(url))
 
 
-async def upgrade_async(url: str) -> None:
-    """Apply all lacking migrations as `upgrade` does, for callers that have an event loop."""
+async def upgrade_async(url: str) -> str | None:
+    """Apply all lacking migrations as `upgrade` does, for callers that have an event loop.
+
+    Returns: the number of the last migration that the database had before; None if it had none.
+    """
     applied = await _applied(url)
     if applied is not None and applied > newest():
         raise NewerTables(
@@ -39,6 +42,7 @@ async def upgrade_async(url: str) -> None:
         from service.store.schema import alembic_runner  # noqa: PLC0415 - see there
 
         await alembic_runner.upgrade(url)
+    return applied
 
 
 async def is_current(url: str) -> bool:

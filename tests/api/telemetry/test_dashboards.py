@@ -72,6 +72,8 @@ def test_the_series_of_counters_exist_before_anything_is_counted() -> None:
         'moorage_database_connections{pool="commits",state="idle"} 0.0',
         "moorage_database_up 1.0",
         "moorage_worker_processes 1.0",
+        'moorage_worker_starts_total{reason="death"} 0.0',
+        'moorage_http_requests_total{class="5xx"} 0.0',
     ):
         assert series in text
     assert re.search(r'^moorage_build_info\{.*version="1\.2\.3"\} 1\.0$', text, re.MULTILINE)
@@ -96,6 +98,15 @@ def test_the_database_and_the_process_are_told_of() -> None:
     assert 'moorage_database_connections{pool="commits",state="borrowed"} 1.0' in text
     assert 'moorage_database_connections_max{pool="commits"} 8.0' in text
     assert re.search(r"^process_cpu_seconds_total [0-9.e-]*[1-9]", text, re.MULTILINE)
+
+
+def test_answers_are_counted_by_the_class_of_their_status() -> None:
+    metrics = Metrics()
+    for status in (200, 201, 404, 503, 500):
+        metrics.request("placePods", status, 0.1)
+    text = metrics.text().decode()
+    for status_class, count in (("2xx", 2), ("3xx", 0), ("4xx", 1), ("5xx", 2)):
+        assert f'moorage_http_requests_total{{class="{status_class}"}} {count}.0' in text
 
 
 @pytest.mark.parametrize("queries", [queries_of_alerts, queries_of_panels])

@@ -127,6 +127,26 @@ def test_without_its_packages_a_server_that_is_to_trace_says_what_it_lacks(monke
         exported_spans("otlp", "1", SystemClock())
 
 
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "moorage"),
+        ({"OTEL_SERVICE_NAME": "moorage-eu"}, "moorage-eu"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=berth,zone=a"}, "berth"),
+    ],
+)
+def test_the_variables_may_name_the_service(monkeypatch, variables, expected) -> None:
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    spans = exported_spans("otlp", "1.2.3", SystemClock())
+    assert spans is not None
+    told = spans.resource.attributes
+    spans.close()
+    assert (told["service.name"], told["service.version"]) == (expected, "1.2.3")
+
+
 def test_a_server_that_does_not_trace_imports_nothing_of_it() -> None:
     program = "import sys, service.app; print([m for m in sys.modules if 'opentelemetry' in m])"
     done = subprocess.run(

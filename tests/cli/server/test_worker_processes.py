@@ -1,6 +1,7 @@
 """The supervisor over real processes, with an application that only says its process id."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import httpx
 import psutil
 import pytest
 
+from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIABLE, exposition_of
 from service.cli.server.port_claims import hold_port, port_of
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
@@ -42,6 +44,7 @@ async def app(scope, receive, send):
 if __name__ == "__main__":
     from service.cli.server.worker_processes import run_workers
     from service.cli.server.stop_signals import StopRequest
+    from service.api.telemetry.worker_starts import starts_told_by_supervisor
     port, workers, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     request = StopRequest()
     request.number = int(sys.argv[4]) if len(sys.argv) > 4 else None
@@ -53,6 +56,7 @@ if __name__ == "__main__":
             workers=workers,
             header_timeout_seconds=seconds,
             stop_request=request,
+            starts=starts_told_by_supervisor(),
         )
     )
 """
@@ -64,7 +68,12 @@ class Server:
         self.port = port = port_of(self._held)
         self.url = f"http://127.0.0.1:{port}"
         (folder / "application.py").write_text(APPLICATION)
-        environment = {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+        self.metrics = folder / "metrics"
+        self.metrics.mkdir()
+        environment = {
+            "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
+            DIRECTORY_VARIABLE: str(self.metrics),
+        }
         command = [sys.executable, str(folder / "application.py")]
         options = [str(port), str(workers), str(header_seconds)]
         if stopped_by is not None:
@@ -204,6 +213,14 @@ def test_a_worker_that_dies_is_started_again_however_often(start):
 
     assert len(seen) == 4
     assert server.process.poll() is None
+    told = re.findall(
+        r"A worker ended, and is started again\. pid=(\d+) signal=SIGKILL", server.log()
+    )
+    assert len(told) == 3
+    assert {int(pid) for pid in told} < seen
+    counted = exposition_of(str(server.metrics)).decode()
+    assert 'moorage_worker_starts_total{reason="server"} 1.0' in counted
+    assert 'moorage_worker_starts_total{reason="death"} 3.0' in counted
 
 
 def test_workers_do_not_outlive_a_killed_supervisor(start):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from asyncpg.exceptions import InvalidPasswordError, TargetServerAttributeNotMatched
 
-from service.store.connecting.database_hosts import Host, first_to_open, hosts_of
+from service.store.connecting.database_hosts import Host, first_to_open, hosts_of, only_host_of
 from tests.waiting import PATIENCE_SECONDS
 
 
@@ -28,6 +28,20 @@ from tests.waiting import PATIENCE_SECONDS
 )
 def test_the_hosts_of_a_url_are_read_as_libpq_reads_them(url, expected) -> None:
     assert hosts_of(url) == tuple(Host(*each) for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://m:secret@db:6432/moorage", "db:6432"),
+        ("postgresql://m@[::1]/moorage", "[::1]:5432"),
+        ("postgresql://m@/moorage?host=%2Frun%2Fa", "/run/a:5432"),
+        ("postgresql://m@/moorage", "None"),
+        ("postgresql://m@one,two/moorage", "None"),
+    ],
+)
+def test_the_only_host_of_a_url_is_told_without_its_secrets(url: str, expected: str) -> None:
+    assert str(only_host_of(url)) == expected
 
 
 class Connection:

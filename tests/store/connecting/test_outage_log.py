@@ -9,6 +9,7 @@ from sqlalchemy.engine import make_url
 
 from service.model.errors import StorageUnavailable
 from service.store.connecting.connections import data_source_name
+from service.store.connecting.database_hosts import Host
 from service.store.connecting.outage_log import Outages
 from service.store.postgres import PostgresStore
 
@@ -29,7 +30,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 
 def test_an_outage_is_told_at_its_beginning_and_at_its_end(caplog) -> None:
     clock = Time()
-    outages = Outages(clock)
+    outages = Outages(clock, host=lambda: Host("db-1", 5432))
     outages.worked("commit")
     outages.failed("commit", "a")
     clock.seconds = 2.5
@@ -45,6 +46,7 @@ def test_an_outage_is_told_at_its_beginning_and_at_its_end(caplog) -> None:
         (logging.WARNING, "The database is back."),
     ]
     assert [vars(each).get("reason") for each in caplog.records] == ["a", None]
+    assert [vars(each)["host"] for each in caplog.records] == ["db-1:5432"] * 2
     assert vars(caplog.records[1])["after_seconds"] == 2.5
 
 

@@ -1,0 +1,42 @@
+"""Counts the starts of workers, in the process that starts them.
+
+Workers cannot count their own deaths, and the oldest one's age says nothing about the others. So the
+supervisor counts, in a file of its own beside those of the workers, which every scrape adds up.
+"""
+
+from typing import Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, values
+from prometheus_client.values import MultiProcessValue
+
+StartReason = Literal["server", "renewal", "death"]
+"""Why a worker is started: the server starts, its certificate was renewed, or a worker ended."""
+
+_SUPERVISOR = "supervisor"
+
+
+class WorkerStarts:
+    """The starts of workers, by why they were started."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._starts = Counter(
+            "moorage_worker_starts_total",
+            "Workers that were started, by why.",
+            ("reason",),
+            registry=registry,
+        )
+        for reason in get_args(StartReason):
+            self._starts.labels(reason)
+
+    def started(self, reason: StartReason) -> None:
+        """Count a worker that was started."""
+        self._starts.labels(reason).inc()
+
+
+def starts_told_by_supervisor() -> WorkerStarts:
+    """Count in the folder that the client library's variable names, which the workers share.
+
+    Call it in the supervisor alone, which has no other metrics.
+    """
+    values.ValueClass = MultiProcessValue(lambda: _SUPERVISOR)  # type: ignore[no-untyped-call]
+    return WorkerStarts(CollectorRegistry())
