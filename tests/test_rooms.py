@@ -1,5 +1,6 @@
 """The rooms of each layer stay few steps apart, and none becomes a hall where nobody finds anything."""
 
+import ast
 from collections import Counter
 from pathlib import Path
 
@@ -45,3 +46,15 @@ def test_no_folder_has_too_many_modules() -> None:
     sizes = Counter(path.parent for layer in ARROWS_MAX for path in modules_of(layer))
 
     assert {path.name: size for path, size in sizes.items() if size > MODULES_MAX} == {}
+
+
+def test_each_package_says_what_happens_in_it() -> None:
+    packages = {path.parent for path in (ROOT / "service").rglob("*.py")}
+    pages = {each / "__init__.py" for each in packages if "_compiled" not in each.parts}
+    silent = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(pages)
+        if not path.exists() or not ast.get_docstring(ast.parse(path.read_bytes()))
+    ]
+
+    assert silent == []
