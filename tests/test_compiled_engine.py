@@ -13,7 +13,7 @@ from service import compiled_engine
 from tests.paths import ROOT
 from tools.compile_engine import NOT_COMPILED
 
-WHICH = "from service import compiled_engine; from service.engine.state.node_columns import rank_bits; print(compiled_engine.is_in_use(), rank_bits.VETO, rank_bits.__file__)"
+WHICH = "from service import compiled_engine; from service.engine.state.node_columns import rank_as_one_integer as ranks; print(compiled_engine.is_in_use(), ranks.VETO, ranks.__file__)"
 
 
 @pytest.fixture

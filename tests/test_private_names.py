@@ -1,7 +1,8 @@
 """Tests and tools reach nothing that the service keeps to itself, so that it can be renamed and moved.
 
 Ruff sees `x._name` (SLF001). Here is found what it does not see: names in imports and in strings,
-and what functions and classes that stand in for the service's own read of `self`.
+and what functions and classes that stand in for the service's own read of `self`. And whoever has
+ruff keep silent may do so for names of others only.
 """
 
 import ast
@@ -20,6 +21,8 @@ OWN = ("service", *FOLDERS)
 REPLACING = {"setattr", "delattr", "getattr", "hasattr", "setitem", "object"}
 """Functions, by their last names, that take a thing and the name of something of it."""
 IN_A_STRING = re.compile(r"(?:service|tests|bench|tools)(?:\.\w+)*\._(?!_)\w+[.\w]*")
+
+SILENT = re.compile(r"#\s*noqa:.*\bSLF001\b")
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 N = TypeVar("N", bound=ast.AST)
@@ -53,8 +56,23 @@ class Nodes:
 def reached(source: str) -> list[int]:
     """The lines that name what another module or class keeps to itself."""
     nodes = Nodes(source)
-    lines = (*_imported(nodes), *_in_strings(nodes), *_by_name(nodes), *_of_self(nodes))
+    lines = (
+        *_imported(nodes),
+        *_in_strings(nodes),
+        *_by_name(nodes),
+        *_of_self(nodes),
+        *_in_spite_of_ruff(source, nodes),
+    )
     return sorted(set(lines))
+
+
+def _in_spite_of_ruff(source: str, nodes: Nodes) -> Iterator[int]:
+    """`Thing._name  # noqa: SLF001`, unless the thing is of the standard library or of others."""
+    silent = {n for n, line in enumerate(source.splitlines(), 1) if SILENT.search(line)}
+    others = _imported_from_others(nodes) if silent else set()
+    for node in nodes.of(ast.Attribute):
+        if node.lineno in silent and is_private(node.attr) and _root(node) not in others:
+            yield node.lineno
 
 
 def _imported(nodes: Nodes) -> Iterator[int]:
@@ -180,6 +198,7 @@ REACHING = {
     "a name to read": 'getattr(MemoryStore, "_commit")',
     "a dotted name": 'patch("service.store.memory.memory_store._commit", None)',
     "a mistake's place": '@bug("A2", "MemoryStore._commit")\ndef planted(patch): pass',
+    "a name in spite of ruff": "MemoryStore._commit  # noqa: SLF001",
     "a function put in place": "def commit(self, request): return self._clock()",
     "a function within one": "def plant():\n def commit(self): return self._clock()",
     "a class that inherits": "class Own(MemoryStore):\n def f(self): return self._clock",
@@ -187,6 +206,7 @@ REACHING = {
 KEEPING = {
     "a public name": 'patch.setattr(MemoryStore, "commit", None)',
     "a name of the standard library": 'patch.setattr(asyncio.Handle, "_run", None)',
+    "a name of others in spite of ruff": "asyncio.Handle._run  # noqa: SLF001",
     "an import of others": "from asyncio import _get_running_loop",
     "a class's own": "class Own(MemoryStore):\n def f(self): self._a = 1; return self._a + self._f()\n"
     " def _f(self): return 1",

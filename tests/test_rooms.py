@@ -1,5 +1,6 @@
 """The rooms of each layer stay few steps apart, and none becomes a hall where nobody finds anything."""
 
+import ast
 from collections import Counter
 from pathlib import Path
 
@@ -55,3 +56,15 @@ def test_tests_of_a_layer_stand_in_folders_of_its_rooms() -> None:
     }
 
     assert [each for each in sorted(folders) if not (ROOT / "service" / each).is_dir()] == []
+
+
+def test_each_package_says_what_happens_in_it() -> None:
+    packages = {path.parent for path in (ROOT / "service").rglob("*.py")}
+    pages = {each / "__init__.py" for each in packages if "_compiled" not in each.parts}
+    silent = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(pages)
+        if not path.exists() or not ast.get_docstring(ast.parse(path.read_bytes()))
+    ]
+
+    assert silent == []

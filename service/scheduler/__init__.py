@@ -1,0 +1,1 @@
+"""Joins the engine and the store: replicas, decisions in batches, the commit protocol, controllers."""

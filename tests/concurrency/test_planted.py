@@ -1,5 +1,8 @@
 """The checker is worth something: it finds every mistake that was planted in the service."""
 
+import re
+from unittest.mock import Mock
+
 import pytest
 
 from tests.concurrency.checker import check
@@ -7,6 +10,7 @@ from tests.concurrency.planted import BUGS
 from tests.concurrency.planted.hunt import hunt, known_seeds
 from tests.concurrency.simulation.run import simulate
 from tests.concurrency.test_simulation import SEEDS
+from tests.paths import ROOT
 from tests.seeds import EXPLORING
 
 # A run is cut off at its end: what had been started for later never begins, and what a bug left
@@ -37,3 +41,30 @@ def test_enough_bugs_are_planted_in_the_service_itself():
 
     assert len(BUGS) >= 30
     assert len(inside) >= 20
+
+
+def places_of(bug):
+    """What a bug replaces: attributes of modules and of classes, and functions in tables."""
+    with pytest.MonkeyPatch.context() as patch:
+        recorded = Mock(wraps=patch)
+        bug.plant(recorded)
+    replaced = [call.args for call in recorded.setattr.call_args_list]
+    functions = [table[key] for table, key, _ in (c.args for c in recorded.setitem.call_args_list)]
+    places = [(thing.__name__, name) for thing, name, *_ in replaced]
+    places += [(each.__module__, each.__name__) for each in functions]
+    return {f"{owner.rpartition('.')[2]}.{name}" for owner, name in places}
+
+
+@pytest.mark.interpreted
+def test_a_bug_is_planted_where_it_says():
+    elsewhere = {bug.name: bug.where for bug in BUGS.values() if bug.where not in places_of(bug)}
+
+    assert elsewhere == {}
+
+
+def test_the_table_of_the_documentation_names_the_same_places():
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    table = page.partition("| planted bug | breaks | in |")[2].partition("\n\n")[0]
+    rows = set(re.findall(r"^\| (.+?) \| (.+?) \| `(.+?)` \|", table, re.MULTILINE))
+
+    assert rows == {(bug.told.rstrip("."), bug.rule, bug.where) for bug in BUGS.values()}

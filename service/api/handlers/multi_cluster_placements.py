@@ -108,7 +108,7 @@ async def place_pods_over_clusters(
         split_groups=body.split_groups,
         pods=[each.pod for each in body.intent.pods],
     )
-    clusters = _Clusters(request, body)
+    clusters = ClustersAsCaller(request, body)
     try:
         answer = await scheduler.place_over_clusters(asked, clusters)
     except Unavailable as error:
@@ -142,10 +142,15 @@ def _may_place(principal: Principal, cluster: str, intent: PlacePods) -> bool:
     return where is None or all(pod.namespace in where for pod in intent.pods)
 
 
-class _Clusters:
-    """Asks clusters for the caller of one request."""
+class ClustersAsCaller:
+    """Asks clusters on behalf of the caller of one request, as `AsksClusters` demands.
+
+    Each step is a request of its own to the worker that decides the cluster, so that tests which
+    stop a request between two steps do so here.
+    """
 
     def __init__(self, request: AnyRequest, body: OverClustersBody) -> None:
+        """`body` is the whole request, of which each cluster is sent the part that concerns it."""
         self._request = request
         self._body = body
         self._failed: list[tuple[Unavailable, ForwardedAnswer]] = []

@@ -1,0 +1,1 @@
+"""What each field of a manifest may hold: most follows from types, the rest is said here."""

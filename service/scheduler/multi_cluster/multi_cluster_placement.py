@@ -104,7 +104,9 @@ class OverClusters:
         """Dry runs need no lease, as nothing rests on what they answer."""
 
     @asynccontextmanager
-    async def _leases(self, asked: PlaceOverClusters, deadline: float) -> AsyncIterator["_Leases"]:
+    async def _leases(
+        self, asked: PlaceOverClusters, deadline: float
+    ) -> AsyncIterator["RequestLeases"]:
         """Hold all leases of a request, taken in one order by everybody, and give them back.
 
         A placement whose outcome is not known either keeps them until it is committed, or can no
@@ -115,7 +117,7 @@ class OverClusters:
         if any(unit.counts_others for unit in asked.units):
             names.add(LEASE + ANY_NAMESPACE)
         wanted = [(number, each) for number in numbers for each in sorted(names)]
-        leases = _Leases(self._store, self._clock, self._holder, wanted)
+        leases = RequestLeases(self._store, self._clock, self._holder, wanted)
         try:
             await leases.take(deadline)
             yield leases
@@ -123,12 +125,16 @@ class OverClusters:
             await leases.release()
 
 
-class _Leases:
-    """The leases of one request: on each of its clusters, one for each namespace."""
+class RequestLeases:
+    """The leases of one request: on each of its clusters, one for each namespace.
+
+    Between any two of its steps a request asks here whether what it saw under them is still true.
+    """
 
     def __init__(
         self, store: Store, clock: Clock, holder: str, wanted: Sequence[tuple[int, str]]
     ) -> None:
+        """`wanted` are numbers of clusters with names of leases, in the order in which all take them."""
         self._store = store
         self._clock = clock
         self.held = HeldLeases(holder=holder, names=tuple(wanted))

@@ -279,7 +279,7 @@ class Stop:
         self._reached, self.go_on = asyncio.Event(), asyncio.Event()
         self._after = after
         self._monkeypatch = monkeypatch
-        self._place = handlers._Clusters.place  # noqa: SLF001 - the seam
+        self._place = handlers.ClustersAsCaller.place
 
     async def at(self, harness: Harness, *pods: Json, **options: Any) -> "asyncio.Task[Any]":
         """A request that stands still there."""
@@ -295,7 +295,7 @@ class Stop:
             await self.go_on.wait()
             return answer or await self._place(clusters, ask)
 
-        self._monkeypatch.setattr(handlers._Clusters, "place", place)  # noqa: SLF001
+        self._monkeypatch.setattr(handlers.ClustersAsCaller, "place", place)
         task = asyncio.create_task(asked(harness, *pods, **options))
         await self._reached.wait()
         return task
@@ -323,7 +323,7 @@ async def test_leases_that_have_ended_are_not_taken_anew_under_the_same_choice(
     """Another request may have had them in between: here it placed the same pod, and gave them back."""
     await clusters(harness, east=4, west=4)
     chosen, go_on, looks = asyncio.Event(), asyncio.Event(), count(1)
-    keep = multi_cluster_placement._Leases.keep  # noqa: SLF001 - the seam
+    keep = multi_cluster_placement.RequestLeases.keep
 
     async def keeping(leases: Any) -> None:
         if next(looks) == AFTER_CHOICE:
@@ -334,7 +334,7 @@ async def test_leases_that_have_ended_are_not_taken_anew_under_the_same_choice(
             await go_on.wait()
         await keep(leases)
 
-    monkeypatch.setattr(multi_cluster_placement._Leases, "keep", keeping)  # noqa: SLF001
+    monkeypatch.setattr(multi_cluster_placement.RequestLeases, "keep", keeping)
     slow = asyncio.create_task(asked(harness, pod("web-0"), strategy="AsListed"))
     await chosen.wait()
     (other,) = await placed(harness, pod("web-0"), clusters=["west", "east"], strategy="AsListed")
@@ -369,13 +369,13 @@ async def test_affinity_that_counts_other_namespaces_is_chosen_for_by_one_at_a_t
     rule = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     await clusters(harness, east=4, west=4)
     held: list[set[str]] = []
-    real = multi_cluster_placement._Leases.release  # noqa: SLF001 - what is given back
+    real = multi_cluster_placement.RequestLeases.release
 
     async def noted(leases: Any) -> None:
         held.append({name.rpartition("@")[2] for _, name in leases.held.names})
         await real(leases)
 
-    monkeypatch.setattr(multi_cluster_placement._Leases, "release", noted)  # noqa: SLF001
+    monkeypatch.setattr(multi_cluster_placement.RequestLeases, "release", noted)
     await placed(harness, pod("web-0", affinity=rule), pod("web-1"))
     await placed(harness, pod("web-2", "lab", affinity=rule))
     await placed(harness, pod("web-3", "lab"))

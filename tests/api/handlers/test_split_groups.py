@@ -96,7 +96,7 @@ class Stop:
         self._steps: list[str] = []
         self._reached, self.go_on = asyncio.Event(), asyncio.Event()
         self._leases: Any = None
-        place, advance = handlers._Clusters.place, handlers._Clusters.advance  # noqa: SLF001
+        place, advance = handlers.ClustersAsCaller.place, handlers.ClustersAsCaller.advance
 
         async def placing(clusters: Any, ask: Ask) -> Any:
             if ask.dry_run or ask.reserving is None:
@@ -107,8 +107,8 @@ class Stop:
         async def advancing(clusters: Any, cluster: str, step: AdvanceGroup) -> Any:
             return await self._step(step.step, lambda: advance(clusters, cluster, step))
 
-        monkeypatch.setattr(handlers._Clusters, "place", placing)  # noqa: SLF001
-        monkeypatch.setattr(handlers._Clusters, "advance", advancing)  # noqa: SLF001
+        monkeypatch.setattr(handlers.ClustersAsCaller, "place", placing)
+        monkeypatch.setattr(handlers.ClustersAsCaller, "advance", advancing)
 
     async def __call__(self, name: str) -> "asyncio.Task[Any]":
         """A request that stands still there."""

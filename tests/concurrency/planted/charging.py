@@ -28,7 +28,7 @@ def nothing_given_back(patch):
     patch.setattr(Account, "charge", only_charge)
 
 
-@bug("A2", "Replica.put")
+@bug("A2", "Replica.account")
 def charged_late(patch):
     """Pods are charged when the log has them: who comes at the same time sees room."""
     account = Replica.account
@@ -63,7 +63,7 @@ def charge_not_undone(patch):
     patch.setattr(Replica, "undo", undo_but_charges)
 
 
-@bug("P9, A2", "placing.refusal_of")
+@bug("P9, A2", "one_pod.refusal_of")
 def quota_not_asked_again(patch):
     """After a lost race quotas are not looked at again."""
     refusal_of = one_pod.refusal_of
@@ -94,7 +94,7 @@ def new_quotas_begin_at_nothing(patch):
     patch.setattr(Account, "__init__", made_empty)
 
 
-@bug("A2", "refusals.Asked.exceeded")
+@bug("A2", "Asked.exceeded")
 def one_too_many(patch):
     """A quota that is full takes one more."""
     exceeded, made = refusals.Asked.exceeded, made_with(patch, refusals.Asked)
@@ -124,7 +124,7 @@ def costs_as_before_placement(patch):
     patch.setattr(Charges, "opportunity", wherever_it_may_be)
 
 
-@bug("A2", "refusals.Asked.added")
+@bug("A2", "Asked.added")
 def costs_only_shown(patch):
     """Opportunity cost is told in the status of quotas, but keeps nobody out."""
     added = refusals.Asked.added

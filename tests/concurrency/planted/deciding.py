@@ -15,7 +15,7 @@ from service.scheduler.service import Scheduler
 from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("P9, A2", "placing.place")
+@bug("P9, A2", "one_pod.place")
 def hint_kept_without_a_check(patch):
     """After a lost race a pod goes where it was to go before, whatever happened meanwhile."""
     place = one_pod.place
@@ -26,7 +26,7 @@ def hint_kept_without_a_check(patch):
     patch.setattr(one_pod, "place", place_as_before)
 
 
-@bug("P10, A2", "groups.placing_group")
+@bug("P10, A2", "all_or_nothing.placing_group")
 def group_kept_without_a_check(patch):
     """After a lost race a group goes where it was to go before."""
     placing_group = all_or_nothing.placing_group
@@ -45,7 +45,7 @@ def groups_placed_one_by_one(patch):
     patch.setattr(placements, "place_as_group", one_by_one.place_one_by_one)
 
 
-@bug("A9", "gangs.Gang.search")
+@bug("A9", "Gang.search")
 def pod_group_starts_with_one(patch):
     """Of a pod group that is complete the first member that fits is placed, and others later."""
     search = gangs.Gang.search
@@ -60,7 +60,7 @@ def pod_group_starts_with_one(patch):
     patch.setattr(gangs.Gang, "search", first_that_fits)
 
 
-@bug("A9", "groups.GroupAttempt.bind")
+@bug("A9", "GroupAttempt.bind")
 def last_member_left_out(patch):
     """The last member of a group is answered as placed, but not stored."""
     bind, put = all_or_nothing.GroupAttempt.bind, Replica.put
@@ -81,13 +81,13 @@ def last_member_left_out(patch):
     patch.setattr(all_or_nothing.GroupAttempt, "bind", bind_but_one)
 
 
-@bug("A7", "objects.same_object")
+@bug("A7", "object_writes.same_object")
 def nothing_new_makes_a_revision(patch):
     """A write that changes nothing makes a revision all the same."""
     patch.setattr(object_writes, "same_object", lambda one, other: False)
 
 
-@bug("A12", "objects.check_preconditions")
+@bug("A12", "object_writes.check_preconditions")
 def precondition_compared_with_at_least(patch):
     """A resourceVersion is accepted if the object is at least as new."""
     check = object_writes.check_preconditions

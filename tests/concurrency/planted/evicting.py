@@ -28,7 +28,7 @@ def ignored_rules_evict(patch):
     patch.setattr(violations, "node_rules", all_required)
 
 
-@bug("P17, A14", "evicting.evict_violating")
+@bug("P17, A14", "Sweep.run")
 def victims_not_chosen_again(patch):
     """After a lost race those are evicted who were to go before, whatever happened meanwhile."""
     run, made, chosen = Sweep.run, made_with(patch, Sweep), {}
@@ -47,7 +47,7 @@ def victims_not_chosen_again(patch):
     patch.setattr(Sweep, "run", run_as_before)
 
 
-@bug("A14", "evicting.evict_violating")
+@bug("A14", "required_during_execution.evict_violating")
 def the_marked_are_evicted_again(patch):
     """Who is being stopped already is told so once more."""
     endures = required_during_execution.evict_violating
@@ -75,7 +75,7 @@ def no_grace(patch):
     patch.setattr(Sweep, "grace", lambda self, timer: timedelta(0))
 
 
-@bug("A14", "evicting.budget_left")
+@bug("A14", "required_during_execution.budget_left")
 def budget_ignored(patch):
     """As many pods are evicted as there are."""
     patch.setattr(
@@ -98,7 +98,7 @@ def budget_of_each_look(patch):
     patch.setattr(required_during_execution, "recent_evictions", lambda state, now: [])
 
 
-@bug("A14", "conflicts.let_leave")
+@bug("A14", "evictions_that_mend_rules.let_leave")
 def both_sides_evicted(patch):
     """Further victims are chosen as if nobody had gone."""
 
@@ -169,13 +169,13 @@ def timers_begin_anew(patch):
     patch.setattr(Replica, "load", load_without_timers)
 
 
-@bug("A14", "evicting.evict_violating")
+@bug("A14", "Sweep.victims")
 def nobody_evicted(patch):
     """What does not hold is only counted."""
     patch.setattr(Sweep, "victims", lambda self: iter(()))
 
 
-@bug("P16, A14", "Evictions.sweep")
+@bug("P16, A14", "rule_evictions.EvictViolating")
 def time_of_asking(patch):
     """A rule counts as broken from when somebody asked, though it broke before he was answered."""
 

@@ -6,7 +6,7 @@ from service.model.errors import StorageUnavailable
 from tests.concurrency.planted.registry import bug
 
 
-@bug("P19, P4, A7", "forwarding.forward")
+@bug("P19, P4, A7", "unanswered_requests.forward")
 def lost_answer_decided_again_without_a_key(patch):
     """A request whose answer got lost is decided again, though nothing tells whether it was done."""
     forward = unanswered_requests.forward
@@ -17,7 +17,7 @@ def lost_answer_decided_again_without_a_key(patch):
     patch.setattr(unanswered_requests, "forward", forward_again)
 
 
-@bug("P19, A7", "forwarding.forward")
+@bug("P19, A7", "unanswered_requests.forward")
 def lost_answer_told_as_refused(patch):
     """A request whose answer got lost is told as definitely not done."""
 

@@ -71,7 +71,7 @@ def host_ports_not_held(patch):
     patch.setattr(NodeTable, "use_ports", lambda self, slot, ports, pods: None)
 
 
-@bug("P10, A2", "groups.GroupSearch.checked")
+@bug("P10, A2", "GroupSearch.checked")
 def group_not_checked_whole(patch):
     """Members are checked when they are chosen only, not with all the others in place."""
 

@@ -56,7 +56,7 @@ def settled_without_a_fence(patch):
     patch.setattr(MemoryStore, "settle_unknown", settle)
 
 
-@bug("P11", "ClusterState.find")
+@bug("P11", "MemoryStore.commit_to")
 def duplicate_keys_overwritten(patch):
     """Records are written with ON CONFLICT DO NOTHING: the change goes in without its record."""
 
