@@ -99,6 +99,14 @@ class PostgresStore(
         """How many connections of each pool are open, by what they are for."""
         return {name: pool.use for name, pool in self.pools._asdict().items()}
 
+    def incidents(self) -> dict[str, int]:
+        """How many outages, takeovers by another history and lifts of revisions this process has seen."""
+        return {
+            "outages": self.outages.count,
+            "takeovers": self.guard.epoch,
+            "lifts": self.lifts,
+        }
+
     def notify(self, cluster_id: int) -> None:
         """Hint to other processes that a cluster's log has grown (P14)."""
         self.hints.notify(cluster_id)

@@ -116,6 +116,9 @@ def test_an_outage_is_two_lines_and_no_traceback(
         finally:
             databases.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
         eventually(lambda: "The database is back." in log.messages())
+        assert (
+            "moorage_database_outages_total 1.0" in httpx.get(url + "/metrics", **PLAIN_HTTP).text
+        )
         assert httpx.get(url + "/readyz", **PLAIN_HTTP).status_code == 200
     lines = log.lines()
     told = [each for each in lines if each["logger"] == "service.store.connecting.outage_log"]

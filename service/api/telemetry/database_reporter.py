@@ -43,6 +43,10 @@ class Database(Protocol):
         """The use of each pool, by what its connections are for."""
         ...
 
+    def incidents(self) -> Mapping[str, int]:
+        """How many outages, takeovers and lifts there were since this process began."""
+        ...
+
 
 class Held(Protocol):
     """What requests hold of this process."""
@@ -82,4 +86,5 @@ class DatabaseReporter:
                 name: {"idle": use.idle, "borrowed": use.borrowed, "size": use.size}
                 for name, use in self._database.pool_uses().items()
             },
+            incidents=self._database.incidents(),
         )

@@ -341,9 +341,18 @@ class Metrics:
         """Set how many bytes of received bodies and unsent answers this process holds."""
         self._bytes_in_flight.set(count)
 
-    def database(self, *, is_up: bool, pools: Mapping[str, Mapping[str, int]]) -> None:
-        """Set the gauges of the database, and now and then those of this process."""
-        self._process.database(is_up=is_up, pools=pools)
+    def database(
+        self,
+        *,
+        is_up: bool,
+        pools: Mapping[str, Mapping[str, int]],
+        incidents: Mapping[str, int],
+    ) -> None:
+        """Set the gauges of the database, and now and then those of this process.
+
+        `incidents` has how many outages, takeovers and lifts there were since this process began.
+        """
+        self._process.database(is_up=is_up, pools=pools, incidents=incidents)
 
     # Scrapes
 

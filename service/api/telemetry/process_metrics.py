@@ -16,6 +16,18 @@ LOOKS = 10
 
 _DATABASE_POOLS = ("commits", "reads")
 _POOL_STATES = ("idle", "borrowed")
+_INCIDENTS = {
+    "outages": ("moorage_database_outages_total", "How often a worker lost its database."),
+    "takeovers": (
+        "moorage_database_takeovers_total",
+        "How often a worker saw that another PostgreSQL accepts writes.",
+    ),
+    "lifts": (
+        "moorage_history_lifts_total",
+        "Clusters of which revisions were lifted, as changes may be lost.",
+    ),
+}
+"""What may befall a database, with the counter of each kind."""
 
 
 class ProcessMetrics:
@@ -55,6 +67,11 @@ class ProcessMetrics:
             self._sizes.labels(pool).set(0)
             for state in _POOL_STATES:
                 self._connections.labels(pool, state).set(0)
+        self._incidents = {
+            kind: Counter(name, description, registry=registry)
+            for kind, (name, description) in _INCIDENTS.items()
+        }
+        self._incidents_told = dict.fromkeys(_INCIDENTS, 0)
         self._cpu = Counter(
             "process_cpu_seconds_total", "CPU time of the workers.", registry=registry
         )
@@ -74,9 +91,21 @@ class ProcessMetrics:
         self._calls = 0
         self._look()
 
-    def database(self, *, is_up: bool, pools: Mapping[str, Mapping[str, int]]) -> None:
-        """Set the gauges of the database; `pools` has the connections of each pool, by state."""
+    def database(
+        self,
+        *,
+        is_up: bool,
+        pools: Mapping[str, Mapping[str, int]],
+        incidents: Mapping[str, int],
+    ) -> None:
+        """Set the gauges of the database; `pools` has the connections of each pool, by state.
+
+        `incidents` has how many there were since this process began, by kind.
+        """
         self._up.set(is_up)
+        for kind, count in incidents.items():
+            self._incidents[kind].inc(count - self._incidents_told[kind])
+            self._incidents_told[kind] = count
         for pool, use in pools.items():
             self._sizes.labels(pool).set(use["size"])
             for state in _POOL_STATES:

@@ -37,6 +37,8 @@ class Outages:
         self._host = host
         self._signs: dict[Sign, str] = {}
         self._since = 0.0
+        self.count = 0
+        """How often the database was lost."""
 
     @property
     def reason(self) -> str | None:
@@ -47,6 +49,7 @@ class Outages:
         """Note that a connection or a commit failed as if there were no database."""
         if not self._signs:
             self._since = self._monotonic()
+            self.count += 1
             self._tell(
                 logging.ERROR, "The database is lost.", reason=reason[:REASON_CHARACTERS_MAX]
             )

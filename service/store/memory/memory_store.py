@@ -110,6 +110,10 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         """Nothing, since a store in memory has no connections."""
         return {}
 
+    def incidents(self) -> dict[str, int]:
+        """Nothing, since a store in memory has no database that could be lost."""
+        return {}
+
     async def prove_commits(self) -> None:
         """Do nothing, since commits in memory always work."""
 

@@ -71,6 +71,9 @@ def test_the_series_of_counters_exist_before_anything_is_counted() -> None:
         'moorage_replica_mistakes_total{part="tree"} 0.0',
         'moorage_database_connections{pool="commits",state="idle"} 0.0',
         "moorage_database_up 1.0",
+        "moorage_database_outages_total 0.0",
+        "moorage_database_takeovers_total 0.0",
+        "moorage_history_lifts_total 0.0",
         "moorage_worker_processes 1.0",
         'moorage_worker_starts_total{reason="death"} 0.0',
         'moorage_http_requests_total{class="5xx"} 0.0',
@@ -92,11 +95,15 @@ def test_the_database_and_the_process_are_told_of() -> None:
     metrics = Metrics()
     pools = {"commits": {"idle": 2, "borrowed": 1, "size": 8}}
     for _ in range(10):
-        metrics.database(is_up=False, pools=pools)
+        incidents = {"outages": 3, "takeovers": 1, "lifts": 2}
+        metrics.database(is_up=False, pools=pools, incidents=incidents)
     text = metrics.text().decode()
     assert "moorage_database_up 0.0" in text
     assert 'moorage_database_connections{pool="commits",state="borrowed"} 1.0' in text
     assert 'moorage_database_connections_max{pool="commits"} 8.0' in text
+    assert "moorage_database_outages_total 3.0" in text
+    assert "moorage_database_takeovers_total 1.0" in text
+    assert "moorage_history_lifts_total 2.0" in text
     assert re.search(r"^process_cpu_seconds_total [0-9.e-]*[1-9]", text, re.MULTILINE)
 
 

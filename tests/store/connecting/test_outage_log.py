@@ -40,6 +40,7 @@ def test_an_outage_is_told_at_its_beginning_and_at_its_end(caplog) -> None:
     assert outages.reason == "c", "connections can be opened, but commits are not known to work"
     outages.worked("commit")
     assert outages.reason is None
+    assert outages.count == 1
     told = [(each.levelno, each.message) for each in caplog.records]
     assert told == [
         (logging.ERROR, "The database is lost."),
