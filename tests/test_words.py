@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -89,6 +90,20 @@ def test_each_word_is_explained_once():
 
     assert rows[0] == "word"
     assert rows[1:] == sorted(set(rows[1:]))
+
+
+DECIDING = (ROOT / "service" / "engine", ROOT / "service" / "scheduler")
+"""Who reads of a decision reads of both, so that a name means one class in them."""
+
+
+def test_a_public_class_of_scheduler_and_engine_has_a_name_of_its_own():
+    defined = defaultdict(list)
+    for path in (each for package in DECIDING for each in sorted(package.rglob("*.py"))):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined[node.name].append(path.relative_to(ROOT).as_posix())
+
+    assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from service.store.connecting.connections import data_source_name
 from service.store.embedded import binaries
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 
 _OF_PSQL_ALONE = ("\\restrict ", "\\unrestrict ")
 _UNKNOWN_TO_OLDER_SERVERS = ("SET transaction_timeout ",)
@@ -31,5 +31,5 @@ def dump(url: str, *options: str) -> str:
 
 
 def _program(name: str) -> str:
-    own = Account(name="", uid=os.geteuid(), gid=os.getegid())
+    own = OsAccount(name="", uid=os.geteuid(), gid=os.getegid())
     return binaries.find(own, Path()).path(name)

@@ -28,7 +28,7 @@ from service.store.log.past import Past
 from service.store.node_leases import NodeLeases
 from service.store.principals import Principals
 from service.store.reads import Reads
-from service.store.upkeep import Upkeep
+from service.store.upkeep import StoreUpkeep
 from service.store.webhooks import Webhooks
 from service.store.whether_audit_is_kept import Keeping
 
@@ -41,7 +41,7 @@ class Pools(NamedTuple):
 
 
 class PostgresStore(
-    Audit, Clusters, Commits, Events, NodeLeases, Past, Principals, Reads, Upkeep, Webhooks
+    Audit, Clusters, Commits, Events, NodeLeases, Past, Principals, Reads, StoreUpkeep, Webhooks
 ):
     """All clusters of one database.
 
@@ -82,7 +82,7 @@ class PostgresStore(
         Past.__init__(self, reads)
         Principals.__init__(self, commits, reads, keeping)
         Reads.__init__(self, reads)
-        Upkeep.__init__(self, commits)
+        StoreUpkeep.__init__(self, commits)
         Webhooks.__init__(self, commits, reads, keeping)
 
     @property

@@ -112,7 +112,7 @@ _FORGOTTEN = timedelta(minutes=1)
 """How old the report of a process gets before whichever process reports next removes it."""
 
 
-class Upkeep:
+class StoreUpkeep:
     """The part of the store that background work uses. Every call may raise StorageUnavailable."""
 
     def __init__(self, connections: Connections) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.model.log.commit_log import Change
-from service.scheduler.decide.planning.rollout_pods import Readiness
+from service.scheduler.decide.planning.rollout_pods import PodReadiness
 from service.scheduler.protocol.intents import (
     DeleteObject,
     PutObject,
@@ -144,6 +144,6 @@ async def test_another_worker_goes_on_with_the_release_of_one_that_was_killed() 
 
 
 async def test_who_does_not_wait_for_readiness_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Readiness, "of", lambda _self, pod: pod.pod.node_name is not None)
+    monkeypatch.setattr(PodReadiness, "of", lambda _self, pod: pod.pod.node_name is not None)
     changes, _, _ = await history(0, rounds=6)
     assert any("not ready" in each for each in judged(changes))

@@ -45,13 +45,13 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.plans import (
     AddNodes,
-    Bounds,
     CordonNodes,
     Domains,
     Drain,
     Fit,
     Goal,
     Place,
+    PlanBounds,
     PlanChange,
     Protected,
     PutPods,
@@ -174,8 +174,8 @@ async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanR
     )
 
 
-def _bounds(sent: Json) -> Bounds:
-    return Bounds(
+def _bounds(sent: Json) -> PlanBounds:
+    return PlanBounds(
         evictions_max=sent.get("evictionsMax"),
         moves_max=sent.get("movesMax"),
         seconds=sent.get("seconds"),

@@ -5,7 +5,7 @@ import msgspec
 from service.api.security.visibility import Visibility, seen_body
 from service.model.log.commit_log import CLUSTER_KIND, Change
 from service.model.manifests.manifest import with_resource_version
-from service.scheduler.watching import Selection
+from service.scheduler.watching import WatchSelection
 
 EVENT_STREAM = "text/event-stream"
 
@@ -19,7 +19,7 @@ These are also the first bytes of a stream, by which a client sees that it has b
 class EventWriter(msgspec.Struct, frozen=True, kw_only=True):
     """Writes the objects that a watch is about."""
 
-    selection: Selection
+    selection: WatchSelection
     cluster: str
 
     @property

@@ -41,7 +41,7 @@ from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import AtLeastOne
 from service.model.selecting_objects.object_filters import FieldRequirement
 from service.model.selecting_objects.selectable_fields import NODE_NAME
-from service.scheduler.watching import Selection
+from service.scheduler.watching import WatchSelection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60
 _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
@@ -193,14 +193,14 @@ async def open_stream(
     )
 
 
-def _selection(parameters: Mapping[str, str]) -> Selection:
+def _selection(parameters: Mapping[str, str]) -> WatchSelection:
     kinds = _kinds(parameters.get("kind"))
     fields = parse_field_selector(parameters.get("fieldSelector", ""), kinds)
     if (node := parameters.get("nodeName")) is not None:
         if kinds != {PodManifest.kind}:
             raise wrong_parameter("nodeName", "needs kind=Pod", node)
         fields = (*fields, FieldRequirement(NODE_NAME, node))
-    return Selection(
+    return WatchSelection(
         kinds=kinds,
         namespace=parameters.get("namespace") or None,
         labels=parse_label_selector(parameters.get("labelSelector", "")),

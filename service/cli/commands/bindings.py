@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from moorage.events import ServerSentEvent
-from service.cli.commands.watch import Follower
+from service.cli.commands.watch import WatchFollower
 from service.cli.options import Session, connected
 
 
@@ -25,7 +25,7 @@ def bindings(
     """Follow which pods get and lose which nodes until Ctrl-C, even if the server restarts meanwhile."""
     filters = {"namespace": namespace, "nodeName": node}
     last = None if since is None else str(since)
-    Follower(session, filters, last, show, path="bindings").follow_until_stopped()
+    WatchFollower(session, filters, last, show, path="bindings").follow_until_stopped()
 
 
 def show(session: Session, event: ServerSentEvent) -> None:

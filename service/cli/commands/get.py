@@ -12,7 +12,7 @@ import typer
 
 from moorage.events import ServerSentEvent
 from service.cli.commands.list_printing import Listing, Style
-from service.cli.commands.watch import Follower
+from service.cli.commands.watch import WatchFollower
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.found_in_other_namespaces import NOT_FOUND, telling_whereabouts
 from service.cli.options import Session, connected
@@ -284,4 +284,4 @@ def _watch(session: Session, targets: Sequence[Target], selection: Selection) ->
         "fieldSelector": selection.field_selector,
     }
     with suppress(KeyboardInterrupt):
-        Follower(session, filters, revision, show).follow_until_stopped()
+        WatchFollower(session, filters, revision, show).follow_until_stopped()

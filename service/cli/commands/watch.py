@@ -33,11 +33,11 @@ def watch(
 ) -> None:
     """Follow the changes of a cluster until Ctrl-C, even if the server restarts meanwhile."""
     filters = {"kind": kind, "namespace": namespace, "labelSelector": selector}
-    follower = Follower(session, filters, None if since is None else str(since))
+    follower = WatchFollower(session, filters, None if since is None else str(since))
     follower.follow_until_stopped()
 
 
-class Follower:
+class WatchFollower:
     """Shows the events of a stream, and remembers the revision of the last one."""
 
     def __init__(

@@ -31,7 +31,7 @@ CONNECTION_SECONDS_MAX = 5.0
 JSON = "application/json"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HealthAnswer(msgspec.Struct, frozen=True):
     """The answer to one request."""
 
     status: HTTPStatus
@@ -54,13 +54,13 @@ class ServerHealth:
         self._beats = {worker: told for worker, told in self._beats.items() if self._is_new(told)}
         self._beats[beat.worker] = (self._heard, beat)
 
-    def live(self) -> Answer:
+    def live(self) -> HealthAnswer:
         """Answer whether any worker has sent its state lately."""
         if self._monotonic() - self._heard > ALIVE_SECONDS_MAX:
             return _unavailable("No worker has told anything for a minute.")
         return _OK
 
-    def ready(self) -> Answer:
+    def ready(self) -> HealthAnswer:
         """Answer whether a worker can serve requests now."""
         beats = [told[1] for told in list(self._beats.values()) if self._is_new(told)]
         if any(beat.trouble is None for beat in beats):
@@ -71,12 +71,12 @@ class ServerHealth:
         return self._monotonic() - told[0] <= self._silence_seconds_max
 
 
-_OK = Answer(HTTPStatus.OK, msgspec.json.encode({"status": "ok"}))
+_OK = HealthAnswer(HTTPStatus.OK, msgspec.json.encode({"status": "ok"}))
 
 
-def _unavailable(detail: str) -> Answer:
+def _unavailable(detail: str) -> HealthAnswer:
     body = {"status": "unavailable", "detail": detail}
-    return Answer(HTTPStatus.SERVICE_UNAVAILABLE, msgspec.json.encode(body))
+    return HealthAnswer(HTTPStatus.SERVICE_UNAVAILABLE, msgspec.json.encode(body))
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def health_listener(
     answers = {
         "/livez": pulse.live,
         "/readyz": pulse.ready,
-        "/metrics": lambda: Answer(HTTPStatus.OK, exposition_of(metrics_dir), CONTENT_TYPE),
+        "/metrics": lambda: HealthAnswer(HTTPStatus.OK, exposition_of(metrics_dir), CONTENT_TYPE),
     }
     path = Path(folder) / "health.sock"
     with (
@@ -122,7 +122,9 @@ class HealthServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, host: str, port: int, answers: dict[str, Callable[[], Answer]]) -> None:
+    def __init__(
+        self, host: str, port: int, answers: dict[str, Callable[[], HealthAnswer]]
+    ) -> None:
         self.answers = answers
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._free = threading.BoundedSemaphore(CONNECTIONS_MAX)
@@ -179,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a GET or HEAD request: 404 for unknown paths."""
         assert isinstance(self.server, HealthServer)
         known = self.server.answers.get(self.path)
-        answer = known() if known else Answer(HTTPStatus.NOT_FOUND, b"{}")
+        answer = known() if known else HealthAnswer(HTTPStatus.NOT_FOUND, b"{}")
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

@@ -10,7 +10,7 @@ from service.model.log.commit_log import Change, CommitRequest, HeldLeases, Idem
 from service.model.log.events import Event
 from service.model.manifests.manifest import PodManifest
 from service.model.selecting_objects.selectable_fields import fields_before
-from service.scheduler.commit.tickets import Outcome, Ticket
+from service.scheduler.commit.tickets import AnswerOrError, Ticket
 from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Entry, Mark, Stored
@@ -28,7 +28,7 @@ class Batch:
         self.end = start
         """The replica's moment after the batch's last change; whoever decides requests sets it."""
         self.now = now
-        self.decided: list[tuple[Ticket, Outcome]] = []
+        self.decided: list[tuple[Ticket, AnswerOrError]] = []
         self.changes: list[Change] = []
         self.records: list[IdempotencyRecord] = []
         self.events: list[Event] = []
@@ -58,7 +58,7 @@ class Batch:
             or len(self.decided) >= limits.batch_requests_max
         )
 
-    def add(self, ticket: Ticket, outcome: Outcome, entries: list[Entry]) -> None:
+    def add(self, ticket: Ticket, outcome: AnswerOrError, entries: list[Entry]) -> None:
         """Take in a decided request, with what it changed."""
         self.decided.append((ticket, outcome))
         if entries and (held := leases_of(ticket)) is not None:

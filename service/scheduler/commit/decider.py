@@ -7,7 +7,7 @@ from service.model.errors import Denied, MoorageError
 from service.model.manifests.manifest import TemplateCache
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter, PluginTimer
-from service.scheduler.commit.tickets import Outcome, Ticket
+from service.scheduler.commit.tickets import AnswerOrError, Ticket
 from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext, kept_of
 from service.scheduler.protocol.limits import Limits
@@ -103,7 +103,7 @@ class Decider:
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0
         start, hints = batch.end, dict(ticket.hints)
-        outcome: Outcome
+        outcome: AnswerOrError
         try:
             outcome = yield from decide(context, ticket.intent)
             self._refuse_growth(replica, start)

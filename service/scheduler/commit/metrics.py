@@ -9,7 +9,7 @@ import msgspec
 from service.engine import Execution, time_plugins
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.commit.batch import MANY_KINDS, Batch
-from service.scheduler.commit.tickets import Outcome
+from service.scheduler.commit.tickets import AnswerOrError
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
@@ -215,7 +215,7 @@ class PluginTimer:
         self.due = clock.monotonic()
         """When a pod is to be timed again."""
 
-    def sample(self, replica: Replica, outcome: Outcome) -> None:
+    def sample(self, replica: Replica, outcome: AnswerOrError) -> None:
         """Time the plugins for the first pod that an answer has placed; call this once it is due."""
         if not isinstance(outcome, PlacementAnswer):
             return

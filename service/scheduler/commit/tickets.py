@@ -15,7 +15,7 @@ from service.scheduler.protocol.answers import Answer, RecordedAnswer
 from service.scheduler.protocol.intents import Idempotency, Intent
 from service.scheduler.replica.replica import Replica
 
-Outcome = Answer | Exception
+AnswerOrError = Answer | Exception
 
 
 class Ticket(msgspec.Struct, eq=False):
@@ -58,7 +58,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.idempotency.operation, self.idempotency.key, self.idempotency.chunk
         )
 
-    def answer(self, outcome: Outcome) -> None:
+    def answer(self, outcome: AnswerOrError) -> None:
         """Give the answer to the caller, or raise the error there, if the caller still waits."""
         if self.future.done():
             return
@@ -75,7 +75,7 @@ class Ticket(msgspec.Struct, eq=False):
         else:
             self.answer(key_reused(record.key))
 
-    def record(self, outcome: Outcome) -> IdempotencyRecord | None:
+    def record(self, outcome: AnswerOrError) -> IdempotencyRecord | None:
         """Return what is stored for the next request with this key: an answer, no error (P11)."""
         if self.idempotency is None or isinstance(outcome, Exception | RecordedAnswer):
             return None

@@ -18,7 +18,7 @@ from service.scheduler.decide.admission.plan_admission import has_plan_ended
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.plans import Planned, PlansAnswer, Proposal, Search
+from service.scheduler.protocol.plans import Planned, PlansAnswer, ProposedMoves, Search
 from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.replica.replica import Entry, Replica
 from service.scheduler.replica.stored_manifest_types import MoveReservation
@@ -49,7 +49,7 @@ class KeptPlans(SweepController):
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._plan = plan
         self._searching = False
-        self._found: tuple[Proposal, ...] = ()
+        self._found: tuple[ProposedMoves, ...] = ()
         """What was found for the next step."""
         self._plans: dict[str, bool] = {}
         """The plans, by name, and whether there is anything left to do for each of them."""
@@ -131,9 +131,9 @@ class KeptPlans(SweepController):
             self._changed = True
         self._advance()
 
-    async def _searched(self, search: Search) -> Proposal:
+    async def _searched(self, search: Search) -> ProposedMoves:
         planned = await self._plan(MakePlan(goal=search.goal, bounds=search.bounds))
-        return Proposal(search=search, steps=tuple(planned.steps), complete=planned.complete)
+        return ProposedMoves(search=search, steps=tuple(planned.steps), complete=planned.complete)
 
     @override
     def _pause_after(self, answer: Answer, took: float) -> float:

@@ -28,7 +28,7 @@ from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, FindRepairs, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import ExplanationAnswer
-from service.scheduler.protocol.plans import Bounds, Fit, Planned
+from service.scheduler.protocol.plans import Fit, PlanBounds, Planned
 from service.scheduler.protocol.repairs import RepairsAnswer
 from service.scheduler.protocol.store_and_clock import Clock, Ids
 from service.scheduler.replica.replica import Replica
@@ -80,7 +80,7 @@ class Planner:
             NotFound, Denied: there is no such pod, or no profile for it.
         """
         async with self._in_turn(loop) as replica:
-            context = self._context(replica, Bounds(seconds=self._limits.repair_seconds_max))
+            context = self._context(replica, PlanBounds(seconds=self._limits.repair_seconds_max))
             return await self._run(loop, find_repairs(context, intent))
 
     async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
@@ -91,7 +91,9 @@ class Planner:
             InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
         """
         async with self._in_turn(loop) as replica:
-            return await self._run(loop, find_capacity(self._context(replica, Bounds()), intent))
+            return await self._run(
+                loop, find_capacity(self._context(replica, PlanBounds()), intent)
+            )
 
     async def explain(
         self, loop: ClusterLoop, past: PastExplanation, revision: int
@@ -105,7 +107,7 @@ class Planner:
         """
         async with self._in_turn(loop) as replica:
             await past.find(revision)
-            fork = Fork(self._context(replica, Bounds()))
+            fork = Fork(self._context(replica, PlanBounds()))
             try:
                 async for rows in past.states():
                     await self._run(loop, go_back(fork, rows))
@@ -149,13 +151,13 @@ class Planner:
             raise Overloaded("The cluster is just being loaded.")
         return replica
 
-    def _bounds(self, intent: MakePlan) -> Bounds:
+    def _bounds(self, intent: MakePlan) -> PlanBounds:
         """The bounds of a plan; a search for repairs has its own time unless the caller gives it another."""
         if isinstance(intent.goal, Fit) and intent.bounds.seconds is None:
             return msgspec.structs.replace(intent.bounds, seconds=self._limits.repair_seconds_max)
         return intent.bounds
 
-    def _context(self, replica: Replica, bounds: Bounds) -> DecisionContext:
+    def _context(self, replica: Replica, bounds: PlanBounds) -> DecisionContext:
         most = self._limits.plan_seconds_max
         end = self._clock.monotonic() + min(bounds.seconds or most, most)
         return DecisionContext(

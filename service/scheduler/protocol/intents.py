@@ -48,13 +48,13 @@ from service.scheduler.protocol.placements import (
     VictimsAnswer,
 )
 from service.scheduler.protocol.plans import (
-    Bounds,
     Goal,
     Place,
+    PlanBounds,
     PlanChange,
     Planned,
     PlansAnswer,
-    Proposal,
+    ProposedMoves,
     PutPods,
     RemovePods,
     StepKey,
@@ -355,7 +355,7 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
 
     changes: tuple[PlanChange, ...] = ()
     goal: Goal = Place()
-    bounds: Bounds = Bounds()
+    bounds: PlanBounds = PlanBounds()
     explain: Explain = "None"
     caller: Caller = ANYBODY
 
@@ -493,7 +493,7 @@ class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
 
     clock: Callable[[], datetime]
     """As of `EvictViolating`."""
-    proposals: tuple[Proposal, ...] = ()
+    proposals: tuple[ProposedMoves, ...] = ()
     """What the searches have found that the last answer has asked for."""
 
 

@@ -218,7 +218,7 @@ class Protected(msgspec.Struct, frozen=True, kw_only=True):
     """They have such labels."""
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+class PlanBounds(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan may cost."""
 
     evictions_max: int | None = None
@@ -436,12 +436,12 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the plan that is kept."""
     uid: str
     goal: Rebalance
-    bounds: Bounds
+    bounds: PlanBounds
     under_way: int
     """How many of its moves were under way when it was asked for."""
 
 
-class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+class ProposedMoves(msgspec.Struct, frozen=True, kw_only=True):
     """The moves that a search has found; each of them is judged anew before it is made."""
 
     search: Search

@@ -20,7 +20,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 _PODS = frozenset({PodManifest.kind})
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
+class WatchSelection(msgspec.Struct, frozen=True, kw_only=True):
     """The objects that a watcher asks for; None asks for all."""
 
     kinds: frozenset[str] | None = None

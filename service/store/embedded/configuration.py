@@ -13,7 +13,7 @@ from pathlib import Path
 from service.store.embedded.binaries import Binaries
 from service.store.embedded.files import replace_text
 from service.store.embedded.folder import DataFolder
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 
 _SYNCFS_SINCE = (5, 8)
 
@@ -53,7 +53,7 @@ local  replication  {ROLE}  peer  map={ROLE}
 
 
 def write(
-    folder: DataFolder, account: Account, binaries: Binaries, settings: Mapping[str, str]
+    folder: DataFolder, account: OsAccount, binaries: Binaries, settings: Mapping[str, str]
 ) -> None:
     """Write all configuration files; `settings` override the defaults."""
     compression = {"wal_compression": "lz4"} if binaries.has_lz4 else {}
@@ -94,7 +94,7 @@ def _main(folder: DataFolder) -> Path:
     return folder.root / "postgresql.conf"
 
 
-def _ident_map(account: Account) -> str:
+def _ident_map(account: OsAccount) -> str:
     """The accounts that may use the roles: the account itself, and root, who could become it anyway."""
     names = sorted({account.name, "root"})
     roles = (ROLE, SERVING_ROLE)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.store.embedded.errors import FolderUnusableError
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 
 SYSTEM_DIR = Path("/var/lib/moorage")
 SOCKET_NAME = ".s.PGSQL.5432"
@@ -95,7 +95,7 @@ def owner(data_dir: Path) -> int | None:
         raise FolderUnusableError(f"The data folder {data_dir} cannot be used: {error}") from error
 
 
-def prepare(data_dir: Path, account: Account, system_dir: Path) -> DataFolder:
+def prepare(data_dir: Path, account: OsAccount, system_dir: Path) -> DataFolder:
     """Make the data folder, or the one that stands in for it, with what `account` needs in it.
 
     Raises FolderUnusableError if it cannot be made or written.
@@ -108,7 +108,7 @@ def prepare(data_dir: Path, account: Account, system_dir: Path) -> DataFolder:
         raise FolderUnusableError(f"The data folder {data_dir} cannot be used: {error}") from error
 
 
-def prepare_socket(folder: DataFolder, account: Account) -> None:
+def prepare_socket(folder: DataFolder, account: OsAccount) -> None:
     """Make the folder for the socket of a server that is about to start; the caller supervises.
 
     If its path is too long for a socket it is a link to a short private folder.
@@ -134,7 +134,7 @@ def _follow(data_dir: Path) -> Path:
         return data_dir
 
 
-def _reachable(data_dir: Path, account: Account, system_dir: Path) -> Path:
+def _reachable(data_dir: Path, account: OsAccount, system_dir: Path) -> Path:
     data_dir.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         data_dir.mkdir(mode=0o700)
@@ -155,7 +155,7 @@ def _is_ours(data_dir: Path) -> bool:
     return not any(data_dir.iterdir()) or DataFolder(data_dir).users_lock.exists()
 
 
-def _admit(data_dir: Path, account: Account) -> None:
+def _admit(data_dir: Path, account: OsAccount) -> None:
     """Let the account pass through root's own folder, but not read it."""
     os.chown(data_dir, -1, account.gid)
     data_dir.chmod(0o710)
@@ -170,7 +170,7 @@ def _existing(data_dir: Path, root: Path) -> Path:
     return root
 
 
-def _elsewhere(data_dir: Path, account: Account, system_dir: Path) -> Path:
+def _elsewhere(data_dir: Path, account: OsAccount, system_dir: Path) -> Path:
     make_system_dir(system_dir)
     root = Path(tempfile.mkdtemp(prefix="data-", dir=system_dir))
     _admit(root, account)
@@ -204,7 +204,7 @@ def make_system_dir(system_dir: Path) -> None:
         system_dir.chmod(0o755)
 
 
-def _make_private(path: Path, account: Account) -> None:
+def _make_private(path: Path, account: OsAccount) -> None:
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     path.chmod(0o700)
@@ -216,7 +216,7 @@ def _fits(run: Path) -> bool:
     return len(os.fsencode(run / SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX
 
 
-def _is_private(path: Path, account: Account) -> bool:
+def _is_private(path: Path, account: OsAccount) -> bool:
     """Whether a folder below /tmp is ours: it belongs to the account, and nobody else may enter it."""
     try:
         status = path.lstat()

@@ -29,7 +29,7 @@ class Identity(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class OsAccount:
     """An account of the operating system."""
 
     name: str
@@ -63,7 +63,7 @@ class Account:
         return bool(status.st_mode & 0o001)
 
 
-def choose(owner: int | None) -> Account:
+def choose(owner: int | None) -> OsAccount:
     """The account for a data folder whose database belongs to `owner` (None: there is none yet).
 
     Raises FolderUnusableError if there is no account that PostgreSQL would accept.
@@ -84,7 +84,7 @@ def choose(owner: int | None) -> Account:
     return _dedicated() if owner is None else _named_or_not(owner)
 
 
-def _known(uid: int) -> Account:
+def _known(uid: int) -> OsAccount:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
@@ -92,10 +92,10 @@ def _known(uid: int) -> Account:
             f"User {uid} has no name in /etc/passwd, which PostgreSQL requires. "
             "Add one, or set MOORAGE_DATABASE_URL to use a PostgreSQL of your own."
         ) from None
-    return Account(name=entry.pw_name, uid=uid, gid=entry.pw_gid)
+    return OsAccount(name=entry.pw_name, uid=uid, gid=entry.pw_gid)
 
 
-def _named_or_not(uid: int) -> Account:
+def _named_or_not(uid: int) -> OsAccount:
     """The account that owns an existing database, even if its id has no name.
 
     In a new container, or after a restore, the files may belong to an id without a name. Only
@@ -104,7 +104,7 @@ def _named_or_not(uid: int) -> Account:
     try:
         return _known(uid)
     except FolderUnusableError:
-        return Account(name=str(uid), uid=uid, gid=uid)
+        return OsAccount(name=str(uid), uid=uid, gid=uid)
 
 
 def _name(uid: int) -> str:
@@ -114,14 +114,14 @@ def _name(uid: int) -> str:
         return str(uid)
 
 
-def _dedicated() -> Account:
+def _dedicated() -> OsAccount:
     try:
         return _known(pwd.getpwnam(DEDICATED_NAME).pw_uid)
     except KeyError:
         return _create_dedicated()
 
 
-def _create_dedicated() -> Account:
+def _create_dedicated() -> OsAccount:
     for command in _creation_commands():
         if shutil.which(command[0]) is None:
             continue

@@ -17,7 +17,7 @@ from service.store.embedded.errors import (
     VersionMismatchError,
 )
 from service.store.embedded.folder import DataFolder
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 
 _DRAFT_PREFIX = "postgres.new-"
 _ASIDE_PREFIX = "postgres.incomplete-"
@@ -34,7 +34,7 @@ _OPTIONS = (
 _log = logging.getLogger(__name__)
 
 
-def check_version(folder: DataFolder, account: Account, binaries: Binaries) -> None:
+def check_version(folder: DataFolder, account: OsAccount, binaries: Binaries) -> None:
     """Raise VersionMismatchError if the database, if there is one, is of another major version."""
     try:
         found = (folder.pgdata / "PG_VERSION").read_text("utf-8", "replace").strip()
@@ -54,7 +54,7 @@ def check_version(folder: DataFolder, account: Account, binaries: Binaries) -> N
     )
 
 
-def ensure(folder: DataFolder, account: Account, binaries: Binaries, *, sync: bool) -> None:
+def ensure(folder: DataFolder, account: OsAccount, binaries: Binaries, *, sync: bool) -> None:
     """Make the database unless it exists. The caller must hold the supervisor's lock of the folder.
 
     With `sync=False` it is not made sure that the files reach the disk. Raises FolderUnusableError
@@ -73,7 +73,9 @@ def ensure(folder: DataFolder, account: Account, binaries: Binaries, *, sync: bo
     _log.info("Created the database in %s", folder.pgdata)
 
 
-def _upgrade_commands(folder: DataFolder, account: Account, binaries: Binaries, found: str) -> str:
+def _upgrade_commands(
+    folder: DataFolder, account: OsAccount, binaries: Binaries, found: str
+) -> str:
     """The shell commands that upgrade the database, one on each line."""
     old = folder.pgdata
     new = old.with_name(f"{old.name}.{binaries.major}")
@@ -111,7 +113,7 @@ def _set_aside(folder: DataFolder) -> None:
     _log.warning("The database in %s was never completed; it is now in %s", folder.pgdata, aside)
 
 
-def _initialise(draft: Path, account: Account, binaries: Binaries, *, sync: bool) -> None:
+def _initialise(draft: Path, account: OsAccount, binaries: Binaries, *, sync: bool) -> None:
     """Run initdb, and create our database with a server without connections."""
     options = [*_OPTIONS, "--auth=peer", f"--username={ROLE}", "--no-instructions"]
     options += [] if sync else ["--no-sync"]
@@ -123,7 +125,7 @@ def _initialise(draft: Path, account: Account, binaries: Binaries, *, sync: bool
         raise StartFailedError(f"The database could not be created: {created}")
 
 
-def _run(account: Account, command: list[str], text: str = "") -> str:
+def _run(account: OsAccount, command: list[str], text: str = "") -> str:
     try:
         result = subprocess.run(  # noqa: S603 - ours
             command,

@@ -14,7 +14,7 @@ from service.store.embedded.binaries import ENVIRONMENT, Binaries
 from service.store.embedded.errors import StartFailedError
 from service.store.embedded.folder import DataFolder
 from service.store.embedded.locks import FileLock
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 
 POLL_SECONDS = 0.02
 _ORPHANS_SECONDS = 0.3
@@ -105,7 +105,7 @@ def find(folder: DataFolder) -> Postmaster | None:
     return None if found is None else Postmaster(folder, found)
 
 
-def start(folder: DataFolder, account: Account, binaries: Binaries) -> Postmaster:
+def start(folder: DataFolder, account: OsAccount, binaries: Binaries) -> Postmaster:
     """Start a server in the folder; the caller supervises it, and no server runs there.
 
     The server's processes hold server.lock as long as any of them lives, so that no second server
@@ -137,7 +137,7 @@ def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
 
 
 def _spawn(
-    folder: DataFolder, account: Account, binaries: Binaries, lock: FileLock
+    folder: DataFolder, account: OsAccount, binaries: Binaries, lock: FileLock
 ) -> subprocess.Popen[bytes]:
     log = serverlog.open_to_append(folder)
     try:

@@ -14,7 +14,7 @@ _PROTOCOL_VERSION = 3 << 16
 _TERMINATE = b"X\0\0\0\4"
 
 
-class Answer(enum.Enum):
+class ProbeAnswer(enum.Enum):
     """The answer of a server that is asked for a session."""
 
     READY = enum.auto()
@@ -23,7 +23,7 @@ class Answer(enum.Enum):
     SILENT = enum.auto()  # nobody listens
 
 
-def ask(path: Path) -> Answer:
+def ask(path: Path) -> ProbeAnswer:
     """Ask for a session at the socket `path`, as the service itself would, and leave again."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -33,9 +33,9 @@ def ask(path: Path) -> Answer:
             answer = connection.recv(_ANSWER_BYTES_MAX)
             connection.sendall(_TERMINATE)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-        return Answer.SILENT
+        return ProbeAnswer.SILENT
     except OSError:  # a full backlog, a reset, no answer in time: somebody is there
-        return Answer.NOT_YET
+        return ProbeAnswer.NOT_YET
     return meaning_of(answer)
 
 
@@ -44,17 +44,17 @@ def _startup_message() -> bytes:
     return struct.pack("!ii", 8 + len(fields), _PROTOCOL_VERSION) + fields
 
 
-def meaning_of(answer: bytes) -> Answer:
+def meaning_of(answer: bytes) -> ProbeAnswer:
     """The meaning of a server's first message to a client.
 
     It is an authentication request, where 0 says that we are let in, or an error with a SQLSTATE.
     """
     if answer.startswith(b"R"):
         (request,) = struct.unpack_from("!i", answer.ljust(9, b"\xff"), 5)
-        return Answer.READY if request == 0 else Answer.REFUSED
+        return ProbeAnswer.READY if request == 0 else ProbeAnswer.REFUSED
     state = re.search(rb"\0C(\w{5})\0", answer)
     if state is None:
-        return Answer.NOT_YET
+        return ProbeAnswer.NOT_YET
     if state[1] == b"53300":  # too_many_connections: it serves others
-        return Answer.READY
-    return Answer.REFUSED if state[1][:2] in (b"28", b"3D") else Answer.NOT_YET
+        return ProbeAnswer.READY
+    return ProbeAnswer.REFUSED if state[1][:2] in (b"28", b"3D") else ProbeAnswer.NOT_YET

@@ -7,7 +7,7 @@ from service.store.embedded import probe, serverlog
 from service.store.embedded.errors import StartFailedError
 from service.store.embedded.folder import DataFolder
 from service.store.embedded.postmaster import Postmaster
-from service.store.embedded.probe import Answer
+from service.store.embedded.probe import ProbeAnswer
 
 STOP_SECONDS_MAX = 10.0
 _STALL_SECONDS_MAX = 120.0  # a recovery reports each second; its last checkpoint does not
@@ -24,7 +24,7 @@ def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Even
     """
     stall = _Stall(folder)
     pause = _PAUSE_SECONDS_MIN
-    while (answer := probe.ask(folder.socket)) is not Answer.READY:
+    while (answer := probe.ask(folder.socket)) is not ProbeAnswer.READY:
         if not server.is_alive():
             server.forget()
             raise StartFailedError(f"It ended:\n{serverlog.tail(folder)}")
@@ -52,13 +52,13 @@ class _Stall:
         return time.monotonic() - self._since
 
 
-def _is_hopeless(server: Postmaster, answer: Answer, stall: _Stall) -> str | None:
-    if answer is Answer.REFUSED and not server.is_adopted:
+def _is_hopeless(server: Postmaster, answer: ProbeAnswer, stall: _Stall) -> str | None:
+    if answer is ProbeAnswer.REFUSED and not server.is_adopted:
         return "It does not let us in"
     stalled = stall.seconds()
     if stalled > _STALL_SECONDS_MAX:
         return "It made no progress"
     # Whoever started a server in our folder by hand gave it another socket, or other rules.
-    if server.is_adopted and answer is not Answer.NOT_YET and stalled > FOREIGN_SECONDS_MAX:
+    if server.is_adopted and answer is not ProbeAnswer.NOT_YET and stalled > FOREIGN_SECONDS_MAX:
         return "It was not started by Moorage"
     return None

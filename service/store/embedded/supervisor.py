@@ -41,7 +41,7 @@ from service.store.embedded.errors import (
 )
 from service.store.embedded.locks import FileLock
 from service.store.embedded.postmaster import Postmaster
-from service.store.embedded.probe import Answer
+from service.store.embedded.probe import ProbeAnswer
 from service.store.embedded.readiness import STOP_SECONDS_MAX, await_ready
 
 _ROUND_SECONDS = 0.05
@@ -244,7 +244,7 @@ class EmbeddedPostgres:
     def _follow(self, give_up_at: float) -> None:
         """While another process supervises, wait until its server is ready, and then for its lock."""
         if not self._settled.is_set():
-            if probe.ask(self._folder.socket) is Answer.READY:
+            if probe.ask(self._folder.socket) is ProbeAnswer.READY:
                 self._settled.set()
             elif time.monotonic() > give_up_at:
                 raise StartFailedError(

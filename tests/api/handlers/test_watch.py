@@ -13,7 +13,7 @@ from service.api.event_streams.watch_stream import ChangeStream
 from service.api.handlers import watch as watching
 from service.model.errors import HistoryReplaced
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.watching import Selection
+from service.scheduler.watching import WatchSelection
 from tests.api.conftest import MakeHarness
 from tests.api.following import WATCH, Event, changes, parse_events, stream, watched
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
@@ -393,7 +393,7 @@ async def test_a10_the_last_bookmark_of_a_stream_that_ends_behind_the_head_is_tr
     made = ChangeStream(
         visible=everything,
         watch=await watching.open("default", 0),
-        writer=EventWriter(selection=Selection(), cluster="default"),
+        writer=EventWriter(selection=WatchSelection(), cluster="default"),
         path=WATCH,
         from_present=False,
         bookmark_seconds=1_000,

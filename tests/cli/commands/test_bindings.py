@@ -1,7 +1,7 @@
 import httpx
 
 from service.cli.commands.bindings import show
-from service.cli.commands.watch import Follower
+from service.cli.commands.watch import WatchFollower
 from service.cli.options import Session
 from service.cli.printing.output import Format, Output
 from tests.cli.conftest import CLUSTER
@@ -27,7 +27,7 @@ data: {{"revision":9,"action":"Bookmark"}}
 def follower(stub, chosen=Format.TABLE):
     stub.on("GET", f"{CLUSTER}/bindings", httpx.Response(200, text=STREAM))
     session = Session(stub.client(), Output(chosen))
-    return Follower(session, {"nodeName": "n2"}, "5", show, path="bindings")
+    return WatchFollower(session, {"nodeName": "n2"}, "5", show, path="bindings")
 
 
 def test_records_are_lines_and_bookmarks_only_remembered(stub, capsys):

@@ -1,7 +1,7 @@
 import httpx
 import pytest
 
-from service.cli.commands.watch import Follower
+from service.cli.commands.watch import WatchFollower
 from service.cli.errors import Refused, Unavailable
 from service.cli.options import Session
 from service.cli.printing.output import Format, Output
@@ -22,7 +22,7 @@ data: {}
 
 
 def follower(stub, last=None, chosen=Format.TABLE):
-    return Follower(Session(stub.client(), Output(chosen)), {"kind": "Pod"}, last)
+    return WatchFollower(Session(stub.client(), Output(chosen)), {"kind": "Pod"}, last)
 
 
 def test_changes_are_printed_and_bookmarks_only_remembered(stub, capsys):

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 
 BRIDGE = "moorage-ha"
 HOME_ADDRESS = "10.231.7.1"
@@ -98,7 +98,7 @@ class Program:
     words: tuple[str, ...]
     environment: Mapping[str, str]
     said: Path
-    account: Account | None = None
+    account: OsAccount | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from service.model.errors import NotFound, Overloaded
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.plans import Bounds, Place, Planned, RemoveNodes, Selection
+from service.scheduler.protocol.plans import Place, PlanBounds, Planned, RemoveNodes, Selection
 from tests.builders import HOST, matching, node, pod
 from tests.scheduler.world import StillClock, World, world
 
@@ -133,7 +133,7 @@ async def test_a_plan_whose_caller_goes_away_is_ended_in_order() -> None:
 async def test_a_plan_that_is_out_of_time_tells_what_it_has_not_tried() -> None:
     async with world(apart=ticking) as w:
         await fill(w)
-        found = await planned(w, zone_lost(bounds=Bounds(seconds=0.003)))
+        found = await planned(w, zone_lost(bounds=PlanBounds(seconds=0.003)))
         assert not found.complete
         assert {each.reason for each in found.unplaced} == {"SecondsOver"}
         assert (await planned(w, zone_lost())).complete

@@ -11,7 +11,7 @@ from service.model.errors import Compacted
 from service.model.log.commit_log import Change, CommitInfo
 from service.model.selecting_objects.object_filters import FieldRequirement
 from service.scheduler.protocol.intents import DeleteObject
-from service.scheduler.watching import LoggedCommit, Selection
+from service.scheduler.watching import LoggedCommit, WatchSelection
 from service.scheduler.watching.commits_by_node import NodeIndex
 from tests.builders import pod
 from tests.scheduler.watching.test_watching import AT, change, watched
@@ -25,15 +25,15 @@ ON_N1 = b'{"spec":{"nodeName":"n1"}}'
 ON_N2 = b'{"spec":{"nodeName":"n2"}}'
 
 
-def on_node(name: str, *others: FieldRequirement) -> Selection:
-    return Selection(kinds=PODS, fields=(FieldRequirement("spec.nodeName", name), *others))
+def on_node(name: str, *others: FieldRequirement) -> WatchSelection:
+    return WatchSelection(kinds=PODS, fields=(FieldRequirement("spec.nodeName", name), *others))
 
 
 async def open_watch(w: World, node: str, since: int | None = None) -> Any:
     return await w.schedulers[0].watching.open("default", since, node=node)
 
 
-def told(selection: Selection, changes: Any) -> list[tuple[int, str]]:
+def told(selection: WatchSelection, changes: Any) -> list[tuple[int, str]]:
     return [(each.revision, event) for each in changes if (event := selection.event(each))]
 
 
@@ -218,7 +218,7 @@ def test_where_a_server_of_an_earlier_version_noted_nothing_the_watch_ends():
     with pytest.raises(Compacted, match="the change 7"):
         on_node("n1").event(unknown)
     assert on_node("n1").event(msgspec.structs.replace(unknown, created=True)) == "ADDED"
-    by_name = Selection(kinds=PODS, fields=(FieldRequirement("metadata.name", "x"),))
+    by_name = WatchSelection(kinds=PODS, fields=(FieldRequirement("metadata.name", "x"),))
     assert by_name.event(unknown) is None  # a name is what it was
 
 
@@ -227,13 +227,17 @@ def test_where_a_server_of_an_earlier_version_noted_nothing_the_watch_ends():
     [
         (on_node("n1", RUNNING), "n1"),
         (on_node(""), ""),
-        (Selection(kinds=PODS, fields=(RUNNING,)), None),
+        (WatchSelection(kinds=PODS, fields=(RUNNING,)), None),
         (
-            Selection(kinds=PODS, fields=(FieldRequirement("spec.nodeName", "n1", wanted=False),)),
+            WatchSelection(
+                kinds=PODS, fields=(FieldRequirement("spec.nodeName", "n1", wanted=False),)
+            ),
             None,
         ),
-        (Selection(), None),
+        (WatchSelection(), None),
     ],
 )
-def test_a_watch_is_of_one_node_if_only_its_pods_can_match(selection: Selection, node: str | None):
+def test_a_watch_is_of_one_node_if_only_its_pods_can_match(
+    selection: WatchSelection, node: str | None
+):
     assert selection.node == node

@@ -21,7 +21,7 @@ from service.model.log.commit_log import Change, CommitInfo, Head, LogPage
 from service.model.objects.pods_and_nodes import LabelSelector
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.watching import Selection
+from service.scheduler.watching import WatchSelection
 from service.scheduler.watching.recent_commits import Ring
 from tests.builders import node, pod
 from tests.scheduler.world import World, world
@@ -452,20 +452,22 @@ IS_DB = b'{"metadata":{"labels":{"app":"db"}}}'
 def test_a_label_selector_adds_what_starts_to_match_and_deletes_what_ceases_to(
     fields: dict[str, Any], event: str | None
 ):
-    assert Selection(labels=WEB).event(change(1, **fields)) == event
+    assert WatchSelection(labels=WEB).event(change(1, **fields)) == event
 
 
 @pytest.mark.parametrize(
     ("selection", "selected"),
     [
-        (Selection(), True),
-        (Selection(kinds=frozenset({"Pod", "Node"})), True),
-        (Selection(kinds=frozenset({"Node"})), False),
-        (Selection(namespace="shop"), True),
-        (Selection(namespace="other"), False),
+        (WatchSelection(), True),
+        (WatchSelection(kinds=frozenset({"Pod", "Node"})), True),
+        (WatchSelection(kinds=frozenset({"Node"})), False),
+        (WatchSelection(namespace="shop"), True),
+        (WatchSelection(namespace="other"), False),
     ],
 )
-def test_a_watch_can_be_narrowed_to_kinds_and_a_namespace(selection: Selection, *, selected: bool):
+def test_a_watch_can_be_narrowed_to_kinds_and_a_namespace(
+    selection: WatchSelection, *, selected: bool
+):
     events = [selection.event(change(1, created=True)), selection.event(change(1))]
     events.append(selection.event(change(1, verb="Delete")))
     assert events == (["ADDED", "MODIFIED", "DELETED"] if selected else [None] * 3)

@@ -12,7 +12,7 @@ import pytest
 from service.store.embedded import EmbeddedPostgres, FolderUnusableError, binaries
 from service.store.embedded.folder import DataFolder
 from service.store.embedded.locks import FileLock
-from service.store.embedded.os_account import Account
+from service.store.embedded.os_account import OsAccount
 from service.store.embedded.serverlog import limit
 from tests.store.embedded.conftest import QUICK, query, quick, server_pid
 
@@ -171,8 +171,8 @@ def test_an_account_enters_by_the_mode_of_each_folder(tmp_path):
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     status = inner.stat()
-    stranger = Account(name="stranger", uid=status.st_uid + 1, gid=status.st_gid + 1)
-    member = Account(name="member", uid=status.st_uid + 1, gid=status.st_gid)
+    stranger = OsAccount(name="stranger", uid=status.st_uid + 1, gid=status.st_gid + 1)
+    member = OsAccount(name="member", uid=status.st_uid + 1, gid=status.st_gid)
     inner.chmod(0o710)
     assert member.may_enter(inner.stat())
     assert not stranger.may_enter(inner.stat())

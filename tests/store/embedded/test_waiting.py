@@ -9,7 +9,7 @@ from service.store.embedded import (
     os_account,
 )
 from service.store.embedded.folder import DataFolder
-from service.store.embedded.probe import Answer, ask, meaning_of
+from service.store.embedded.probe import ProbeAnswer, ask, meaning_of
 from service.store.embedded.serverlog import progress
 from tests.store.embedded.conftest import quick, server_pid
 
@@ -21,15 +21,15 @@ def error(state):
 @pytest.mark.parametrize(
     ("answer", "meaning"),
     [
-        (b"R\0\0\0\x08\0\0\0\0", Answer.READY),
-        (b"R\0\0\0\x08\0\0\0\x03", Answer.REFUSED),  # asks for a password
-        (b"R", Answer.REFUSED),
-        (error(b"57P03"), Answer.NOT_YET),  # cannot_connect_now
-        (error(b"53300"), Answer.READY),  # too_many_connections
-        (error(b"53200"), Answer.NOT_YET),  # out_of_memory
-        (error(b"28000"), Answer.REFUSED),  # invalid_authorization_specification
-        (error(b"3D000"), Answer.REFUSED),  # invalid_catalog_name
-        (b"", Answer.NOT_YET),
+        (b"R\0\0\0\x08\0\0\0\0", ProbeAnswer.READY),
+        (b"R\0\0\0\x08\0\0\0\x03", ProbeAnswer.REFUSED),  # asks for a password
+        (b"R", ProbeAnswer.REFUSED),
+        (error(b"57P03"), ProbeAnswer.NOT_YET),  # cannot_connect_now
+        (error(b"53300"), ProbeAnswer.READY),  # too_many_connections
+        (error(b"53200"), ProbeAnswer.NOT_YET),  # out_of_memory
+        (error(b"28000"), ProbeAnswer.REFUSED),  # invalid_authorization_specification
+        (error(b"3D000"), ProbeAnswer.REFUSED),  # invalid_catalog_name
+        (b"", ProbeAnswer.NOT_YET),
     ],
 )
 def test_the_answer_to_a_request_for_a_session(answer, meaning):
@@ -37,9 +37,9 @@ def test_the_answer_to_a_request_for_a_session(answer, meaning):
 
 
 def test_where_nobody_listens_there_is_no_answer(tmp_path):
-    assert ask(tmp_path / "socket") is Answer.SILENT
+    assert ask(tmp_path / "socket") is ProbeAnswer.SILENT
     (tmp_path / "file").touch()
-    assert ask(tmp_path / "file") is Answer.SILENT
+    assert ask(tmp_path / "file") is ProbeAnswer.SILENT
 
 
 def recovery(clock, elapsed, position):

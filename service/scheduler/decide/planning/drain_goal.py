@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.placing.one_pod import Candidate
-from service.scheduler.decide.planning.drained_pods import Unit, pods_on, units_of
+from service.scheduler.decide.planning.drained_pods import DrainUnit, pods_on, units_of
 from service.scheduler.decide.planning.eviction_waves import (
     EVICTIONS_OVER,
     Kept,
@@ -18,7 +18,7 @@ from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.fork_placements import Explaining, Wanted, unplaced
 from service.scheduler.decide.planning.selected_objects import nodes_of, refused
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Bounds, Drain, PlanStep, Unplaced
+from service.scheduler.protocol.plans import Drain, PlanBounds, PlanStep, Unplaced
 
 _CORDONED = "it is drained"
 _DRAINED = "its node is drained"
@@ -91,7 +91,7 @@ class Draining:
         return told
 
 
-def _limited(bounds: Bounds) -> Limited:
+def _limited(bounds: PlanBounds) -> Limited:
     """Every pod that is evicted gets another node, so the lesser of two bounds holds."""
     moves, evictions = bounds.moves_max, bounds.evictions_max
     if evictions is not None and (moves is None or evictions < moves):
@@ -99,7 +99,7 @@ def _limited(bounds: Bounds) -> Limited:
     return Limited(moves, protect=bounds.protect)
 
 
-def _wanted(unit: Unit) -> list[Wanted]:
+def _wanted(unit: DrainUnit) -> list[Wanted]:
     return [Wanted(Candidate(each, each), each.pod.node_name, unit.group) for each in unit.pods]
 
 

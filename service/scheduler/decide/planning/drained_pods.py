@@ -18,7 +18,7 @@ MIRROR = "kubernetes.io/config.mirror"
 _MIRROR = MIRROR.encode()
 
 
-class Unit(msgspec.Struct, frozen=True, eq=False):
+class DrainUnit(msgspec.Struct, frozen=True, eq=False):
     """Pods that leave their nodes together: a single one, or the members of a group."""
 
     pods: tuple[PodManifest, ...]
@@ -62,7 +62,7 @@ def _placed_on(cluster: Cluster, name: str) -> list[ObjectName]:
     return [(pod.namespace, pod.name) for pod, _ in cluster.placed_on(slot)]
 
 
-def units_of(pods: Iterable[PodManifest]) -> list[Unit]:
+def units_of(pods: Iterable[PodManifest]) -> list[DrainUnit]:
     """Return who leaves together, the most important pods first; daemons stay, others leave already."""
     leaving = [each for each in pods if not each.pod.terminating and not stays(each)]
     leaving.sort(key=_order)
@@ -76,7 +76,7 @@ def units_of(pods: Iterable[PodManifest]) -> list[Unit]:
             groups[group].append(each)
         else:
             alone.append(groups.setdefault(group, [each]))
-    return [Unit(tuple(members), group_of(members[0])) for members in alone]
+    return [DrainUnit(tuple(members), group_of(members[0])) for members in alone]
 
 
 def _order(manifest: PodManifest) -> tuple[int, str, str, str]:

@@ -20,10 +20,10 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
-from service.scheduler.decide.planning.drained_pods import Unit
+from service.scheduler.decide.planning.drained_pods import DrainUnit
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
-from service.scheduler.decide.planning.newly_broken_rules import BrokenRules, Needs
+from service.scheduler.decide.planning.newly_broken_rules import AffectedPods, BrokenRules
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult
@@ -83,7 +83,7 @@ class Waves:
     """Moves units off nodes, wave by wave; the fork is then as it is after the last wave."""
 
     def __init__(
-        self, fork: Fork, nodes: frozenset[str], units: Sequence[Unit], limited: Limited
+        self, fork: Fork, nodes: frozenset[str], units: Sequence[DrainUnit], limited: Limited
     ) -> None:
         self._fork = fork
         self._nodes = nodes
@@ -93,11 +93,11 @@ class Waves:
         self._rules = BrokenRules(fork.replica.cluster)
         self._refused: dict[object, Kept] = {}
         """What was said of single pods that were refused since the fork last changed, by verdict."""
-        self._apart: set[Unit] = set()
+        self._apart: set[DrainUnit] = set()
         """The units that move one at a time, as with others they have broken a rule."""
         self.waiting = list(units)
         """The units that have not moved."""
-        self.kept: dict[Unit, Kept] = {}
+        self.kept: dict[DrainUnit, Kept] = {}
         """Why they have not, as far as it was tried."""
 
     def keep_room(self, leaving: Iterable[PodManifest]) -> Steps[None]:
@@ -166,9 +166,9 @@ class Waves:
         yield from self._rules.look()
         return None
 
-    def _move(self, units: Sequence[Unit]) -> Steps[tuple[list[Unit], list[Move]]]:
+    def _move(self, units: Sequence[DrainUnit]) -> Steps[tuple[list[DrainUnit], list[Move]]]:
         """Move what can be moved; who has found no place tries again after others have moved."""
-        moved: list[Unit] = []
+        moved: list[DrainUnit] = []
         moves: list[Move] = []
         left, before = list(units), -1
         while left and len(moved) > before:
@@ -185,7 +185,7 @@ class Waves:
             left = failed
         return moved, moves
 
-    def _try(self, unit: Unit) -> Steps[list[Move] | Kept]:
+    def _try(self, unit: DrainUnit) -> Steps[list[Move] | Kept]:
         if self._limited.is_late():
             return Kept("SecondsOver", "It was not tried: the plan's time was over.")
         pods = [each.pod for each in unit.pods]
@@ -204,7 +204,7 @@ class Waves:
                 self._moves_left -= len(pods)
         return found
 
-    def _exceeds(self, unit: Unit) -> bool:
+    def _exceeds(self, unit: DrainUnit) -> bool:
         limited = self._limited
         if self._moves_left is None or (
             limited.first_whole and self._moves_left == limited.moves_max
@@ -212,7 +212,7 @@ class Waves:
             return False
         return len(unit.pods) > self._moves_left
 
-    def _place(self, unit: Unit) -> Steps[list[Move] | Kept]:
+    def _place(self, unit: DrainUnit) -> Steps[list[Move] | Kept]:
         """Find nodes for all pods of a unit, as if they had left, or leave the fork as it was."""
         if self._refused and unit.group is None:
             known = self._refused.get(self._verdict_key(unit))
@@ -233,7 +233,7 @@ class Waves:
         yield
         return kept
 
-    def _verdict_key(self, unit: Unit) -> object:
+    def _verdict_key(self, unit: DrainUnit) -> object:
         """Return a key that is equal for single pods of which the same is true: those of one node.
 
         Without its pod, another node leaves other counts behind.
@@ -241,7 +241,7 @@ class Waves:
         pod = unit.pods[0].pod
         return pod.node_name, verdict_key(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
 
-    def _placed(self, unit: Unit) -> Steps[list[PlacementResult]]:
+    def _placed(self, unit: DrainUnit) -> Steps[list[PlacementResult]]:
         context = self._fork.context
         left = [unbound(each) for each in unit.pods]
         for each in left:
@@ -259,7 +259,7 @@ class Waves:
             return Kept("Unschedulable", _COMES_BACK)
         return None
 
-    def _accept(self, moved: Iterable[Unit]) -> None:
+    def _accept(self, moved: Iterable[DrainUnit]) -> None:
         gone = set(moved)
         self._allowances.renew()
         self.waiting = [each for each in self.waiting if each not in gone]
@@ -277,14 +277,16 @@ class Waves:
         cluster = self._fork.replica.cluster
         return {cluster.class_of(each.pod.pod) for each in moves}
 
-    def _concerned(self, broken: Sequence[Violation], moved: Sequence[Unit]) -> list[Unit]:
+    def _concerned(
+        self, broken: Sequence[Violation], moved: Sequence[DrainUnit]
+    ) -> list[DrainUnit]:
         """Return the units that may have broken a rule; all if it cannot be told."""
         cluster = self._fork.replica.cluster
         owners = {cluster.class_of(each.pod).template for each in broken}
         found = [
             unit
             for unit in moved
-            if any(map(Needs({cluster.class_of(p.pod) for p in unit.pods}).are_of, owners))
+            if any(map(AffectedPods({cluster.class_of(p.pod) for p in unit.pods}).are_of, owners))
         ]
         return found or list(moved)
 

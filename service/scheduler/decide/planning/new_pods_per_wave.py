@@ -17,7 +17,7 @@ from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.pod_groups import group_of
 
 
-class Arrival(NamedTuple):
+class NewPodsOfWave(NamedTuple):
     """The new pods of a wave, as they are sent, and the first of those that the limits keep away."""
 
     pods: Sequence[PodManifest]
@@ -26,19 +26,19 @@ class Arrival(NamedTuple):
 
 def arrival(
     context: DecisionContext, release: Release, goal: Replace, gone: int, most: int
-) -> Arrival:
+) -> NewPodsOfWave:
     """Return the new pods that may come now that so many go: about so many at most, and whole groups."""
     needed = _members_needed(context, goal)
     pods = incoming(release, goal, gone, max(most, needed))
     room = max(context.limits.objects_max - context.replica.object_count, 0)
     if len(pods) <= room:
-        return Arrival(pods)
+        return NewPodsOfWave(pods)
     count = room if room >= needed else 0
     message = (
         f"With {len(pods) - count} more new pods the cluster would have more objects than it may "
         f"(objects_max): {context.limits.objects_max}."
     )
-    return Arrival(pods[:count], [(pods[count], Kept("TooManyObjects", message))])
+    return NewPodsOfWave(pods[:count], [(pods[count], Kept("TooManyObjects", message))])
 
 
 def group_too_large(

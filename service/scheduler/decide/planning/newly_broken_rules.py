@@ -39,7 +39,7 @@ class BrokenRules:
 
     def newly_broken(self, moved: Collection[PodClass]) -> Steps[list[Violation]]:
         """Return the violations that moves of pods of some classes have added, or may have."""
-        needs = Needs(moved)
+        needs = AffectedPods(moved)
         concerned = []
         for index, pod_class in enumerate(self._cluster.placed_classes()):
             if _may_need_others(pod_class) and needs.are_of(pod_class.template):
@@ -59,7 +59,7 @@ class BrokenRules:
         return found
 
 
-class Needs:
+class AffectedPods:
     """Which pods have affinity or spread that counts pods of some classes."""
 
     def __init__(self, counted: Collection[PodClass]) -> None:

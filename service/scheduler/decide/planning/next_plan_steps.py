@@ -32,7 +32,7 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
 from service.scheduler.decide.planning.clients_cordons_drains_and_pauses import plans_in
-from service.scheduler.decide.planning.drained_pods import Unit, pods_on, stays, units_of
+from service.scheduler.decide.planning.drained_pods import DrainUnit, pods_on, stays, units_of
 from service.scheduler.decide.planning.eviction_waves import (
     EVICTIONS_OVER,
     Kept,
@@ -46,7 +46,7 @@ from service.scheduler.decide.planning.plan_eviction_bounds import evictions_lef
 from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
 from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
-    Limits,
+    WaveLimits,
     deadline_of,
     is_done,
     look_only,
@@ -54,7 +54,7 @@ from service.scheduler.decide.planning.rollout_wave import (
     take_wave,
 )
 from service.scheduler.protocol.intents import AdvancePlans
-from service.scheduler.protocol.plans import PlansAnswer, Proposal, Search
+from service.scheduler.protocol.plans import PlansAnswer, ProposedMoves, Search
 
 WAITING_SHOWN_MAX = 20
 """Of how many waiting pods the status of a plan tells."""
@@ -87,7 +87,7 @@ class _Advance:
     """One step of all plans, on one state and at one time."""
 
     def __init__(
-        self, context: DecisionContext, now: datetime, proposals: Sequence[Proposal]
+        self, context: DecisionContext, now: datetime, proposals: Sequence[ProposedMoves]
     ) -> None:
         self._proposals = {(each.search.plan, each.search.uid): each for each in proposals}
         self.searches: list[Search] = []
@@ -179,7 +179,7 @@ class _Advance:
         else:
             most = self._most - self.evicted
             evict = partial(self._evict_replaced, name)
-            bounds = Limits(most, evictions_left(body), protected_by(body))
+            bounds = WaveLimits(most, evictions_left(body), protected_by(body))
             wave = yield from take_wave(self._context, goal, evict, bounds)
         resumed = running and (body.status.phase == "Paused" or not status.progressed_at)
         status = replace(
@@ -244,7 +244,7 @@ class _Advance:
         tell_evicted(self._context, manifest, "Replace", message)
 
     def _next_wave(
-        self, body: PlanBody, units: Sequence[Unit], present: Sequence[PodManifest]
+        self, body: PlanBody, units: Sequence[DrainUnit], present: Sequence[PodManifest]
     ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
         """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
         fork = Fork(self._context.aside())
@@ -269,12 +269,12 @@ class _Advance:
         return Limited(left, first_whole=not self.evicted and most is None, protect=protect)
 
     def _leave_anyway(
-        self, left: Sequence[tuple[Unit, Kept]], gone: list[PodManifest], most: int | None
-    ) -> list[tuple[Unit, Kept]]:
+        self, left: Sequence[tuple[DrainUnit, Kept]], gone: list[PodManifest], most: int | None
+    ) -> list[tuple[DrainUnit, Kept]]:
         """Add to `gone` whom no other node takes, as far as budgets allow it; return who stays, and why."""
         allowances = Allowances(self._replica.cluster)
         allowances.take([each.pod for each in gone])
-        stay: list[tuple[Unit, Kept]] = []
+        stay: list[tuple[DrainUnit, Kept]] = []
         for unit, kept in left:
             pods = [each.pod for each in unit.pods]
             room = self._most - self.evicted - len(gone)

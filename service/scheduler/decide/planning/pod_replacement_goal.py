@@ -16,7 +16,7 @@ from service.scheduler.decide.planning.fork_placements import Explaining
 from service.scheduler.decide.planning.new_pods_per_wave import arrival, group_too_large
 from service.scheduler.decide.planning.rollout_pods import (
     Departing,
-    Readiness,
+    PodReadiness,
     Release,
     incoming,
     look,
@@ -42,7 +42,7 @@ class Replacing:
         self._intent = intent
         self._goal = goal
         self._most = fork.context.limits.plan_evictions_max
-        self._readiness = Readiness()
+        self._readiness = PodReadiness()
         self._kept: Sequence[tuple[PodManifest, Kept]] = ()
         self._refused: Sequence[tuple[PodManifest, Kept]] = ()
         self.steps: list[PlanStep] = []

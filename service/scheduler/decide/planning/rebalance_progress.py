@@ -22,7 +22,7 @@ from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.next_rebalance_moves import Measured, measure, next_moves
 from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
-from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
+from service.scheduler.protocol.plans import PlanBounds, ProposedMoves, Rebalance, Search, Selection
 from service.scheduler.replica.stored_manifest_types import MoveReservation
 
 
@@ -63,7 +63,7 @@ class RebalanceProgress:
             block=block_amount(goal.resource, goal.block),
         )
 
-    def go_on(self, status: PlanProgress, proposal: Proposal | None) -> Steps[RebalanceStep]:
+    def go_on(self, status: PlanProgress, proposal: ProposedMoves | None) -> Steps[RebalanceStep]:
         """Note who has come; then make the moves of a proposal, or ask for one."""
         status = self._followed(status)
         under_way = self._under_way()
@@ -87,7 +87,7 @@ class RebalanceProgress:
         return (yield from self._moved(status, proposal, due))
 
     def _moved(
-        self, status: PlanProgress, proposal: Proposal, due: datetime | None
+        self, status: PlanProgress, proposal: ProposedMoves, due: datetime | None
     ) -> Steps[RebalanceStep]:
         """Make the moves of a proposal that still can be made; with none to make the plan has ended."""
         room = self._room(status, len(self._under_way()))
@@ -158,7 +158,7 @@ class RebalanceProgress:
             plan=self._plan.name,
             uid=self._plan.uid,
             goal=replace(self._goal, moves_max=room),
-            bounds=Bounds(protect=protected_by(self._body)),
+            bounds=PlanBounds(protect=protected_by(self._body)),
             under_way=len(under_way),
         )
 

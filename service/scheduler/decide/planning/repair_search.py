@@ -49,7 +49,7 @@ from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import FindRepairs
-from service.scheduler.protocol.plans import Bounds, Protected
+from service.scheduler.protocol.plans import PlanBounds, Protected
 from service.scheduler.protocol.repairs import (
     Repair,
     RepairMove,
@@ -155,7 +155,7 @@ class RepairBounds(NamedTuple):
     repairs_max: int
     removable: frozenset[str] | None
     """The namespaces whose pods may go; None: all."""
-    plan: Bounds = Bounds()
+    plan: PlanBounds = PlanBounds()
     """Who stays all the same, and how many may go."""
 
     @property

@@ -54,7 +54,7 @@ class Release(NamedTuple):
     """A pod that has the name of a new one and is another one."""
 
 
-class Readiness:
+class PodReadiness:
     """Which pods are available: those that are reported as ready, and others that are taken for ready."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Departing:
         self,
         fork: Fork,
         goal: Replace,
-        readiness: Readiness,
+        readiness: PodReadiness,
         protect: Protected = Protected(),  # noqa: B008 - it cannot change
     ) -> None:
         self._protect = protect
@@ -226,7 +226,7 @@ class _Spare:
     missing then, but never so many that too few would be there once the new ones are ready.
     """
 
-    def __init__(self, goal: Replace, release: Release, readiness: Readiness, most: int) -> None:
+    def __init__(self, goal: Replace, release: Release, readiness: PodReadiness, most: int) -> None:
         least = goal.bounds.available_min
         new_ready = sum(map(readiness.of, release.new))
         old_ready = sum(map(readiness.of, release.old))

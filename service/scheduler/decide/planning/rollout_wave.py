@@ -20,7 +20,7 @@ from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.new_pods_per_wave import arrival, group_too_large
 from service.scheduler.decide.planning.rollout_pods import (
     Departing,
-    Readiness,
+    PodReadiness,
     Release,
     look,
     place_new,
@@ -33,7 +33,7 @@ EXCEEDED = "ProgressDeadlineExceeded"
 _DIFFERS = Kept("PodDiffers", "It has the name of a new pod, and is another one.")
 _NOT_READY = Kept("NotReady", "It is not reported as ready, and the next wave waits for it.")
 _PLACING = PlacePods()
-_READINESS = Readiness()
+_READINESS = PodReadiness()
 
 Waiting = tuple[PodManifest, Kept]
 """A pod that cannot leave or come now, and why."""
@@ -56,7 +56,7 @@ def look_only(context: DecisionContext, goal: Replace) -> Steps[Wave]:
     return Wave((yield from look(context, goal)))
 
 
-class Limits(NamedTuple):
+class WaveLimits(NamedTuple):
     """What one wave may do."""
 
     most: int
@@ -75,7 +75,7 @@ def take_wave(
     context: DecisionContext,
     goal: Replace,
     evict: Callable[[PodManifest], None],
-    limits: Limits,
+    limits: WaveLimits,
 ) -> Steps[Wave]:
     """Take the next wave if its time has come: evict old pods, and place new ones."""
     release = yield from look(context, goal)
