@@ -84,11 +84,11 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
     uid: str | None = None
     """The `metadata.uid` that was sent; if it differs, RevisionConflict is raised."""
     if_match: tuple[str, ...] | None = None
-    """The entity tags of `If-Match` without their quotes, `("*",)` for any object. If none of them
-    is the object's, PreconditionFailed is raised."""
+    """The resourceVersions of which the object must have one, `("*",)` for any object. If it has
+    none of them, PreconditionFailed is raised."""
     if_none_match: tuple[str, ...] | None = None
-    """The entity tags of `If-None-Match`, `("*",)` if there must be no such object. If one of them
-    is the object's, PreconditionFailed is raised."""
+    """The resourceVersions of which the object must have none, `("*",)` if there must be no such
+    object. If it has one of them, PreconditionFailed is raised."""
 
 
 NO_PRECONDITIONS = Preconditions()

@@ -32,7 +32,7 @@ class Cause(NamedTuple):
         return f"{self.rule}Violated"
 
 
-class Conflicts:
+class EvictionsThatMendRules:
     """All conflicts of a sweep. Pods that are being evicted, by whomever, count as gone."""
 
     def __init__(self, config: ClusterConfig, inspection: Inspection) -> None:

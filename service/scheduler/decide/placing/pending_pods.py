@@ -10,6 +10,7 @@ from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.model.errors import Denied
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
+from service.scheduler.decide.admission.admission import UNKNOWN_SCHEDULER
 from service.scheduler.decide.conditions_and_events.conditions import GATED, GATED_REASON, waiting
 from service.scheduler.decide.conditions_and_events.pod_events import tell_failed
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
@@ -19,7 +20,6 @@ from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import (
     RESERVED,
     RESERVED_REASON,
-    UNKNOWN_SCHEDULER,
     Candidate,
     bind,
     refusal_of,
