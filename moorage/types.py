@@ -166,9 +166,9 @@ class Binding(TypedDict):
     """A Kubernetes Binding, with `force`."""
 
     apiVersion: NotRequired[Literal["v1"] | None]
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Binding`."""
     kind: NotRequired[Literal["Binding"] | None]
-    """As Kubernetes has it."""
+    """The kind, which can only be `Binding`."""
     target: BindingTarget
     """Where the pod goes."""
     metadata: NotRequired[PodIdentity | None]
@@ -248,7 +248,7 @@ class BindingTarget(TypedDict):
     """The node to bind to."""
 
     apiVersion: NotRequired[Literal["v1"] | None]
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Node`."""
     kind: NotRequired[Literal["Node"] | None]
     """Kind of the target, which can only be a node."""
     name: str
@@ -473,9 +473,9 @@ class CapacityAnswer(TypedDict):
     CamelCase; null if it was not refused.
     """
     message: str | None
-    """The same for people."""
+    """A sentence for people that says the same."""
     domains: NotRequired[dict[str, int]]
-    """Of each domain of `topologyKey` that got any, how many; absent if no key was given."""
+    """How many each domain of `topologyKey` got, if it got any; absent if no key was given."""
     withoutKey: NotRequired[int]
     """How many are on nodes without the key; absent if no key was given."""
     explanation: NotRequired[Any]
@@ -751,7 +751,7 @@ class ClusterRefusal(TypedDict):
     pod, in CamelCase; null if it fits on no node.
     """
     message: str
-    """The same for people."""
+    """A sentence for people that says the same."""
 
 
 class ClusterSettings(TypedDict):
@@ -1284,9 +1284,9 @@ class Eviction(TypedDict):
     """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
 
     apiVersion: NotRequired[Literal["policy/v1", "policy/v1beta1"] | None]
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Eviction`."""
     kind: NotRequired[Literal["Eviction"] | None]
-    """As Kubernetes has it."""
+    """The kind, which can only be `Eviction`."""
     metadata: NotRequired[PodIdentity | None]
     """The pod; `uid` is not read here."""
     deleteOptions: NotRequired[DeleteOptions | None]
@@ -1353,7 +1353,7 @@ class Explanation(TypedDict):
     best: list[str]
     """Nodes with the largest sum."""
     message: str | None
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     bindings: NotRequired[dict[str, dict[str, str]]]
     """Feasible node to claim to the volume that it would get there, or `provision` where
     that is still to be made. A caller who may not read all of the cluster sees `volume`
@@ -1621,7 +1621,7 @@ class GroupFailure(TypedDict):
     reason: NotRequired[str | None]
     """GroupSearchEnded: the search ended at `groupSearchSteps`, so there may be a placement."""
     message: str
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
 
 
 class GroupList(TypedDict):
@@ -2290,7 +2290,7 @@ class Overhead(TypedDict):
     """What a pod of the class costs beside its containers."""
 
     podFixed: NotRequired[dict[str, str | int | float] | None]
-    """The same for every pod, by resource name."""
+    """Amounts by resource name, which are the same for every pod."""
 
 
 class PersistentVolume(TypedDict):
@@ -2516,9 +2516,9 @@ class PlacementResult(TypedDict):
     search for its group ended at `groupSearchSteps`, so there may be a placement.
     """
     message: NotRequired[str | None]
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     explanation: NotRequired[Explanation | Summary | None]
-    """As asked for with `explain`; null for None."""
+    """The explanation that was asked for with `explain`; null for None."""
     preemption: NotRequired[Proposal | None]
     """With `Propose` and `Evict`, of a pod that fits nowhere: where room can be made, or is
     made; null if it cannot be made, and `message` then says why, as Kubernetes words it.
@@ -4440,7 +4440,7 @@ class Summary(TypedDict):
     """The answer to `explain: Summary`: how many nodes were first rejected for which reason."""
 
     message: str | None
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     feasibleCount: int
     """How many nodes passed every filter."""
     nodes: int
@@ -4783,7 +4783,7 @@ class WaitingPod(TypedDict):
     Default: `""`.
     """
     message: NotRequired[str]
-    """The same for people. Default: `""`."""
+    """A sentence for people that says the same. Default: `""`."""
     budget: NotRequired[str | None]
     """The disruption budget that does not allow it, in the pod's namespace."""
 

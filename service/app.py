@@ -389,7 +389,7 @@ class OtherWorkers(NamedTuple):
     """The socket on which it listens to those of its server; theirs are in the same folder."""
     liveness: Liveness
     servers: Servers | None
-    """Those of other servers; None if only those of its own are reached."""
+    """The workers of other servers; None if only those of its own are reached."""
 
     def lives(self, worker: str) -> bool:
         """Whether a worker is running, as far as is known."""

@@ -238,7 +238,7 @@ def said_unasked(text: str, asked: str) -> str:
 
 
 def names_in(text: str) -> set[str]:
-    """Of objects, in JSON or in what was read from it."""
+    """Return the names of objects, in JSON or in what was read from it."""
     return set(re.findall(r"""["']name["']: ?["']([a-z0-9.-]+)["']""", text))
 
 

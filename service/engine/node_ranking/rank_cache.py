@@ -198,7 +198,7 @@ class RowCache:
 
         Like the other questions of recounts it is asked right after a refresh.
         """
-        if not self._site.holds(rows):
+        if not self._static_rows.holds(rows):
             return False
         return bool(np.array_equal(self.ranks.take(rows), self._ranks_of(rows)))
 
@@ -213,12 +213,12 @@ class RowCache:
     def _measure(self) -> None:
         ordered = sum(each.size_in_bytes for each in self._trees.values())
         ordered += sum(each.size_in_bytes for each in self._affinities.values())
-        self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + ordered
+        self.size_in_bytes = int(self.ranks.nbytes) + self._static_rows.size_in_bytes + ordered
 
     def _ranks_of(self, rows: Rows) -> Ints:
         """Compute the ranks of some nodes, shape (rows,), int64."""
-        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
-        mask: Mask = at(self._site.mask, rows)
+        nodes, rules, fixed = self._nodes, self._rules, self._static_rows.scores
+        mask: Mask = at(self._static_rows.mask, rows)
         for plugin in self._filters:
             mask = mask & plugin.admits(nodes, rules, rows)
         ranks: Ints = np.zeros(len(mask), dtype=np.int64)
@@ -245,7 +245,7 @@ class RowCache:
                 counts[key.cells[slot]] += 1 if before < 0 else -1
 
     def _rank_at(self, slot: int) -> int:
-        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
+        nodes, rules, fixed = self._nodes, self._rules, self._static_rows.scores
         if not self._static[slot] or not self._fits(slot):
             return VETO
         total = 0 if fixed is None else int(fixed[slot])

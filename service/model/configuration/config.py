@@ -72,7 +72,7 @@ class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
     weights: Mapping[str, int]
     """The scoring plugins that are on, each with its weight."""
     arguments: Mapping[str, Arguments]
-    """Of each plugin that takes any."""
+    """The arguments of each plugin that takes any."""
 
     def arguments_of(self, plugin: str, kind: type[A]) -> A:
         """The arguments of a plugin that declares them of this kind."""

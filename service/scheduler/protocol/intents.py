@@ -248,7 +248,7 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     patch: Any
     if_match: tuple[str, ...] | None = None
     hosts: ExtenderHosts | None = None
-    """As of `PutConfig`."""
+    """The hosts of extenders as for `PutConfig`."""
 
 
 NOTHING_SAID: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})
@@ -316,7 +316,7 @@ class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
 
     attempts: Attempts
     clock: Callable[[], datetime] | None = None
-    """As of `EvictViolating`; without it nobody is evicted."""
+    """The clock as for `EvictViolating`; without it nobody is evicted."""
 
 
 class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -454,7 +454,7 @@ class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):
     """
 
     clock: Callable[[], datetime]
-    """As of `EvictViolating`."""
+    """The clock as for `EvictViolating`."""
     silent: frozenset[str] | None = None
     """The nodes that have not reported for the grace period, though before; None: it is not known."""
     judges: bool = False
@@ -492,7 +492,7 @@ class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
     """
 
     clock: Callable[[], datetime]
-    """As of `EvictViolating`."""
+    """The clock as for `EvictViolating`."""
     proposals: tuple[Proposal, ...] = ()
     """What the searches have found that the last answer has asked for."""
 

@@ -219,7 +219,7 @@ class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     """The name of the cluster that has the `SplitGroup`."""
     until: datetime
-    """As of the `SplitGroup`."""
+    """The time until which the group may be committed, as in the `SplitGroup`."""
 
     def render(self) -> bytes:
         """The reservation as JSON."""

@@ -42,7 +42,7 @@ class EvictionsThatMendRules:
         self.quarrels: dict[Crowd | Rivals, Quarrel] = {}
         """The quarrels by domain and rule; pods that leave are taken out of them."""
         self._attracting: set[Quarrel] = set()
-        """Those about a rule of affinity."""
+        """The quarrels about a rule of affinity."""
         self._by_pod: defaultdict[ObjectName, list[Quarrel]] = defaultdict(list)
         self._owners: dict[ObjectName, None] = {}
         self._others: dict[ObjectName, None] = {}
