@@ -689,12 +689,12 @@ class ClusterConfig(TypedDict):
     is ready. Default: `0.1`.
     """
     secondaryNodeEvictionRate: NotRequired[float]
-    """The same rate for a large zone of which many nodes are not ready; a small one gets no
-    such taint. Default: `0.01`.
+    """The rate for a large zone of which many nodes are not ready; a small one gets no such
+    taint. Default: `0.01`.
     """
     unhealthyZoneThreshold: NotRequired[float]
-    """From which share of nodes that are not ready a zone counts as partially disrupted.
-    Default: `0.55`.
+    """The share of nodes that are not ready from which on a zone counts as partially
+    disrupted. Default: `0.55`.
     """
     largeZoneNodes: NotRequired[int]
     """With more nodes than this a zone is large. Default: `50`."""
@@ -1639,7 +1639,7 @@ class HostPriority(TypedDict):
     Host: str
     """Name of the node."""
     Score: int
-    """From 0 to 10; the best node has 10."""
+    """A score from 0 to 10; the best node has 10."""
 
 
 class ISCSIVolumeSource(TypedDict):
@@ -2436,8 +2436,8 @@ class PhaseStatus(TypedDict):
     """How far an object has come."""
 
     phase: NotRequired[str]
-    """Of a claim Pending, Bound or Lost; of a volume Pending, Available, Bound, Released or
-    Failed. Default: `""`.
+    """The phase: of a claim Pending, Bound or Lost; of a volume Pending, Available, Bound,
+    Released or Failed. Default: `""`.
     """
 
 
@@ -3828,8 +3828,8 @@ class RequiredData(TypedDict):
 
 
 class ReservationComparison(TypedDict):
-    """That a node is reserved here for the pod, as part of a group that is placed in several
-    clusters.
+    """Says that a node is reserved here for the pod, as part of a group that is placed in
+    several clusters.
     """
 
     group: str
@@ -3944,8 +3944,8 @@ class ResourcePool(TypedDict):
     Default: `0`.
     """
     resourceSliceCount: NotRequired[int]
-    """Of how many slices the pool is made: while some are missing, no device of it is given.
-    Default: `1`.
+    """The number of slices of which the pool is made: while some are missing, no device of
+    it is given. Default: `1`.
     """
 
 

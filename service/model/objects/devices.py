@@ -155,7 +155,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """From which claims are made, one for each pod that names it."""
+    """A template from which claims are made, one for each pod that names it."""
 
     namespace: str
     name: str

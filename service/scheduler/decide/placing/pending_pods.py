@@ -39,7 +39,7 @@ from service.scheduler.replica.pod_groups import GroupRef
 _STEP_PODS = 8
 """How many pods are tried, or their conditions written, in one step, before other tasks may run."""
 _ASKING_MAX = 16
-"""Of how many pods the extenders are asked after one request; others are tried again after that."""
+"""The number of pods of which the extenders are asked after one request; others are tried again after that."""
 _STEPS_CHEAP_MAX = 1_000
 """A search for a group's nodes with more steps (about 50 ms) is costly, and is repeated rarely."""
 

@@ -73,7 +73,7 @@ _ORDER = (
     "SetTaints",
     "AddNodes",
 )
-"""Of equally many changes, those of the pod come first, then those of nodes."""
+"""Among equally many changes, those of the pod come first, then those of nodes."""
 _SHAPES_MAX = 20
 """So many shapes of new nodes are tried, the smallest first."""
 _ADDED_MAX = 3
