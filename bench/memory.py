@@ -57,9 +57,9 @@ class MemoryFigures:
     """The size of the worker that applied the objects."""
     applied_peak_megabytes: float
     ready_seconds: float
-    """From exec to the first 200 of `/readyz`, while PostgreSQL runs."""
+    """The time from exec to the first 200 of `/readyz`, while PostgreSQL runs."""
     placing_seconds: float
-    """From exec to the answer to the first placement, for which the cluster is loaded."""
+    """The time from exec to the answer to the first placement, for which the cluster is loaded."""
     loaded_megabytes: float
     """The size of the worker that loaded the objects."""
     loaded_peak_megabytes: float

@@ -59,12 +59,12 @@ class LossFigures:
     grace_seconds: int
     toleration_seconds: int
     unreachable_seconds: float
-    """From the last report of a node to its taints."""
+    """The time from the last report of a node to its taints."""
     last_eviction_seconds: float
-    """From the last report of a node to the mark of the last of its pods."""
+    """The time from the last report of a node to the mark of the last of its pods."""
     zone_nodes: int
     zone_seconds: float
-    """From the last report of a zone to the taint of the last of its nodes that keeps new pods away."""
+    """The time from the last report of a zone to the taint of the last of its nodes that keeps new pods away."""
     zone_evicting_nodes: int
     """How many of these nodes have the taint that evicts when the zone was watched for so long:"""
     zone_watched_seconds: float

@@ -7,9 +7,9 @@ class Kind(NamedTuple):
     """One kind."""
 
     name: str
-    """As in `kind` of a manifest."""
+    """The kind as manifests name it."""
     plural: str
-    """As in paths."""
+    """The kind as paths name it."""
     namespaced: bool
 
 

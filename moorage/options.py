@@ -21,9 +21,9 @@ class Filters(TypedDict, total=False):
     field_selector: str | None
     """Kubernetes' syntax: `spec.nodeName=node-7`."""
     node_name: str | None
-    """Of pods: those on this node; empty: those without one."""
+    """Only pods on this node are meant; empty: those without one."""
     phase: str | None
-    """Of pods: those whose status has this phase."""
+    """Only pods whose status has this phase are meant."""
 
 
 class PlacementOptions(TypedDict, total=False):

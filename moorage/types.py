@@ -166,9 +166,9 @@ class Binding(TypedDict):
     """A Kubernetes Binding, with `force`."""
 
     apiVersion: NotRequired[Literal["v1"] | None]
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Binding`."""
     kind: NotRequired[Literal["Binding"] | None]
-    """As Kubernetes has it."""
+    """The kind, which can only be `Binding`."""
     target: BindingTarget
     """Where the pod goes."""
     metadata: NotRequired[PodIdentity | None]
@@ -248,7 +248,7 @@ class BindingTarget(TypedDict):
     """The node to bind to."""
 
     apiVersion: NotRequired[Literal["v1"] | None]
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Node`."""
     kind: NotRequired[Literal["Node"] | None]
     """Kind of the target, which can only be a node."""
     name: str
@@ -473,9 +473,9 @@ class CapacityAnswer(TypedDict):
     CamelCase; null if it was not refused.
     """
     message: str | None
-    """The same for people."""
+    """A sentence for people that says the same."""
     domains: NotRequired[dict[str, int]]
-    """Of each domain of `topologyKey` that got any, how many; absent if no key was given."""
+    """How many each domain of `topologyKey` got, if it got any; absent if no key was given."""
     withoutKey: NotRequired[int]
     """How many are on nodes without the key; absent if no key was given."""
     explanation: NotRequired[Any]
@@ -689,12 +689,12 @@ class ClusterConfig(TypedDict):
     is ready. Default: `0.1`.
     """
     secondaryNodeEvictionRate: NotRequired[float]
-    """The same rate for a large zone of which many nodes are not ready; a small one gets no
-    such taint. Default: `0.01`.
+    """The rate for a large zone of which many nodes are not ready; a small one gets no such
+    taint. Default: `0.01`.
     """
     unhealthyZoneThreshold: NotRequired[float]
-    """From which share of nodes that are not ready a zone counts as partially disrupted.
-    Default: `0.55`.
+    """The share of nodes that are not ready from which on a zone counts as partially
+    disrupted. Default: `0.55`.
     """
     largeZoneNodes: NotRequired[int]
     """With more nodes than this a zone is large. Default: `50`."""
@@ -751,7 +751,7 @@ class ClusterRefusal(TypedDict):
     pod, in CamelCase; null if it fits on no node.
     """
     message: str
-    """The same for people."""
+    """A sentence for people that says the same."""
 
 
 class ClusterSettings(TypedDict):
@@ -1284,9 +1284,9 @@ class Eviction(TypedDict):
     """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
 
     apiVersion: NotRequired[Literal["policy/v1", "policy/v1beta1"] | None]
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Eviction`."""
     kind: NotRequired[Literal["Eviction"] | None]
-    """As Kubernetes has it."""
+    """The kind, which can only be `Eviction`."""
     metadata: NotRequired[PodIdentity | None]
     """The pod; `uid` is not read here."""
     deleteOptions: NotRequired[DeleteOptions | None]
@@ -1355,7 +1355,7 @@ class Explanation(TypedDict):
     best: list[str]
     """Nodes with the largest sum."""
     message: str | None
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     bindings: NotRequired[dict[str, dict[str, str]]]
     """Feasible node to claim to the volume that it would get there, or `provision` where
     that is still to be made. A caller who may not read all of the cluster sees `volume`
@@ -1623,7 +1623,7 @@ class GroupFailure(TypedDict):
     reason: NotRequired[str | None]
     """GroupSearchEnded: the search ended at `groupSearchSteps`, so there may be a placement."""
     message: str
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
 
 
 class GroupList(TypedDict):
@@ -1641,7 +1641,7 @@ class HostPriority(TypedDict):
     Host: str
     """Name of the node."""
     Score: int
-    """From 0 to 10; the best node has 10."""
+    """A score from 0 to 10; the best node has 10."""
 
 
 class ISCSIVolumeSource(TypedDict):
@@ -2292,7 +2292,7 @@ class Overhead(TypedDict):
     """What a pod of the class costs beside its containers."""
 
     podFixed: NotRequired[dict[str, str | int | float] | None]
-    """The same for every pod, by resource name."""
+    """Amounts by resource name, which are the same for every pod."""
 
 
 class PersistentVolume(TypedDict):
@@ -2438,8 +2438,8 @@ class PhaseStatus(TypedDict):
     """How far an object has come."""
 
     phase: NotRequired[str]
-    """Of a claim Pending, Bound or Lost; of a volume Pending, Available, Bound, Released or
-    Failed. Default: `""`.
+    """The phase: of a claim Pending, Bound or Lost; of a volume Pending, Available, Bound,
+    Released or Failed. Default: `""`.
     """
 
 
@@ -2518,9 +2518,9 @@ class PlacementResult(TypedDict):
     search for its group ended at `groupSearchSteps`, so there may be a placement.
     """
     message: NotRequired[str | None]
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     explanation: NotRequired[Explanation | Summary | None]
-    """As asked for with `explain`; null for None."""
+    """The explanation that was asked for with `explain`; null for None."""
     preemption: NotRequired[Proposal | None]
     """With `Propose` and `Evict`, of a pod that fits nowhere: where room can be made, or is
     made; null if it cannot be made, and `message` then says why, as Kubernetes words it.
@@ -3830,8 +3830,8 @@ class RequiredData(TypedDict):
 
 
 class ReservationComparison(TypedDict):
-    """That a node is reserved here for the pod, as part of a group that is placed in several
-    clusters.
+    """Says that a node is reserved here for the pod, as part of a group that is placed in
+    several clusters.
     """
 
     group: str
@@ -3946,8 +3946,8 @@ class ResourcePool(TypedDict):
     Default: `0`.
     """
     resourceSliceCount: NotRequired[int]
-    """Of how many slices the pool is made: while some are missing, no device of it is given.
-    Default: `1`.
+    """The number of slices of which the pool is made: while some are missing, no device of
+    it is given. Default: `1`.
     """
 
 
@@ -4442,7 +4442,7 @@ class Summary(TypedDict):
     """The answer to `explain: Summary`: how many nodes were first rejected for which reason."""
 
     message: str | None
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     feasibleCount: int
     """How many nodes passed every filter."""
     nodes: int
@@ -4785,7 +4785,7 @@ class WaitingPod(TypedDict):
     Default: `""`.
     """
     message: NotRequired[str]
-    """The same for people. Default: `""`."""
+    """A sentence for people that says the same. Default: `""`."""
     budget: NotRequired[str | None]
     """The disruption budget that does not allow it, in the pod's namespace."""
 

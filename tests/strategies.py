@@ -46,11 +46,11 @@ POD_FEATURES = (
     "namespaces",
 )
 DEFAULT_SPREAD = "default-spread"
-"""Of worlds with services and owners of pods, whose selectors the default constraints take."""
+"""Stands for worlds with services and owners of pods, whose selectors the default constraints take."""
 DATA = "data"
-"""Of worlds in which pods work on data sets."""
+"""Stands for worlds in which pods work on data sets."""
 VOLUMES = "volumes"
-"""Of worlds in which pods have claims and disks."""
+"""Stands for worlds in which pods have claims and disks."""
 NODE_FEATURES = (
     "node-affinity",
     "node-preferences",

@@ -22,7 +22,7 @@ class Source(NamedTuple):
     imported: list[tuple[str, str]]
     """Each module of the project from which it imports, with the name that it takes."""
     in_strings: list[tuple[str, str]]
-    """The same of source that it holds in strings, for other processes to run."""
+    """What is imported by source that it holds in strings, for other processes to run."""
     defined: frozenset[str]
     """The names that it defines or imports, anywhere in it."""
 

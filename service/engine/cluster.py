@@ -40,7 +40,7 @@ from service.model.objects.pods_and_nodes import (
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """The bytes of cached masks and scores; the least recently used are dropped first."""
 
-SITES_KEPT = 32
+STATIC_ROWS_KEPT = 32
 """How many `StaticRows` are kept for rules to come; cached ranks keep those that they use. The
 least recently used are dropped first."""
 
@@ -109,7 +109,7 @@ class Cluster:
         self._classes_on: list[dict[PodClass, int]] = []
         self._row_caches: OrderedDict[tuple[NodeRules, Pipeline], RowCache] = OrderedDict()
         self._row_cache_bytes = 0
-        self._sites: OrderedDict[tuple[Hashable, Pipeline], StaticRows] = OrderedDict()
+        self._static_rows: OrderedDict[tuple[Hashable, Pipeline], StaticRows] = OrderedDict()
         self._importance: ImportanceTable | None = None
         for kept in self.objects:
             self._enter_object(kept)
@@ -522,7 +522,7 @@ class Cluster:
         cache = self._row_caches.get(key)
         if cache is None:
             cache = self._row_caches[key] = RowCache(
-                self.nodes, rules, pipeline, self._site(rules, pipeline)
+                self.nodes, rules, pipeline, self._static_rows_of(rules, pipeline)
             )
         else:
             self._row_caches.move_to_end(key)
@@ -549,7 +549,7 @@ class Cluster:
         """Drop all that is cached between placements, but not the counters."""
         self._row_caches.clear()
         self._row_cache_bytes = 0
-        self._sites.clear()
+        self._static_rows.clear()
         self.nodes.views = NodeViews()
 
     def interned(self) -> dict[str, int]:
@@ -560,16 +560,16 @@ class Cluster:
             "sets of nodes": len(self._eligibilities),
         }
 
-    def _site(self, rules: NodeRules, pipeline: Pipeline) -> StaticRows:
-        key = (rules.site, pipeline)
-        site = self._sites.get(key)
-        if site is None:
-            site = self._sites[key] = StaticRows(self.nodes, rules, pipeline)
-            if len(self._sites) > SITES_KEPT:
-                self._sites.popitem(last=False)
+    def _static_rows_of(self, rules: NodeRules, pipeline: Pipeline) -> StaticRows:
+        key = (rules.static_key, pipeline)
+        rows = self._static_rows.get(key)
+        if rows is None:
+            rows = self._static_rows[key] = StaticRows(self.nodes, rules, pipeline)
+            if len(self._static_rows) > STATIC_ROWS_KEPT:
+                self._static_rows.popitem(last=False)
         else:
-            self._sites.move_to_end(key)
-        return site
+            self._static_rows.move_to_end(key)
+        return rows
 
     def _evict_rows(self) -> None:
         while self._row_cache_bytes > ROW_CACHE_BYTES_MAX and len(self._row_caches) > 1:

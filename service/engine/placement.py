@@ -32,9 +32,9 @@ class Placement(NamedTuple):
     node_name: str
     score: int
     bindings: Mapping[str, str] | None = None
-    """Of a group's member: its claims to volumes, or `PROVISION`, that the group was checked with."""
+    """The volumes of a group's member, or `PROVISION`, by claim, that the group was checked with."""
     devices: Sequence[ClaimAllocation] | None = None
-    """Of a group's member: what its claims to devices are given."""
+    """What the claims to devices of a group's member are given."""
 
 
 UNTOLD = Refusal("")

@@ -29,7 +29,7 @@ SCORE_MAX = 10
 _SCALE = 100 // SCORE_MAX
 """By how much its scores count more, so that they are like those of plugins (MaxNodeScore)."""
 _EXTENDERS_KEPT_MAX = 1_000
-"""Of how many extenders the connections and failures are kept; beyond, they begin anew."""
+"""For so many extenders the connections and failures are kept; beyond, they begin anew."""
 WITHOUT_REASON = "left out without a reason"
 _REASON_LENGTH_MAX = 500
 _FILTERED = msgspec.json.Decoder(FilterResult)

@@ -21,7 +21,7 @@ from service.scheduler.protocol.store_and_clock import Clock
 T = TypeVar("T")
 
 
-class Consulting:
+class ExtenderCalls:
     """What extenders have said of the pods of one request so far."""
 
     def __init__(

@@ -40,7 +40,7 @@ from service.scheduler.controllers.split_groups import AllSplitGroups
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.inline_cluster_simulation import Simulation, simulating
 from service.scheduler.decide.writing.config import refuse_hosts
-from service.scheduler.extender_calls import Consulting
+from service.scheduler.extender_calls import ExtenderCalls
 from service.scheduler.interleaved_planning import PastExplanation, Planner, Planners
 from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, PlaceOverClusters
 from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
@@ -113,17 +113,17 @@ class Scheduler:
         holder = ids.uid()
         self._upkeep = Upkeep(store, clock, holder, self._limits)
         self._cluster_owners = cluster_owners or NoClusterOwners()
-        self.pending = self._duties(AllPendingPods, holder)
+        self.pending = self._controllers_of(AllPendingPods, holder)
         """The controllers that place pending pods."""
         self.pending.place = self.submit
-        self.evictions = self._duties(AllEvictions, holder)
+        self.evictions = self._controllers_of(AllEvictions, holder)
         """The controllers that evict pods whose rules are required during execution."""
-        self.nodes = self._duties(AllNodeLifecycles, holder)
+        self.nodes = self._controllers_of(AllNodeLifecycles, holder)
         """The controllers that look after nodes that are not ready, tainted or deleted."""
-        self.plans = self._duties(AllKeptPlans, holder)
+        self.plans = self._controllers_of(AllKeptPlans, holder)
         """The controllers that carry out plans that are kept."""
         self.plans.plan = self.plan
-        self._groups = self._duties(AllSplitGroups, holder)
+        self._groups = self._controllers_of(AllSplitGroups, holder)
         # All but the last hear of every commit.
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
@@ -146,7 +146,7 @@ class Scheduler:
         self._running_keys: dict[tuple[str, IdempotencyKey], bytes] = {}
         """The hash of each request with an idempotency key that is running in this process."""
 
-    def _duties(self, kind: type[D], holder: str) -> D:
+    def _controllers_of(self, kind: type[D], holder: str) -> D:
         return kind(
             store=self._store,
             clock=self._clock,
@@ -232,9 +232,9 @@ class Scheduler:
         except ExtendersToAsk as asking:
             if self._extenders is None or not isinstance(intent, PlacePods):
                 raise
-            consulting = Consulting(self._extenders, self._clock, self._limits, intent)
+            calls = ExtenderCalls(self._extenders, self._clock, self._limits, intent)
             question = asking.question
-        return await consulting.decided(
+        return await calls.decided(
             question,
             lambda told: self._decided(cluster, cast("Intent[A]", told), idempotency, caller),
         )

@@ -10,7 +10,7 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.api.handler_services.server_services import Services
-from service.api.middleware.fast_path import Direct
+from service.api.middleware.fast_path import FastPath
 
 Middleware = Callable[[ASGIApp], ASGIApp]
 
@@ -32,7 +32,7 @@ class LentLitestars:
             self._made.append(lent)
         stack.callback(lent.take_back)
         with (
-            patch("service.app.Direct", lent.direct),
+            patch("service.app.FastPath", lent.direct),
             patch("service.app.Litestar", lent.litestar),
         ):
             return create()
@@ -50,9 +50,9 @@ class _Lent:
         self.services = None
         self.middleware = ()
 
-    def direct(self, services: Services) -> Direct:
+    def direct(self, services: Services) -> FastPath:
         self.services = services
-        return _PresentDirect(self)
+        return _PresentFastPath(self)
 
     def litestar(self, **options: Any) -> Litestar:
         first, *self.middleware, direct = options.pop("middleware")
@@ -64,7 +64,7 @@ class _Lent:
         return self._made
 
 
-class _PresentDirect(Direct):
+class _PresentFastPath(FastPath):
     def __init__(self, lent: _Lent) -> None:
         self._lent = lent
 

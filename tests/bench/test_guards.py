@@ -41,7 +41,7 @@ def with_pods(count: int) -> Cluster:
 
 
 def with_namespaces(count: int) -> Cluster:
-    """As many pods throughout, in so many namespaces, and rules about all of these."""
+    """Make a cluster with as many pods throughout, in so many namespaces, and rules about all of these."""
     names = [f"n{number}" for number in range(count)]
     cluster = worlds.empty(NODES, names)
     kinds = [kind(SHAPES[i % len(SHAPES)], name, everywhere=True) for i, name in enumerate(names)]
@@ -50,7 +50,7 @@ def with_namespaces(count: int) -> Cluster:
 
 
 def with_other_rules(count: int) -> Cluster:
-    """As many pods throughout, with so many different rules that concern nobody who is placed."""
+    """Make a cluster with as many pods throughout, with so many different rules that concern nobody who is placed."""
     cluster, templates = worlds.empty(NODES), TemplateCache()
     kinds = [kind(shape) for shape in SHAPES]
     for number in range(count):

@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     campaign: str
     commit: str
-    """Of the sources, twelve digits; with `+` if they differed from it."""
+    """The commit of the sources, twelve digits; with `+` if they differed from it."""
     ended: datetime
     seeds: str
     """All that is needed to begin the same once more."""

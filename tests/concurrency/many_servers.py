@@ -42,7 +42,7 @@ FIRST_PORT = 20_000
 ANSWER_SECONDS_MAX = 2.0
 """After so long the balancer asks another server."""
 PODS = 5
-"""Of one request."""
+"""The number of pods of one request."""
 CHECKED_BY_REFERENCE = 5
 """Placements of each cluster that the reference implementation evaluates, which takes long."""
 _HOLDERS = """

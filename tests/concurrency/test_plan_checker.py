@@ -67,7 +67,7 @@ async def history_of(w: World, granted: int) -> History:
 
 
 def altered(history: History, alter: Altered) -> History:
-    """The same log with other changes, and the tables that they add up to."""
+    """Return the same log with other changes, and the tables that they add up to."""
     changes = [alter(each) for each in history.changes]
     rows: dict[Any, tuple[int, bytes]] = {}
     for each in changes:
@@ -84,7 +84,7 @@ def altered(history: History, alter: Altered) -> History:
 
 
 def torn(history: History) -> History:
-    """The same changes, each in a commit of its own."""
+    """Return the same changes, each in a commit of its own."""
     commits: list[CommitInfo] = []
     for commit in history.commits:
         ids = [UUID(int=1000 * commit.last + i) for i in range(commit.last - commit.first)]

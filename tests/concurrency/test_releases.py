@@ -29,7 +29,7 @@ ZONE = "zone"
 LOST = ("n1", "n2")
 NODES = {"n1": "a", "n2": "a", "n3": "b", "n4": "b", "n5": "c", "n6": "c"}
 BOUNDS = Bounds(most=10, least=7)
-"""Of eight pods, with `maxSurge` 2 and `maxUnavailable` 1."""
+"""The bounds of eight pods, with `maxSurge` 2 and `maxUnavailable` 1."""
 LIMITS = Limits(plan_look_seconds=0.5)
 READY = b'{"conditions":[{"type":"Ready","status":"True"}]}'
 PATIENCE_ROUNDS = 200

@@ -26,7 +26,7 @@ def fresh(case: Case) -> Cluster:
 
 
 def wandering(case: Case) -> Cluster:
-    """The same state after detours, the same ones for a case each time.
+    """Return the same state after detours, the same ones for a case each time.
 
     Objects come in any order, some first as another object of the same name, some come, go and
     come again, strangers pass by, and whole stretches are undone.

@@ -1,4 +1,4 @@
-"""From manifests to the values that the engine takes, through the service's own parsers."""
+"""Turns manifests into the values that the engine takes, through the service's own parsers."""
 
 from typing import Any
 

@@ -71,7 +71,7 @@ def test_the_page_tells_the_truth(example):
 
 
 def answer(question: Document) -> Iterator[Document]:
-    """As `POST /v1/simulations`: one pod after the other, each seeing those before.
+    """Answer like `POST /v1/simulations`: one pod after the other, each seeing those before.
 
     With a `podGroup` the pods are its members, which are placed together.
     """
@@ -139,7 +139,7 @@ def excerpt(got: Document, told: Document) -> Document:
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Of the table of cases in which zone3 is infeasible."""
+    """Return the rows of the table of cases in which zone3 is infeasible."""
     return re.findall(r"^\| (\d/\d/\d) \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), re.MULTILINE)
 
 

@@ -29,7 +29,7 @@ def nodes():
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """Of each pod, by namespace/name: its labels, and its placement or refusal."""
+    """What came of each pod, by namespace/name: its labels, and its placement or refusal."""
     templates = TemplateCache(1 << 20)
     cluster = Cluster()
     for item in read_objects([str(EXAMPLES / "cluster")]):

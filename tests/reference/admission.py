@@ -82,7 +82,7 @@ def merge_class(pod: Manifest, runtime_class: Manifest | None) -> Manifest | str
 
 
 def without_redundant(tolerations: list[Manifest]) -> list[Manifest]:
-    """Of tolerations that say the same the first stays, and of others none that another one covers."""
+    """Leave out tolerations that another one covers; the first stays of those that say the same."""
     distinct = [each for i, each in enumerate(tolerations) if each not in tolerations[:i]]
     return [
         each

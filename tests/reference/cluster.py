@@ -42,7 +42,7 @@ class ReferenceCluster:
         del self.pods[namespace, name]
 
     def put_object(self, manifest: Manifest) -> None:
-        """Of any other kind."""
+        """Store an object of any other kind."""
         self.objects[manifest["kind"], namespace_of(manifest), name_of(manifest)] = manifest
 
     def delete_object(self, kind: str, namespace: str, name: str) -> None:
@@ -64,7 +64,7 @@ class ReferenceCluster:
         )
 
     def evaluate(self, pod: Manifest) -> dict[str, Any]:
-        """As `evaluate`, for a pod that is not itself among those stored."""
+        """Do what `evaluate` does for a pod that is not itself among those stored."""
         return evaluate_view(self.view(), pod)
 
     def copy(self) -> Self:

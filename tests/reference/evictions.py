@@ -77,11 +77,11 @@ class MustGo(NamedTuple):
 
     constraints: list[Constraint]
     lost: set[Key]
-    """Those whom nothing else can help."""
+    """The pods whom nothing else can help."""
     chosen: set[Key]
     """The fewest of the others."""
     unsure: set[Key]
-    """Those who may have to leave, but are in conflict with too many to say which are the fewest."""
+    """The pods that may have to leave, but are in conflict with too many to say which are the fewest."""
 
 
 def must_go(view: View, config: Manifest, overdue: set[tuple[Key, str]]) -> MustGo:
@@ -163,7 +163,7 @@ def _components(ordered: list[Key], constraints: list[Constraint]) -> Iterator[l
 
 
 def _fewest(component: list[Key], constraints: list[Constraint], priorities: list[int]) -> set[Key]:
-    """Of all subsets that help the best: the fewest of the highest priority, then of the next."""
+    """Return the best of all subsets that help: the fewest of the highest priority, then of the next."""
     masks = {key: 1 << index for index, key in enumerate(component)}
     concerned = [each for each in constraints if each.owner in masks]
     whole = [_masked(each, masks) for each in concerned]

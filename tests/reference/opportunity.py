@@ -64,7 +64,7 @@ def _finds_anybody(selector: Manifest | None) -> bool:
 
 
 def _taken(view: View, node: Manifest, keys: list[str]) -> Amounts:
-    """Of each resource the most that is taken under any of the keys."""
+    """Return the most that is taken of each resource under any of the keys."""
     under = [_sum(_domain(view, node, key)) for key in keys]
     return {name: max(each[name] for each in under) for name in _UNITS}
 

@@ -22,7 +22,7 @@ FILTERS: dict[str, Callable[[View, Manifest], node_plugins.Rejections]] = {
     "PodTopologySpread": spread.filter_spread,
     "InterPodAffinity": interpod.filter_interpod,
 }
-"""In their order: the first that rejects a node gives the reasons in the message."""
+"""The filters in their order: the first that rejects a node gives the reasons in the message."""
 
 SCORES: dict[str, tuple[int, Callable[[View, Manifest, list[str]], node_plugins.Scores | None]]] = {
     "DataAffinity": (2, data.score_data),

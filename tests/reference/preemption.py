@@ -156,7 +156,7 @@ def alone(view: View, node_name: str) -> View:
 
 
 def violating_pods(pods: Iterable[Manifest], budgets: list[Manifest]) -> list[Manifest]:
-    """Those of the pods, the most important first, for which a budget has nothing left."""
+    """Return the pods, the most important first, for which a budget has nothing left."""
     left = [status_of(each).get("disruptionsAllowed", 0) for each in budgets]
     violating = []
     for pod in pods:

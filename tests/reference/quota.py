@@ -194,7 +194,7 @@ def charge(pod: Manifest) -> Amounts:
 
 
 def all_terms(pod: Manifest) -> Iterator[Manifest]:
-    """Of all six lists of pod affinity and anti-affinity."""
+    """Yield the terms of all six lists of pod affinity and anti-affinity."""
     for kind in ("podAffinity", "podAntiAffinity"):
         affinity = affinity_of(pod, kind)
         for variant in REQUIRED:
@@ -204,7 +204,7 @@ def all_terms(pod: Manifest) -> Iterator[Manifest]:
 
 
 def written(resource: str, amount: Fraction) -> str:
-    """As Kubernetes writes it; of bytes only whole numbers of the largest unit are told apart."""
+    """Write an amount as Kubernetes does; of bytes only whole numbers of the largest unit are told apart."""
     if amount.denominator != 1:
         return f"{ceil(amount * 1000)}m"
     whole = int(amount)

@@ -48,7 +48,7 @@ def larger(*several: Amounts) -> Amounts:
 
 
 def requests_of(owner: Manifest) -> Amounts:
-    """Of a container, a container status or a pod spec."""
+    """Return the requests of a container, a container status or a pod spec."""
     return amounts((owner.get("resources") or {}).get("requests"))
 
 

@@ -132,7 +132,7 @@ def taints_of(node: Manifest) -> list[Manifest]:
 
 
 def has_untolerated_taint(pod: Manifest, node: Manifest) -> bool:
-    """Of those that keep pods out: NoSchedule and NoExecute."""
+    """Whether a node has a taint that keeps pods out, NoSchedule or NoExecute, and the pod does not tolerate it."""
     return any(
         taint["effect"] in ("NoSchedule", "NoExecute")
         and not any(tolerates(each, taint) for each in tolerations_of(pod))

@@ -122,13 +122,13 @@ class View:
                 self.pods_on[node_name].append(pod)
 
     def holding(self, node_name: str, pods: list[Manifest]) -> "View":
-        """The same cluster with these pods on one of its nodes."""
+        """Return the same cluster with these pods on one of its nodes."""
         twin = copy(self)
         twin.pods_on = self.pods_on | {node_name: pods}
         return twin
 
     def reserving(self, node_name: str, pod: Manifest) -> "View | None":
-        """The same cluster with the pods on a node for which room is kept from this pod, if there are any."""
+        """Return the same cluster with the pods on a node for which room is kept from this pod, if there are any."""
         key = namespace_of(pod), name_of(pod)
         kept = [
             each | {"spec": spec_of(each) | {"nodeName": node_name}}

@@ -33,7 +33,7 @@ class Violation(NamedTuple):
 
 
 def violations(view: View) -> list[Violation]:
-    """Of all pods that count, by namespace, name and rule."""
+    """Return the violations of all pods that count, by namespace, name and rule."""
     found = [
         Violation(namespace_of(pod), name_of(pod), *broken)
         for node_name, pods in view.pods_on.items()

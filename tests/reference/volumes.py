@@ -86,7 +86,7 @@ def claim_of(view: View, pod: Manifest, use: Use) -> Manifest | None:
 
 
 def claims_of(view: View, pod: Manifest) -> list[Manifest]:
-    """Those that are there, each once."""
+    """Return the pod's claims that are there, each once."""
     found = (claim_of(view, pod, use) for use in dict.fromkeys(uses_of(pod)))
     return [claim for claim in found if claim is not None]
 
@@ -96,7 +96,7 @@ def annotations_of(manifest: Manifest) -> Labels:
 
 
 def class_name(manifest: Manifest) -> str:
-    """Of a claim or a volume."""
+    """Return the class name of a claim or a volume."""
     beta = annotations_of(manifest).get(BETA_CLASS)
     return (spec_of(manifest).get("storageClassName") or "") if beta is None else beta
 
@@ -312,7 +312,7 @@ def claimed(view: View, claim: Manifest, *, migrated: bool) -> Volume | None:
 
 
 def disk_of(source: Manifest, *, migrated: bool) -> Volume | None:
-    """Of a volume of a pod, or of a persistent volume."""
+    """Return the disk of a volume of a pod, or of a persistent volume."""
     if source.get("csi") and "volumeHandle" in source["csi"]:
         return source["csi"]["driver"], source["csi"]["volumeHandle"]
     if migrated and source.get("awsElasticBlockStore"):

@@ -1,4 +1,4 @@
-"""The same over PostgreSQL, with real time: what the simulated store promises, it keeps."""
+"""The scheduler over PostgreSQL, with real time: what the simulated store promises, it keeps."""
 
 import asyncio
 import uuid

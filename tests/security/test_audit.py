@@ -395,7 +395,7 @@ async def test_a_server_that_runs_keeps_the_audit_from_its_first_token_on(
 
 
 async def make_token(store: MemoryStore) -> None:
-    """As another process makes it, so that this one hears nothing of it."""
+    """Make a token as another process does, so that this one hears nothing of it."""
     await store.put_principal("User", "root", [ADMIN], keep_admin=True)
     await store.create_token(
         "t", "root", bytes(32), description="", expires_in=None, keep_admin=True

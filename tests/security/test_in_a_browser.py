@@ -68,7 +68,7 @@ PAGES_THAT_TELL = 5
 
 
 class News:
-    """That something has happened."""
+    """Tells that something has happened."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()

@@ -23,7 +23,7 @@ from tests.scheduler.replica.test_quotas import quota
 from tests.scheduler.world import World, world
 
 SECRET = "hush"
-"""In each name, label and selector of the other tenant, and nowhere else."""
+"""It is in each name, label and selector of the other tenant, and nowhere else."""
 BANK = f"{SECRET}-bank"
 SHOP = frozenset({"shop"})
 

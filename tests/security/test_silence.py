@@ -12,7 +12,7 @@ import pytest
 
 from service.api.middleware.edge import Edge
 from service.api.openapi.access_checks import Cluster, Public, declared
-from service.api.security.anonymous_concurrency import Turns
+from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rate_limits import Rates
@@ -229,7 +229,7 @@ async def turned(times=20):
 
 @pytest.fixture
 def turns():
-    return Turns(at_a_time=2, seconds=0.0)
+    return AnonymousConcurrency(at_a_time=2, seconds=0.0)
 
 
 async def send(_message):
@@ -286,7 +286,7 @@ async def test_a_turn_lasts_a_while_at_least_so_that_others_have_the_rest_of_the
         answered.append(asyncio.get_running_loop().time())
 
     began = asyncio.get_running_loop().time()
-    await asyncio.gather(*asked_at_once(Turns(at_a_time=2, seconds=0.01), app, 6))
+    await asyncio.gather(*asked_at_once(AnonymousConcurrency(at_a_time=2, seconds=0.01), app, 6))
 
     assert answered[2] - began >= 0.01
     assert answered[4] - began >= 0.02

@@ -41,7 +41,7 @@ from tests.security.callers import Callers, by
 from tests.waiting import once
 
 SECRET = "hush"
-"""In each name, label, annotation, uid and selector of the other tenant, and nowhere else."""
+"""It is in each name, label, annotation, uid and selector of the other tenant, and nowhere else."""
 BANK = f"{SECRET}-bank"
 BANKS_POD = where("ledger", "Exists")
 SHOPS_POD = matching(app="web")
@@ -164,7 +164,7 @@ async def put_pod(harness: Harness, each: Manifest) -> httpx.Response:
 
 @pytest.fixture
 async def settled(harness: Harness) -> Harness:
-    """The same once those are evicted whom rules that are required during execution drive out, and others were tried."""
+    """Return the same harness once those are evicted whom rules that are required during execution drive out, and others were tried."""
 
     async def is_settled() -> bool:
         events = (await harness.client.get(f"{CLUSTER}/events")).json()["items"]
@@ -238,7 +238,7 @@ def said_unasked(text: str, asked: str) -> str:
 
 
 def names_in(text: str) -> set[str]:
-    """Of objects, in JSON or in what was read from it."""
+    """Return the names of objects, in JSON or in what was read from it."""
     return set(re.findall(r"""["']name["']: ?["']([a-z0-9.-]+)["']""", text))
 
 

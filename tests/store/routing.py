@@ -30,7 +30,7 @@ class Tables:
     distributed: Mapping[str, str]
     """The tables whose rows are on several servers, with the column that says on which."""
     everywhere: frozenset[str]
-    """Those that each server has whole."""
+    """The tables that each server has whole."""
 
     def is_local(self, name: str) -> bool:
         """Whether only the server has it to which all statements are sent first."""

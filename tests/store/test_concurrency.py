@@ -421,7 +421,7 @@ async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
     pages = 0
 
     async def write() -> None:
-        """As long as it takes until the reader has come between often enough."""
+        """Write until the reader has come between often enough."""
         number = 0
         while number < 60 or pages < 20:
             await committed(postgres, cluster_id, create(f"{number}-a"), create(f"{number}-b"))

@@ -17,7 +17,7 @@ ANOTHER = [
     "UPDATE history SET timeline = timeline + 1",
     "UPDATE history SET database = database + 1",
 ]
-"""As the notes are in a restored dump, after a recovery to a point in time, in an old copy of the files, and in a copy of the database."""
+"""The notes as they are in a restored dump, after a recovery to a point in time, in an old copy of the files, and in a copy of the database."""
 
 
 async def lifted(store: AnyStore, cluster_id: int, known: Head | None) -> bool:

@@ -72,7 +72,7 @@ async def test_reads_and_commits_end_in_time(postgres: PostgresStore):
 
 
 async def cut_off(operator: asyncpg.Connection) -> None:
-    """As PostgreSQL does it when a statement's time is up, with the same error; the one that waits for a lock."""
+    """Cut a statement off as PostgreSQL does when a statement's time is up, with the same error; the one that waits for a lock."""
 
     async def waiting() -> int | None:
         # Within a transaction the first look is what all later ones see.

@@ -31,7 +31,7 @@ GROUPS = "scheduling."
 _DEVICES = "resource/v1"
 """The package of claims to devices, whose types have a prefix as well."""
 DEVICES = "resource."
-"""That prefix."""
+"""The prefix of these types."""
 _TYPE = re.compile(r"var map_(\w+) = map\[string\]string\{\n(.*?)\n\}", re.DOTALL)
 _FIELD = re.compile(r'^\t"(\w+)":', re.MULTILINE)
 

@@ -81,7 +81,7 @@ class _Fields(NamedTuple):
     needed: Sequence[str] = ()
     optional: Sequence[str] = ()
     any_of: Sequence[str] = ()
-    """Of these, at least one is needed."""
+    """At least one of these is needed."""
 
 
 _FIELDS: Mapping[str, _Fields] = {

@@ -54,7 +54,7 @@ def _asks(header: bytes) -> bool:
 
 
 def minimal_object(body: bytes) -> bytes:
-    """Of a rendered object: what it is, and its name, uid and times."""
+    """The members of a rendered object that say what it is, and its name, uid and times."""
     return _encoder.encode(_decoder.decode(body))
 
 

@@ -18,7 +18,7 @@ from service.api.problems import answer_error
 _BODILESS = frozenset({204, 304})
 
 
-class Direct:
+class FastPath:
     """The innermost Litestar middleware calls handlers that take a request and the services.
 
     Handlers of operations that are decided have these two arguments, and no hooks of Litestar's.

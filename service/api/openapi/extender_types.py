@@ -55,7 +55,7 @@ class HostPriority(ExtenderValue, frozen=True, kw_only=True):
     host: str
     """Name of the node."""
     score: Annotated[int, msgspec.Meta(ge=0, le=EXTENDER_SCORE_MAX)]
-    """From 0 to 10; the best node has 10."""
+    """A score from 0 to 10; the best node has 10."""
 
 
 class ExtenderBindingArgs(ExtenderValue, frozen=True, kw_only=True):

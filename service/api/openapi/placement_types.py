@@ -32,9 +32,9 @@ class Eviction(Strict, frozen=True, kw_only=True):
     """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
 
     api_version: Literal["policy/v1", "policy/v1beta1"] | None = None
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Eviction`."""
     kind: Literal["Eviction"] | None = None
-    """As Kubernetes has it."""
+    """The kind, which can only be `Eviction`."""
     metadata: PodIdentity | None = None
     """The pod; `uid` is not read here."""
     delete_options: DeleteOptions | None = None
@@ -45,7 +45,7 @@ class BindingTarget(Strict, frozen=True, kw_only=True):
     """The node to bind to."""
 
     api_version: Literal["v1"] | None = None
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Node`."""
     kind: Literal["Node"] | None = None
     """Kind of the target, which can only be a node."""
     name: str
@@ -64,9 +64,9 @@ class Binding(Strict, frozen=True, kw_only=True):
     """A Kubernetes Binding, with `force`."""
 
     api_version: Literal["v1"] | None = None
-    """As Kubernetes has it."""
+    """Kubernetes' version of `Binding`."""
     kind: Literal["Binding"] | None = None
-    """As Kubernetes has it."""
+    """The kind, which can only be `Binding`."""
     target: BindingTarget
     """Where the pod goes."""
     metadata: PodIdentity | None = None

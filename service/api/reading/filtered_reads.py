@@ -7,6 +7,7 @@ from heapq import merge
 from service.api.cooperative_pauses import Pause
 from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.replica.committed_view import INDEXED_KINDS
 from service.scheduler.replica.replica import Stored
@@ -100,7 +101,7 @@ async def batches_of(runs: list[list[Stored]], rows: int) -> AsyncIterator[list[
     yield batch
 
 
-def _key(stored: Stored) -> tuple[str, str]:
+def _key(stored: Stored) -> ObjectName:
     return stored.manifest.namespace, stored.manifest.name
 
 

@@ -39,7 +39,7 @@ class PastReads:
         self._waiting_max = reads_max * (1 + _WAITING_PER_READ)
 
     async def readable(self, cluster: str, scope: PastScope) -> Readable:
-        """From which revisions on the objects of a scope are known.
+        """Tell from which revisions on the objects of a scope are known.
 
         Raises:
             Overloaded: too many reads of earlier revisions are waiting.

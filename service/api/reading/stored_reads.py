@@ -158,7 +158,7 @@ class Reads(Source, Protocol):
         ...
 
     async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
-        """From which revisions on the objects of a scope are known."""
+        """Tell from which revisions on the objects of a scope are known."""
         ...
 
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:

@@ -15,7 +15,7 @@ TURN_SECONDS = 0.005
 """The least time that a turn lasts, so that the process has time for known callers in between."""
 
 
-class Turns:
+class AnonymousConcurrency:
     """The turns of one application. Create it for the event loop that uses it.
 
     An event loop resumes whoever is ready in the order in which they became so. If each of thousands of connections

@@ -14,7 +14,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.api.openapi.access_checks import Access, Public, access_of, check_access
-from service.api.security.anonymous_concurrency import Turns
+from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.authentication import Authentication
 from service.api.security.callers import identify, principal_of
 from service.api.security.cross_origin_checks import BrowserCheck
@@ -31,7 +31,7 @@ class Entrance(msgspec.Struct, frozen=True):
     authentication: Authentication
     browsers: BrowserCheck
     rates: Rates
-    turns: Turns
+    turns: AnonymousConcurrency
 
 
 class Arrival(msgspec.Struct, frozen=True):

@@ -60,7 +60,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     best: list[str]
     """Nodes with the largest sum."""
     message: str | None
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     bindings: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
     """Feasible node to claim to the volume that it would get there, or `provision` where that is still to be made.
 
@@ -80,7 +80,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The answer to `explain: Summary`: how many nodes were first rejected for which reason."""
 
     message: str | None
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     feasible_count: int
     """How many nodes passed every filter."""
     nodes: int

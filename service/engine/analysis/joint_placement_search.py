@@ -37,7 +37,7 @@ ROUNDS, TRIES = 14, 3_000
 """How often the search begins anew, and how many arrangements it looks at each time."""
 _HOT, _COLD = 2.0, 0.03
 _SWAPS = 0.3
-"""Of how many changes two pods are the subject."""
+"""The share of changes of which two pods are the subject."""
 _PAUSE = 100
 """After how many changes something else may be done."""
 _STEP = 8.0

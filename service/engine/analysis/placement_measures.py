@@ -54,13 +54,13 @@ class Level(NamedTuple):
     """How many pods a constraint counts now, and how many it allows."""
 
     counts: Ints
-    """In each domain, shape (domains,)."""
+    """How many pods each domain has, shape (domains,)."""
     existing: Mask
     """Which domains there are, at least one, shape (domains,)."""
     least: int
-    """In the emptiest of these."""
+    """How many pods the emptiest of these domains has."""
     allowed: int
-    """In any of these."""
+    """How many pods any of these domains may have."""
 
 
 class SoftSpread(NamedTuple):

@@ -135,7 +135,7 @@ class GroupSearch:
         self._bindings: dict[int, dict[str, str] | None] = {}
         """What the claims of each member got when it was bound last."""
         self._devices: dict[int, list[ClaimAllocation] | None] = {}
-        """The same of its claims to devices."""
+        """What the claims to devices of each member were given when it was bound last."""
         self._start = cluster.mark()
         self._steps = self._steps_max = cluster.config.group_search_steps
         self._tried = 0

@@ -41,8 +41,8 @@ class RowCache:
         "_passes",
         "_rules",
         "_scores",
-        "_site",
         "_static",
+        "_static_rows",
         "_trees",
         "_usage_seen",
         "bytes_counted",
@@ -53,14 +53,14 @@ class RowCache:
     )
 
     def __init__(
-        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, site: StaticRows
+        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, static_rows: StaticRows
     ) -> None:
         self._nodes = nodes
         self._rules = rules
-        self._site = site
+        self._static_rows = static_rows
         self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
         self._scores = [each for each in pipeline.usage_scores if each[0].scores_for(rules)]
-        self._static = site.mask.data
+        self._static = static_rows.mask.data
         self.ranks: Ints = np.zeros(0, dtype=np.int64)
         """The ranks, shape (nodes,), int64: `score << TIE_BITS | tie hash`, or `VETO`."""
         self._cells = self.ranks.data
@@ -71,14 +71,14 @@ class RowCache:
         """How many passes over all nodes were made since the ranks were built."""
         self._trees: dict[TopologyKey | None, BestNodeTree] = {}
         self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
-        self.raw = site.raw
+        self.raw = static_rows.raw
         """Scores that have to be normalised for each placement, without those that are 0
         everywhere."""
         self.constant = 0
         """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
         self.size_in_bytes = 0
         """The size of all arrays, including those that are shared with other rules of the same
-        `site`."""
+        `static_key`."""
         self.bytes_counted = 0
         """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
         self._nodes_seen = -1
@@ -169,9 +169,9 @@ class RowCache:
 
     def _rebuild(self) -> None:
         self._forget()
-        site = self._site
-        site.refresh()
-        self._static, self.raw, self.constant = site.mask.data, site.raw, site.constant
+        rows = self._static_rows
+        rows.refresh()
+        self._static, self.raw, self.constant = rows.mask.data, rows.raw, rows.constant
         self.ranks = self._ranks_of(ALL)
         self._cells = self.ranks.data
         self._measure()
@@ -198,7 +198,7 @@ class RowCache:
 
         Like the other questions of recounts it is asked right after a refresh.
         """
-        if not self._site.holds(rows):
+        if not self._static_rows.holds(rows):
             return False
         return bool(np.array_equal(self.ranks.take(rows), self._ranks_of(rows)))
 
@@ -213,12 +213,12 @@ class RowCache:
     def _measure(self) -> None:
         ordered = sum(each.size_in_bytes for each in self._trees.values())
         ordered += sum(each.size_in_bytes for each in self._affinities.values())
-        self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + ordered
+        self.size_in_bytes = int(self.ranks.nbytes) + self._static_rows.size_in_bytes + ordered
 
     def _ranks_of(self, rows: Rows) -> Ints:
         """Compute the ranks of some nodes, shape (rows,), int64."""
-        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
-        mask: Mask = at(self._site.mask, rows)
+        nodes, rules, fixed = self._nodes, self._rules, self._static_rows.scores
+        mask: Mask = at(self._static_rows.mask, rows)
         for plugin in self._filters:
             mask = mask & plugin.admits(nodes, rules, rows)
         ranks: Ints = np.zeros(len(mask), dtype=np.int64)
@@ -245,7 +245,7 @@ class RowCache:
                 counts[key.cells[slot]] += 1 if before < 0 else -1
 
     def _rank_at(self, slot: int) -> int:
-        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
+        nodes, rules, fixed = self._nodes, self._rules, self._static_rows.scores
         if not self._static[slot] or not self._fits(slot):
             return VETO
         total = 0 if fixed is None else int(fixed[slot])

@@ -1,7 +1,7 @@
 """Masks and scores that depend on the nodes themselves and a pod's rules, not on placed pods.
 
 They do not depend on how much a pod requests either. Pods that differ only in amounts and ports
-share them (`NodeRules.site`), so for a pod with new requests only what is free has to be computed.
+share them (`NodeRules.static_key`), so for a pod with new requests only what is free has to be computed.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class RawScore(NamedTuple):
 
 
 class StaticRows:
-    """The masks and scores for one `NodeRules.site` under one `Pipeline`."""
+    """The masks and scores for one `NodeRules.static_key` under one `Pipeline`."""
 
     __slots__ = (
         "_filters",

@@ -288,7 +288,7 @@ class Elsewhere:
     # Who matters how much
 
     def _by_rank(self, pods: Iterable[Pod]) -> list[Pod]:
-        """In the order in which they are taken back."""
+        """Return pods in the order in which they are taken back."""
         ranked = sorted(pods, key=importance)
         violating = violating_pods(ranked, self._budgets)
         pairs = sorted(zip(ranked, violating, strict=True), key=lambda pair: not pair[1])

@@ -121,7 +121,7 @@ def _refused(told: Headrooms, removable: Removable, deciding: Mask, reasons: Cou
 
 
 def _binding(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
-    """Those of which not every node has enough for all its pods."""
+    """Return the headrooms of which not every node has enough for all its pods."""
     return [each for each in rooms if (each.spare.take(slots) < 0).any()]
 
 

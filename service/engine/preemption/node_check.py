@@ -25,7 +25,7 @@ class NodeCheck:
         self._filters = pipeline_of(cluster, pod).filters
         pod_class = cluster.class_of(pod)
         self._told = [_lasting(each.headrooms(cluster.nodes, pod_class)) for each in self._filters]
-        """Of each filter what it says for good; None of those that look at placed pods."""
+        """What each filter says for good; None for a filter that looks at placed pods."""
 
     def reasons(self, slot: int) -> list[str]:
         """Why the pod does not fit, beside the pods that are nominated for the node and without them."""

@@ -57,7 +57,7 @@ class NoPreemption(NamedTuple):
     """Why no room can be made."""
 
     why: str | None
-    """In the words of Kubernetes' plugin; None where it is not asked at all."""
+    """Why nothing was found, in the words of Kubernetes' plugin; None where it is not asked at all."""
     ends_nomination: bool = False
     """Whether the node that was nominated for the pod before is of no use any more."""
     claims_devices: bool = False

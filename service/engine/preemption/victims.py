@@ -14,9 +14,9 @@ class Removability(NamedTuple):
     """Which pods may leave so that another one fits."""
 
     priority: int
-    """Those of lower priority than this."""
+    """Only pods of lower priority than this may leave."""
     namespaces: Collection[str] | None
-    """Those in these namespaces; None: in all."""
+    """Only pods in these namespaces may leave; None: those in all."""
     stays: Callable[[Pod], bool] | None = None
     """Says which of them stay all the same; only searches that look at pods one by one ask it."""
 

@@ -30,11 +30,11 @@ SLOTS_A_STEP = 2_048
 """The ranks of so many nodes take about a quarter of a millisecond."""
 BRANCHES_A_STEP = 1_024
 PLACES_A_STEP = 2_048
-"""Of pods of one class on one node, which are counted together."""
+"""How many places are recounted in one step: pods of one class on one node are one place."""
 ATTEMPTS_MAX = 3
 """How often the recount of one counter begins again because the cluster has changed meanwhile."""
 SPECS_MAX = 4_096
-"""Of how many specs the use is remembered."""
+"""For so many specs it is remembered what they use."""
 
 Stored = Callable[[str, str], Pod | None]
 """Finds the pod of a namespace and name among the stored objects."""

@@ -72,7 +72,7 @@ class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
     weights: Mapping[str, int]
     """The scoring plugins that are on, each with its weight."""
     arguments: Mapping[str, Arguments]
-    """Of each plugin that takes any."""
+    """The arguments of each plugin that takes any."""
 
     def arguments_of(self, plugin: str, kind: type[A]) -> A:
         """The arguments of a plugin that declares them of this kind."""
@@ -175,9 +175,9 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     node_eviction_rate: float = 0.1
     """How many nodes of a zone get the taint that evicts, per second, while most of the zone is ready."""
     secondary_node_eviction_rate: float = 0.01
-    """The same rate for a large zone of which many nodes are not ready; a small one gets no such taint."""
+    """The rate for a large zone of which many nodes are not ready; a small one gets no such taint."""
     unhealthy_zone_threshold: float = 0.55
-    """From which share of nodes that are not ready a zone counts as partially disrupted."""
+    """The share of nodes that are not ready from which on a zone counts as partially disrupted."""
     large_zone_nodes: int = 50
     """With more nodes than this a zone is large."""
     deleted_node_pods: Literal["Fail", "Keep"] | None = None

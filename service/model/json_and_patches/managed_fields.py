@@ -226,7 +226,7 @@ def _is(each: Manager, name: str, operation: Operation) -> bool:
 
 
 def _ordered(managers: Iterable[Manager]) -> tuple[Manager, ...]:
-    """Those that manage anything: first those that apply, then by time and name, as in Kubernetes."""
+    """Return those that manage anything: first those that apply, then by time and name, as in Kubernetes."""
     return tuple(
         sorted(
             (each for each in managers if each.fields),

@@ -106,7 +106,7 @@ class ResourcePool(Partial, frozen=True, kw_only=True):
     generation: int = 0
     """Raised by the driver with every change: slices of an older generation do not count."""
     resource_slice_count: int = 1
-    """Of how many slices the pool is made: while some are missing, no device of it is given."""
+    """The number of slices of which the pool is made: while some are missing, no device of it is given."""
 
 
 class ResourceSliceSpec(Partial, frozen=True, kw_only=True):

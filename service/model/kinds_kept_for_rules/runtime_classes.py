@@ -30,7 +30,7 @@ class Overhead(Partial, frozen=True, kw_only=True):
     """What a pod of the class costs beside its containers."""
 
     pod_fixed: Quantities | None = None
-    """The same for every pod, by resource name."""
+    """Amounts by resource name, which are the same for every pod."""
 
 
 class RuntimeClassScheduling(Partial, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class RuntimeClassMerge(msgspec.Struct, frozen=True):
 _NO_CLASS = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 WITHOUT_CLASS = RuntimeClassMerge(None, (), None)
-"""Of pods that name no class."""
+"""What is merged into pods that name no class."""
 
 
 def read_by_runtime_class(spec: PodSpec) -> object:

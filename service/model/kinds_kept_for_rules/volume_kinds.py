@@ -101,7 +101,7 @@ class PhaseStatus(Partial, frozen=True, kw_only=True):
     """How far an object has come."""
 
     phase: str = ""
-    """Of a claim Pending, Bound or Lost; of a volume Pending, Available, Bound, Released or Failed."""
+    """The phase: of a claim Pending, Bound or Lost; of a volume Pending, Available, Bound, Released or Failed."""
 
 
 class PersistentVolumeClaimBody(Partial, frozen=True, kw_only=True):

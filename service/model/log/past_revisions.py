@@ -40,7 +40,7 @@ class PastIndex(msgspec.Struct, frozen=True, kw_only=True):
     reach: int
     """The revision up to which the log is gone, or is not looked at: none before it can be read."""
     unknown: int
-    """Of how many objects it is not known what they were; if it is not 0, the keys are incomplete."""
+    """The number of objects of which it is not known what they were; if it is not 0, the keys are incomplete."""
     keys: list[PastKey]
 
 
@@ -61,12 +61,12 @@ class PastChanges(msgspec.Struct, frozen=True, kw_only=True):
     reach: int
     """The revision up to which the log is gone, or is not looked at."""
     unknown: int
-    """Of how many of the objects it is not known what they were."""
+    """The number of objects of which it is not known what they were."""
     states: list[PastState]
 
 
 class Readable(msgspec.Struct, frozen=True, kw_only=True):
-    """From which revisions on everything is known."""
+    """The revisions from which on everything is known."""
 
     head: Head
     reach: int

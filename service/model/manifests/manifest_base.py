@@ -187,7 +187,7 @@ def draft_by(
     name: str | None,
     namespace: str | None,
 ) -> Draft:
-    """As `open_draft`, for the kind that has these rules."""
+    """Read a manifest like `open_draft`, for the kind that has these rules."""
     fields = decode_object(raw)
     draft = Draft(rules, fields, Problems(limits))
     _expect(draft, "name", name)

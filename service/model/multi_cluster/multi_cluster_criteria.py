@@ -32,7 +32,7 @@ class GroupComparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class ReservationComparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """That a node is reserved here for the pod, as part of a group that is placed in several clusters."""
+    """Says that a node is reserved here for the pod, as part of a group that is placed in several clusters."""
 
     group: str
     """The id of the group."""

@@ -64,7 +64,7 @@ class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
     """Slices of an older generation of the pool do not count."""
     slice_count: int = 1
-    """Of how many slices the pool is made in this generation."""
+    """The number of slices of which the pool is made in this generation."""
     node_name: str | None = None
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
@@ -103,7 +103,7 @@ class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """As allocations name it."""
+        """The name by which allocations call the request."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
 
@@ -155,7 +155,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """From which claims are made, one for each pod that names it."""
+    """A template from which claims are made, one for each pod that names it."""
 
     namespace: str
     name: str

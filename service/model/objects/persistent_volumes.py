@@ -37,7 +37,7 @@ DRIVERS_OF_PROVISIONERS = {
 """The driver that makes the volumes of each in-tree provisioner. Kubernetes v1.35 counts the volumes
 of no other one towards limits; it does not ask whether a node says that it has migrated."""
 NO_PROVISIONER = frozenset({"", "kubernetes.io/no-provisioner"})
-"""Of classes whose volumes somebody else makes."""
+"""The provisioners of classes whose volumes somebody else makes."""
 ONE_POD = "ReadWriteOncePod"
 """The access mode of claims that one pod at a time may use."""
 ZONE_KEYS = (
@@ -51,7 +51,7 @@ ZONE_KEYS = (
 Topology: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Label keys, each with the values of which a node has to have one."""
 ZoneLabels: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
-"""The same of the labels of a volume; a value is one zone, or several."""
+"""Label keys of a volume, each with its values; a value is one zone, or several."""
 
 
 class DiskName(msgspec.Struct, frozen=True, gc=False):
@@ -148,13 +148,13 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     attributes_class: str = ""
     claim: ClaimReference | None = None
     is_available: bool = False
-    """As its status says, or it has none yet."""
+    """Whether its status says that it is available, or it has no status yet."""
     terminating: bool = False
     affinity: NodeSelector | None = None
     """The nodes on which it can be used; None: all. Terms have no `matchFields`: those are ignored."""
     zones: ZoneLabels = ()
     disk: DiskName | None = None
-    """As what it counts towards the limits of nodes; None: it does not."""
+    """The disk as which it counts towards the limits of nodes; None: it does not count."""
     handle: str | None = None
     """What its CSI driver calls it, if it has one."""
 
@@ -193,7 +193,7 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     class_name: str = ""
     size_max: int | None = None
-    """Of one volume; None: unknown, so that no volume is promised room."""
+    """The largest size of one volume; None: unknown, so that no volume is promised room."""
     nodes: LabelSelector | None = None
     """None: no node."""
 

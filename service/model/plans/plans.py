@@ -132,7 +132,7 @@ class WaitingPod(Partial, frozen=True, kw_only=True):
     and Protected: the plan's `bounds` keep it. Rebalance: Unschedulable, too, if its node does not take
     it yet."""
     message: str = ""
-    """The same for people."""
+    """A sentence for people that says the same."""
     budget: str | None = None
     """The disruption budget that does not allow it, in the pod's namespace."""
 
@@ -260,7 +260,7 @@ _BALANCE: Mapping[str, object] = {
 }
 
 DEADLINE_SECONDS = 600
-"""As of a Deployment."""
+"""How long a plan may make no progress by default, as for a Deployment."""
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "Drain": ("nodes",),
     "Replace": ("namespace", "template", "replicas"),

@@ -13,7 +13,7 @@ from service.model.objects.pods_and_nodes import Strict
 from service.model.validation.combinators import Problems, Record, Rule, at
 
 DEFAULT_AMOUNT = "25%"
-"""Of `maxSurge` and `maxUnavailable`, as of a Deployment."""
+"""The default of `maxSurge` and `maxUnavailable`, as for a Deployment."""
 
 
 class PodOwner(Strict, frozen=True, kw_only=True):

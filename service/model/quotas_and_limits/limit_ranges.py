@@ -148,7 +148,7 @@ class _Use(msgspec.Struct, frozen=True):
 
     type: str
     path: str
-    """Of the object that has requests and limits, with a dot; empty for sums of the containers'."""
+    """The path of the object that has requests and limits, with a dot; empty for sums of the containers'."""
     requests: _Stated
     limits: _Stated
 

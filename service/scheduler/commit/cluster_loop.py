@@ -33,7 +33,7 @@ from service.model.log.commit_log import (
 from service.model.manifests.manifest import TemplateCache
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.commit.batch import Batch, leases_of
-from service.scheduler.commit.commit_under_lock import LockedRetry, NotCaughtUp
+from service.scheduler.commit.commit_under_lock import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.events_stored_after_commits import Record
@@ -385,7 +385,7 @@ class ClusterLoop:
 
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
-        locked = LockedRetry(self.follower, self._decider, self._committer, self._take)
+        locked = CommitUnderLock(self.follower, self._decider, self._committer, self._take)
         begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
         await asyncio.wait({task})
         if locked.batch is not None:

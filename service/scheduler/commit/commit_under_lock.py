@@ -18,7 +18,7 @@ class NotCaughtUp(Exception):  # noqa: N818 - a finding, not a failure
     """The replica has to read more of the log than may be read under the lock."""
 
 
-class LockedRetry:
+class CommitUnderLock:
     """Locks the head, catches up with the log, decides for at most 50 ms, and commits (P6).
 
     `batch` is set as soon as requests were decided.

@@ -101,7 +101,7 @@ def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
 
     Raises:
         RevisionConflict: the stored object has another resourceVersion or uid.
-        PreconditionFailed: If-Match does not hold.
+        PreconditionFailed: a precondition on the object's version does not hold.
         Conflict: the object is to be created, and there is one.
         InvalidManifest: a placed pod's spec may not change in this way.
         Denied: admission refuses the pod.
@@ -290,7 +290,7 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
     """Refuse a write to an object that is not the one that was meant.
 
     Raises:
-        PreconditionFailed: If-Match or If-None-Match does not hold.
+        PreconditionFailed: a precondition on the object's version does not hold.
         RevisionConflict: the stored object has another resourceVersion or uid.
     """
     revision = None if stored is None else str(stored.revision)

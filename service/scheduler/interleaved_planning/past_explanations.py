@@ -7,7 +7,7 @@ from service.model.errors import Compacted, FieldError, InvalidManifest
 from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
 from service.model.log.past_revisions import PastChanges, PastKey, PastScope, PastState
 from service.scheduler.decide.object_writes import missing
-from service.scheduler.decide.reading.explain_past import Then
+from service.scheduler.decide.reading.explain_past import PastObject
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Store
@@ -57,7 +57,7 @@ class PastExplanation:
             raise _compacted(revision)
         self.pod, self._revision = rows[0], at if bound is None else bound - 1
 
-    async def states(self) -> AsyncIterator[list[Then]]:
+    async def states(self) -> AsyncIterator[list[PastObject]]:
         """The objects that have changed since, some at a time; the replica must not be younger than the log now.
 
         Raises:
@@ -91,8 +91,8 @@ class PastExplanation:
 
     async def _as_they_were(
         self, kind: str, states: Sequence[PastState]
-    ) -> AsyncIterator[list[Then]]:
-        absent = [Then(each, None) for each in states if each.revision is None]
+    ) -> AsyncIterator[list[PastObject]]:
+        absent = [PastObject(each, None) for each in states if each.revision is None]
         if absent:
             yield absent
         there = [each for each in states if each.revision is not None]
@@ -101,7 +101,7 @@ class PastExplanation:
             rows = await self._store.past_objects(self._cluster_id, kind, keys)
             if rows is None:
                 raise _compacted(self._revision)
-            yield [Then(state, row) for state, row in zip(there, rows, strict=False)]
+            yield [PastObject(state, row) for state, row in zip(there, rows, strict=False)]
             there = there[len(rows) :]
 
 

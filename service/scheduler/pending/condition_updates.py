@@ -74,7 +74,7 @@ class ConditionUpdates:
 
 
 def _reasons(equivalence: EquivalenceClass, refused: Refused) -> frozenset[str]:
-    """Those by which two refusals differ; of a group the whole message."""
+    """Return the reasons by which two refusals differ; for a group the whole message."""
     if equivalence.group is not None:
         return frozenset({refused.message})
     reasons = refused.reasons.items()

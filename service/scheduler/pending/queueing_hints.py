@@ -50,7 +50,7 @@ EVERYTHING = ClusterEvent(None)
 
 
 def turned_by(event: ClusterEvent) -> frozenset[str] | None:
-    """Those whose rejections an event can turn; None: all of them."""
+    """Return the plugins whose rejections an event can turn; None: all of them."""
     if event.change is None:
         return None
     return hinted(event.change) | _BESIDES_PLUGINS.get(event.change, frozenset())

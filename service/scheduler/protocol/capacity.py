@@ -18,9 +18,9 @@ class CapacityAnswer(Answer, frozen=True, kw_only=True):
     """Why the next one was refused: Unschedulable, or the rule that denies it a node, in CamelCase; null if
     it was not refused."""
     message: str | None
-    """The same for people."""
+    """A sentence for people that says the same."""
     domains: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    """Of each domain of `topologyKey` that got any, how many; absent if no key was given."""
+    """How many each domain of `topologyKey` got, if it got any; absent if no key was given."""
     without_key: int | msgspec.UnsetType = msgspec.UNSET
     """How many are on nodes without the key; absent if no key was given."""
     explanation: Any = msgspec.UNSET

@@ -84,11 +84,11 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
     uid: str | None = None
     """The `metadata.uid` that was sent; if it differs, RevisionConflict is raised."""
     if_match: tuple[str, ...] | None = None
-    """The entity tags of `If-Match` without their quotes, `("*",)` for any object. If none of them
-    is the object's, PreconditionFailed is raised."""
+    """The resourceVersions of which the object must have one, `("*",)` for any object. If it has
+    none of them, PreconditionFailed is raised."""
     if_none_match: tuple[str, ...] | None = None
-    """The entity tags of `If-None-Match`, `("*",)` if there must be no such object. If one of them
-    is the object's, PreconditionFailed is raised."""
+    """The resourceVersions of which the object must have none, `("*",)` if there must be no such
+    object. If it has one of them, PreconditionFailed is raised."""
 
 
 NO_PRECONDITIONS = Preconditions()
@@ -248,7 +248,7 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     patch: Any
     if_match: tuple[str, ...] | None = None
     hosts: ExtenderHosts | None = None
-    """As of `PutConfig`."""
+    """The hosts of extenders as for `PutConfig`."""
 
 
 NOTHING_SAID: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})
@@ -316,7 +316,7 @@ class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
 
     attempts: Attempts
     clock: Callable[[], datetime] | None = None
-    """As of `EvictViolating`; without it nobody is evicted."""
+    """The clock as for `EvictViolating`; without it nobody is evicted."""
 
 
 class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -454,7 +454,7 @@ class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):
     """
 
     clock: Callable[[], datetime]
-    """As of `EvictViolating`."""
+    """The clock as for `EvictViolating`."""
     silent: frozenset[str] | None = None
     """The nodes that have not reported for the grace period, though before; None: it is not known."""
     judges: bool = False
@@ -492,7 +492,7 @@ class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
     """
 
     clock: Callable[[], datetime]
-    """As of `EvictViolating`."""
+    """The clock as for `EvictViolating`."""
     proposals: tuple[ProposedMoves, ...] = ()
     """What the searches have found that the last answer has asked for."""
 

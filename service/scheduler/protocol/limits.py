@@ -88,7 +88,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     past_states_max: int = 20_000
     """How many objects may be put back to what they were, for an explanation as of an earlier revision."""
     plan_forks_max: int = 4
-    """Of how many clusters this process keeps a fork for plans; the least recently used is dropped."""
+    """The number of clusters of which this process keeps a fork for plans; the least recently used is dropped."""
     plan_fork_idle_seconds: float = 300.0
     """After how long without plans a fork is dropped from memory."""
     plan_fork_behind_max: int = 100_000

@@ -65,9 +65,9 @@ class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """If the pod is Denied: the rule that denies it, in CamelCase. GroupSearchEnded: the search for
     its group ended at `groupSearchSteps`, so there may be a placement."""
     message: str | None = None
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
     explanation: Any = None
-    """As asked for with `explain`; null for None."""
+    """The explanation that was asked for with `explain`; null for None."""
     preemption: Proposal | msgspec.UnsetType | None = msgspec.UNSET
     """With `Propose` and `Evict`, of a pod that fits nowhere: where room can be made, or is made; null
     if it cannot be made, and `message` then says why, as Kubernetes words it."""
@@ -85,7 +85,7 @@ class GroupFailure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str | None = None
     """GroupSearchEnded: the search ended at `groupSearchSteps`, so there may be a placement."""
     message: str
-    """The same for people; null if there is nothing to say."""
+    """A sentence for people that says the same; null if there is nothing to say."""
 
 
 class PlacementAnswer(WriteAnswer, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ class ClusterRefusal(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """ClusterTopology: a rule over clusters; or the rule by which the cluster denies the pod, in
     CamelCase; null if it fits on no node."""
     message: str
-    """The same for people."""
+    """A sentence for people that says the same."""
 
 
 class OverClustersResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -291,9 +291,9 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     plan's bounds say that it stays. EvictionsMax, MovesMax, SecondsOver: it was not tried any more. MaxSurge, MaxUnavailable: a rolling release would have too many
     pods with it, or too few without it. Otherwise the rule that denies it a node, in CamelCase."""
     message: str
-    """The same for people."""
+    """A sentence for people that says the same."""
     explanation: Any = msgspec.UNSET
-    """As asked for with `explain`; absent for None, and for all but the first of equal pods."""
+    """The explanation that was asked for with `explain`; absent for None, and for all but the first of equal pods."""
 
 
 class ResourceTotal(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

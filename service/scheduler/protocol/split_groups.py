@@ -31,9 +31,9 @@ class ReservationTerms(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     """The name of the cluster that decides for all of them."""
     until: datetime
-    """From then on anybody may give the group up."""
+    """The time from which on anybody may give the group up."""
     clusters: tuple[str, ...] = ()
-    """For the home: the names of all clusters of the group; for the others: none."""
+    """The names of all clusters of the group, in the record of its home; in those of the others there are none."""
 
 
 class GroupAnswer(Answer, frozen=True, kw_only=True):

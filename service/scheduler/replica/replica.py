@@ -81,7 +81,7 @@ class Replica:
         self.ledger = Ledger(self.cluster)
         self.groups = Groups()
         self.reservations: dict[ObjectName, GroupReservation] = {}
-        """Those of the pods of groups that are placed in several clusters, until their end is known."""
+        """The reservations for pods of groups that are placed in several clusters, until their end is known."""
         self.revision = 0
         self._templates = templates
         self._objects: dict[str, dict[ObjectName, Stored]] = {}

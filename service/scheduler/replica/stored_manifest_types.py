@@ -191,7 +191,7 @@ class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[str, ...]
     """The names of all clusters that have pods of the group, its home included."""
     until: datetime
-    """From then on anybody may give the group up, if it is not committed, or see to its end, if it is."""
+    """The time from which on anybody may give the group up, if it is not committed, or see to its end, if it is."""
     committed: bool = False
 
     def render(self) -> bytes:
@@ -219,7 +219,7 @@ class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     """The name of the cluster that has the `SplitGroup`."""
     until: datetime
-    """As of the `SplitGroup`."""
+    """The time until which the group may be committed, as in the `SplitGroup`."""
 
     def render(self) -> bytes:
         """The reservation as JSON."""

@@ -1,6 +1,6 @@
 """Following a cluster's log on behalf of many watchers.
 
-    log of the store ──▶ Feed: one reader for each cluster and process, with a Ring of recent commits
+    log of the store ──▶ Feed: one reader for each cluster and process, with its RecentCommits
                            ├──▶ Watch: a position in the log; who is behind the ring reads pages
                            └──▶ NodeIndex ──▶ NodeWatch: sleeps until a pod of its node changes
 

@@ -11,7 +11,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.watching.commits_by_node import NodeIndex
 from service.scheduler.watching.commits_of_log_page import LoggedCommit
-from service.scheduler.watching.recent_commits import Ring
+from service.scheduler.watching.recent_commits import RecentCommits
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Feed:
         self._store = store
         self._clock = clock
         self._limits = limits
-        self.ring = Ring(
+        self.ring = RecentCommits(
             head, changes_max=limits.watch_ring_changes, bytes_max=limits.watch_ring_bytes
         )
         """The newest commits, for all watchers."""

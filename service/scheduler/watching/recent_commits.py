@@ -10,7 +10,7 @@ from service.scheduler.watching.commits_by_node import NodeIndex
 from service.scheduler.watching.commits_of_log_page import LoggedCommit, commits_of
 
 
-class Ring:
+class RecentCommits:
     """Recent commits, each standing on the one before.
 
     Old ones make room as soon as changes or bytes are over a bound; the newest is kept whatever

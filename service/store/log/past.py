@@ -258,7 +258,7 @@ class Past:
         return at
 
     async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
-        """From which revisions on the objects of a scope are known, by the last `changes_max` changes."""
+        """Tell from which revisions on the objects of a scope are known, by the last `changes_max` changes."""
         with unavailable_on_failure():
             async with self._past.driver() as connection:
                 rows = await connection.fetch(

@@ -105,7 +105,7 @@ class MemoryPast:
         return next((each.at for each in commits if each.first <= revision <= each.last), None)
 
     async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
-        """From which revisions on the objects of a scope are known, by the last `changes_max` changes."""
+        """Tell from which revisions on the objects of a scope are known, by the last `changes_max` changes."""
         own = self._past_of(cluster_id)
         reach, first = _reach(own, changes_max), dict[ObjectKey, Change]()
         for change in _kept(own, reach):

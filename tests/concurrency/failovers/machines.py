@@ -58,7 +58,7 @@ class Machines:
 
 @contextmanager
 def machines(count: int = 3) -> Iterator[Machines]:
-    """As separate as they may be made here."""
+    """Start machines, as separate as they may be made here."""
     if os.geteuid() != 0:
         yield Machines(
             "127.0.8.10", tuple(Machine(f"db-{i}", f"127.0.8.{i}") for i in range(1, count + 1))

@@ -39,7 +39,7 @@ KILLS: dict[str, Kill] = {
 
 
 async def seconds_until_placed(url: str, name: str) -> float:
-    """From now on, ask for a placement until one is acknowledged."""
+    """Ask for a placement until one is acknowledged, and return how long that took."""
     body, started = {"pods": [pod(name)]}, time.monotonic()
     headers = {**bearer(TOKEN), "Idempotency-Key": name}
     while time.monotonic() < started + RECOVERY_SECONDS_MAX:
@@ -126,7 +126,7 @@ def _asking(pressure: Pressure) -> Ask:
 
 
 def _seconds_until_answered(calls: Sequence[Call], moments: Sequence[float]) -> Iterator[float]:
-    """From each moment to the acknowledgement of a placement that was asked for after it."""
+    """Yield the seconds from each moment to the acknowledgement of a placement that was asked for after it."""
     answered = _answered(calls)
     for moment in moments:
         after = [call.returned for call in answered if call.called > moment]

@@ -4,7 +4,7 @@ from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log.commit_log import Committed, Head, Lost
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.cluster_loop import ClusterLoop
-from service.scheduler.commit.commit_under_lock import LockedRetry
+from service.scheduler.commit.commit_under_lock import CommitUnderLock
 from service.scheduler.commit.committer import Committer
 from service.scheduler.decide import is_advisory
 from tests.concurrency.planted.registry import bug, made_with
@@ -156,10 +156,10 @@ def keyed_refusals_not_recorded(patch):
     patch.setattr(Committer, "publish", publish_unrecorded)
 
 
-@bug("P11", "LockedRetry.run")
+@bug("P11", "CommitUnderLock.run")
 def locked_refusals_not_recorded(patch):
     """The same, but only under the lock: it was so until the simulation found it."""
-    run, made = LockedRetry.run, made_with(patch, LockedRetry)
+    run, made = CommitUnderLock.run, made_with(patch, CommitUnderLock)
 
     async def run_unrecorded(self):
         committer = made[self]["committer"]
@@ -173,4 +173,4 @@ def locked_refusals_not_recorded(patch):
     async def _committed(head):
         return Committed(head)
 
-    patch.setattr(LockedRetry, "run", run_unrecorded)
+    patch.setattr(CommitUnderLock, "run", run_unrecorded)

@@ -8,7 +8,10 @@ from service.engine.analysis import violations
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import rule_evictions
 from service.scheduler.decide.evicting import evictions_that_mend_rules, required_during_execution
-from service.scheduler.decide.evicting.evictions_that_mend_rules import Cause, Conflicts
+from service.scheduler.decide.evicting.evictions_that_mend_rules import (
+    Cause,
+    EvictionsThatMendRules,
+)
 from service.scheduler.decide.evicting.required_during_execution import Sweep
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.replica import Replica
@@ -112,17 +115,17 @@ def both_sides_evicted(patch):
     patch.setattr(evictions_that_mend_rules, "let_leave", everybody)
 
 
-@bug("A14", "Conflicts.in_order")
+@bug("A14", "EvictionsThatMendRules.in_order")
 def the_highest_goes(patch):
     """The highest priority goes first, and the oldest among equals."""
-    in_order = Conflicts.in_order
-    patch.setattr(Conflicts, "in_order", lambda self, keys: in_order(self, keys)[::-1])
+    in_order = EvictionsThatMendRules.in_order
+    patch.setattr(EvictionsThatMendRules, "in_order", lambda self, keys: in_order(self, keys)[::-1])
 
 
-@bug("A14", "Conflicts.victims")
+@bug("A14", "EvictionsThatMendRules.victims")
 def the_wrong_side_goes(patch):
     """Where the owner of a rule has to go, the other pod goes."""
-    chosen, made = Conflicts.victims, made_with(patch, Conflicts)
+    chosen, made = EvictionsThatMendRules.victims, made_with(patch, EvictionsThatMendRules)
 
     def others(self):
         if made[self]["config"].anti_affinity_victim == "LowestPriority":
@@ -136,7 +139,7 @@ def the_wrong_side_goes(patch):
                     yield key, Cause("PodAntiAffinity", told)
                     self.leave(key)
 
-    patch.setattr(Conflicts, "victims", others)
+    patch.setattr(EvictionsThatMendRules, "victims", others)
 
 
 @bug("A14", "violations.unmet_terms")

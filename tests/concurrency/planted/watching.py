@@ -2,7 +2,7 @@
 
 from service.scheduler.service import Scheduler
 from service.scheduler.watching import LoggedCommit, commits_of_log_page, recent_commits, watches
-from service.scheduler.watching.recent_commits import Ring
+from service.scheduler.watching.recent_commits import RecentCommits
 from tests.concurrency.planted.registry import bug, made_with
 
 
@@ -29,16 +29,16 @@ def watch_repeats_an_event(patch):
     patch.setattr(watches.Watching, "open_at", open_early)
 
 
-@bug("A10", "Ring.after")
+@bug("A10", "RecentCommits.after")
 def watch_skips_a_commit(patch):
     """A watcher gets the newest commit where it should get those before it as well."""
-    after = Ring.after
+    after = RecentCommits.after
 
     def newest_only(self, tip, limit):
         found = after(self, tip, limit)
         return found[-1:] if found else found
 
-    patch.setattr(Ring, "after", newest_only)
+    patch.setattr(RecentCommits, "after", newest_only)
 
 
 @bug("A10", "watches.commits_of")

@@ -35,8 +35,8 @@ POINTS = (
     *("find_answers: answered", "find_answers: refused", "find_answers: answer to the dead"),
     *("find_cluster: answered", "find_cluster: refused", "find_cluster: answer to the dead"),
     *("claim_lease: answered", "claim_lease: refused", "claim_lease: answer to the dead"),
-    *("hand over: answered", "hand over: not reached", "hand over: answer lost"),
-    "hand over: worker died",
+    *("forwarding: answered", "forwarding: not reached", "forwarding: answer lost"),
+    "forwarding: worker died",
     *("compact: answered", "sweep_answers: answered", "acquire_lease: answered"),
 )
 """Every way in which a call of the store can end: where interleavings differ."""

@@ -143,7 +143,7 @@ _INTENTS: dict[str, Callable[[Operation], Any]] = {
 
 
 def _priority_of(manifest: dict[str, Any]) -> int:
-    """The same whenever a pod of that name is asked for."""
+    """Return a priority, the same whenever a pod of that name is asked for."""
     return int(sum(map(ord, manifest["metadata"]["name"]))) % 3 * 5
 
 
@@ -180,7 +180,7 @@ class Crowd:
         self._keys: list[Operation] = []
 
     def alive(self) -> list[Worker]:
-        """Those that let requests in."""
+        """Return the workers that let requests in."""
         return [worker for worker in self.workers if worker.alive and not worker.draining]
 
     def one_of(self, workers: list[Worker], name: str, source: random.Random) -> Worker:
@@ -373,7 +373,7 @@ class Crowd:
         return Operation(number=number, action="evict", asked=asked)
 
     def _confirm_eviction(self, number: int) -> Operation:
-        """As an orchestrator does that has stopped the pod."""
+        """Confirm an eviction, as an orchestrator does that has stopped the pod."""
         marked = [
             key
             for key, row in self.database.store.clusters[1].objects.items()

@@ -94,8 +94,8 @@ class SimulatedPeers:
         return told.outcome
 
     def _passed(self, moment: str, error: Any) -> Any:
-        self._database.points[f"hand over: {moment}"] += 1
-        self._database.loop.tell(f"hand over by {ACTOR.get()}: {moment}")
+        self._database.points[f"forwarding: {moment}"] += 1
+        self._database.loop.tell(f"forwarding by {ACTOR.get()}: {moment}")
         return error
 
 

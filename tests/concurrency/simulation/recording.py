@@ -37,7 +37,7 @@ def told(value: object) -> object:
 
 
 def told_error(error: Exception) -> object:
-    """The same of an error; stores may say it in other words."""
+    """Tell an error without its message, which stores may word differently."""
     return [type(error).__name__]
 
 

@@ -127,10 +127,11 @@ def simulate(
     loop = SimulatedLoop(random.Random(f"loop {seed}"), choices)
     loop.steps_max = steps_max
     with alarms() as heard, closing(loop):
-        handing = random.Random(f"hand over {seed}")
+        # What is known of seeds rests on this text, which is therefore never changed.
+        forwarding = random.Random(f"hand over {seed}")
         others = Others(*(random.Random(f"{name} {seed}") for name in Others._fields))
         world = random.Random(f"world {seed}")
-        simulation = _Simulation(loop, world, handing, others, heard, calls)
+        simulation = _Simulation(loop, world, forwarding, others, heard, calls)
         if preempting:
             simulation.preempt(random.Random(f"preempt {seed}"), by_domains=by_domains)
         simulation.protects = protecting
@@ -173,7 +174,7 @@ class _Simulation:
         self,
         loop: SimulatedLoop,
         source: random.Random,
-        handing: random.Random,
+        forwarding: random.Random,
         others: Others,
         alarms: list[str],
         calls: list[RecordedCall] | None,
@@ -188,8 +189,8 @@ class _Simulation:
         self._alarms = alarms
         self._limits = some_limits(source, choices)
         self.database = Database(loop, source, _some_trouble(source, choices), calls)
-        hands_over = self._choices.does("hands over", handing, 0.3)
-        self._peers = SimulatedPeers(self.database, handing) if hands_over else None
+        forwards = self._choices.does("forwards", forwarding, 0.3)
+        self._peers = SimulatedPeers(self.database, forwarding) if forwards else None
         """In other runs nothing is forwarded."""
         self._lives: Counter[int] = Counter()
         self.crashes = self.restarts = self.drains = self.jumps = self.steps = 0

@@ -256,7 +256,7 @@ KINDS = (
     r"^watch",
     r"^list",
     r"^another cluster|^elsewhere",
-    r"^hands over|/to worker",
+    r"^forwards|/to worker",
     r"^limits",
     r"^tick",
     r"^probes",

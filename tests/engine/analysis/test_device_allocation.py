@@ -17,7 +17,7 @@ Manifest = dict[str, Any]
 NODES = [node("n1").label(rack="r1"), node("n2").label(rack="r2")]
 NUMA = f"{GPU}/numa"
 WAYS_MAX = 50_000
-"""Of more ways only so many are looked at."""
+"""Only so many ways are looked at, if there are more."""
 
 
 def one_of(*values: Any) -> st.SearchStrategy[Any]:

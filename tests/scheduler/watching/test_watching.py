@@ -22,7 +22,7 @@ from service.model.objects.pods_and_nodes import LabelSelector
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import WatchSelection
-from service.scheduler.watching.recent_commits import Ring
+from service.scheduler.watching.recent_commits import RecentCommits
 from tests.builders import node, pod
 from tests.scheduler.world import World, world
 from tests.seeds import chance
@@ -391,8 +391,8 @@ def page(*commits: CommitInfo, body: bytes = b"{}") -> LogPage:
     )
 
 
-def ring(changes_max: int = 100, bytes_max: int = 1000) -> Ring:
-    return Ring(Head(0, UUID(int=0), AT), changes_max=changes_max, bytes_max=bytes_max)
+def ring(changes_max: int = 100, bytes_max: int = 1000) -> RecentCommits:
+    return RecentCommits(Head(0, UUID(int=0), AT), changes_max=changes_max, bytes_max=bytes_max)
 
 
 def numbers(found: Any) -> list[int]:

@@ -78,7 +78,7 @@ class NodeRules:
     node_name: str | None
     enforced: RequiredNodes
     """The required terms that the profile adds (NodeAffinityArgs.addedAffinity)."""
-    site: Hashable
+    static_key: Hashable
     """Equal for rules that differ only in amounts and ports, not in what they ask of the node
     itself."""
     named: frozenset[str] | None = None
@@ -178,7 +178,7 @@ class RulesInterner:
         if named is None:
             return self._interned(needs, asked)
         anywhere = self._interned(needs, asked.requiring(rest))
-        return _compile(needs, asked, anywhere.site, named, anywhere)
+        return _compile(needs, asked, anywhere.static_key, named, anywhere)
 
     def _asked(self, pod: Pod, added: NodeAffinity | None, data: DataRules | None) -> "_Asked":
         spec = pod.spec
@@ -204,11 +204,11 @@ class RulesInterner:
         )
 
     def _interned(self, needs: Needs, asked: "_Asked") -> NodeRules:
-        site = (needs.images, msgspec.json.encode(asked))
-        key = (needs.amounts, needs.scored, needs.ports, site)
+        static_key = (needs.images, msgspec.json.encode(asked))
+        key = (needs.amounts, needs.scored, needs.ports, static_key)
         rules = self._rules.get(key)
         if rules is None:
-            rules = self._rules[key] = _compile(needs, asked, site)
+            rules = self._rules[key] = _compile(needs, asked, static_key)
             self._keys[rules] = key
         self._users[rules] += 1
         return rules
@@ -328,7 +328,7 @@ def _names_nodes(requirement: NodeSelectorRequirement) -> bool:
 def _compile(
     needs: Needs,
     asked: _Asked,
-    site: Hashable,
+    static_key: Hashable,
     named: frozenset[str] | None = None,
     anywhere: NodeRules | None = None,
 ) -> NodeRules:
@@ -339,7 +339,7 @@ def _compile(
         preferred=asked.preferred,
         node_name=asked.node_name,
         enforced=asked.enforced,
-        site=site,
+        static_key=static_key,
         named=named,
         anywhere=anywhere,
         data=asked.data,

@@ -16,7 +16,7 @@ class KeptObjects:
         self._by_kind: dict[str, dict[ObjectName, KeptObject[Partial]]] = {}
         self._by_body: dict[type[Partial], dict[ObjectName, KeptObject[Partial]]] = {}
         self._by_namespace: dict[tuple[str, str], dict[str, KeptObject[Partial]]] = {}
-        """Of each kind and namespace, by name."""
+        """The objects of each kind and namespace, by name."""
         self.kinds: set[str] = set()
         """The kinds of which there is an object."""
 

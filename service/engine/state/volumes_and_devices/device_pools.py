@@ -22,7 +22,7 @@ class DevicePool(NamedTuple):
 
     id: PoolID
     devices: tuple[OfferedDevice, ...] = ()
-    """In the order of the slices' names; none if the pool can't be used."""
+    """The devices in the order of the slices' names; none if the pool can't be used."""
     is_incomplete: bool = False
     """Slices are missing."""
     is_invalid: bool = False

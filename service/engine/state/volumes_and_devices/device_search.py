@@ -41,7 +41,7 @@ class WantedClaim(NamedTuple):
     """A claim that is still to be given its devices."""
 
     name: str
-    """As messages name it: namespace and name."""
+    """Namespace and name of the claim, as messages name it."""
     spec: DeviceClaimSpec
 
 

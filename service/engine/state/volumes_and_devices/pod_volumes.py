@@ -54,7 +54,7 @@ def disks_of(pod: Pod) -> tuple[DiskUse, ...]:
 
 
 def attached_disks(pod: Pod) -> frozenset[DiskName]:
-    """Those of them that count towards the limits of nodes."""
+    """Return the disks of a pod that count towards the limits of nodes."""
     found = [in_tree_disk(volume) for volume in pod.spec.volumes]
     return frozenset([name for name in found if name is not None])
 

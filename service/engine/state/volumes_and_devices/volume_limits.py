@@ -29,7 +29,7 @@ class DiskUser:
 
 
 class _DriverColumns:
-    """Of one driver: how many more volumes each node takes."""
+    """The columns of one driver: how many more volumes each node takes."""
 
     __slots__ = ("left", "nearly_full")
 
@@ -113,7 +113,7 @@ class VolumeLimits:
         self.touch_node(node_name)
 
     def touch_node(self, node_name: str) -> None:
-        """The same for a node that may be there."""
+        """Note that the volumes of a node have changed, if there is such a node."""
         slot = self._nodes.slots.get(node_name)
         if slot is not None:
             self._stale.add(slot)
@@ -163,7 +163,7 @@ class VolumeLimits:
         return {slot for disk in disks for slot in self._users.get(disk, ())}
 
     def _exceeds(self, slot: int, wanted: frozenset[DiskName]) -> bool:
-        """The same for a node that has some of the volumes."""
+        """Whether the limits of a node that has some of the volumes already are exceeded by the others."""
         new = _by_driver(wanted - self._used.get(slot, set()))
         for driver, count in new.items():
             columns = self._drivers.get(driver)

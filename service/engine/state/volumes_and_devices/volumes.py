@@ -97,7 +97,7 @@ class VolumeTable:
         return {slot for volumes in self._users.get(key, ()) for slot in volumes.nodes}
 
     def disk_of(self, claim: PersistentVolumeClaim) -> DiskName | None:
-        """As what a claim counts towards limits; without a volume, as the one that its class would make."""
+        """Return as what a claim counts towards limits: as its volume, or as the one that its class would make."""
         volume = self.volumes.get(claim.volume_name)
         if volume is not None:
             return volume.disk
@@ -324,7 +324,7 @@ class PodVolumes(DiskUser):
         self.claims = claims_of(pod)
         """Each once, in the order of the pod's volumes."""
         self.disks = disks_of(pod)
-        """Those that the pod names itself."""
+        """The disks that the pod names itself."""
         self._attached = attached_disks(pod)
         self.pod_name = f"{pod.namespace}/{pod.name}"
         self.pod_uid = pod.uid
@@ -351,7 +351,7 @@ class PodVolumes(DiskUser):
         return [claim for claim in self.known_claims() if not claim.is_bound]
 
     def lasting_claims(self) -> list[PersistentVolumeClaim]:
-        """Those of them that are not made for ephemeral volumes."""
+        """Return the claims that are there and were not made for ephemeral volumes."""
         known = self.table.claims
         return [known[u.key] for u in self.claims if not u.is_ephemeral and u.key in known]
 

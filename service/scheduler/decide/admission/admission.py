@@ -35,6 +35,7 @@ from service.model.quotas_and_limits.limit_ranges import (
 from service.scheduler.replica.quotas import refusal
 from service.scheduler.replica.replica import Replica
 
+UNKNOWN_SCHEDULER = "UnknownScheduler"
 TOO_BROAD = "AntiAffinityTooBroad"
 UNKNOWN_PRIORITY_CLASS = "UnknownPriorityClass"
 PRIORITY_DIFFERS = "PriorityDiffers"
@@ -89,6 +90,15 @@ def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
 def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
     """Whether the pod's `schedulerName` is one of the cluster's profiles."""
     return pod.spec.scheduler_name in cluster.pipelines
+
+
+def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
+    """Make the refusal of a pod whose `schedulerName` is no profile."""
+    known = ", ".join(sorted(cluster.config.scheduler_profiles()))
+    return Denied(
+        UNKNOWN_SCHEDULER,
+        f"spec.schedulerName: {pod.spec.scheduler_name} is no profile; known are {known}.",
+    )
 
 
 def limit_ranges(cluster: Cluster, namespace: str) -> list[LimitRangeBody]:

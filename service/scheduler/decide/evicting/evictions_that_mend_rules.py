@@ -32,7 +32,7 @@ class Cause(NamedTuple):
         return f"{self.rule}Violated"
 
 
-class Conflicts:
+class EvictionsThatMendRules:
     """All conflicts of a sweep. Pods that are being evicted, by whomever, count as gone."""
 
     def __init__(self, config: ClusterConfig, inspection: Inspection) -> None:
@@ -42,7 +42,7 @@ class Conflicts:
         self.quarrels: dict[Crowd | Rivals, Quarrel] = {}
         """The quarrels by domain and rule; pods that leave are taken out of them."""
         self._attracting: set[Quarrel] = set()
-        """Those about a rule of affinity."""
+        """The quarrels about a rule of affinity."""
         self._by_pod: defaultdict[ObjectName, list[Quarrel]] = defaultdict(list)
         self._owners: dict[ObjectName, None] = {}
         self._others: dict[ObjectName, None] = {}

@@ -20,7 +20,10 @@ from service.scheduler.decide.conditions_and_events.pod_events import (
 )
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
-from service.scheduler.decide.evicting.evictions_that_mend_rules import Cause, Conflicts
+from service.scheduler.decide.evicting.evictions_that_mend_rules import (
+    Cause,
+    EvictionsThatMendRules,
+)
 from service.scheduler.decide.eviction_rate import (
     MINUTE,
     budget_left,
@@ -88,7 +91,7 @@ class Sweep:
         self._blocked: list[BlockedEviction] = []
         self._told = frozenset(self._state.blocked)
         """The blocked evictions that pods have been told of before."""
-        self._conflicts = Conflicts(self._config, inspection)
+        self._conflicts = EvictionsThatMendRules(self._config, inspection)
         self._timers = {key_of_timer(each): each for each in self._running_timers()}
 
     def run(self) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Node, PodSpec, Taint
+from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
 from service.scheduler.decide.conditions_and_events.conditions import evicted, failed, placed_at
 from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
@@ -226,7 +226,7 @@ class _Sweep:
             self._replica.delete(state.kind, "", name)
         self._left -= len(keys)
 
-    def _fail(self, keys: Iterable[tuple[str, str]]) -> None:
+    def _fail(self, keys: Iterable[ObjectName]) -> None:
         for key in keys:
             manifest = self._replica.pod(*key)
             assert isinstance(manifest, PodManifest)

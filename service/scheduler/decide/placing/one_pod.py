@@ -5,7 +5,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine import (
-    Cluster,
     Explanation,
     GroupDomain,
     Placement,
@@ -18,7 +17,7 @@ from service.engine import (
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.scheduler.decide.admission.admission import admit, knows_scheduler
+from service.scheduler.decide.admission.admission import admit, knows_scheduler, unknown_scheduler
 from service.scheduler.decide.admission.admission_changes import (
     as_created,
     as_updated,
@@ -49,7 +48,6 @@ from service.scheduler.decide.placing.with_extenders import as_extenders_say
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
 
-UNKNOWN_SCHEDULER = "UnknownScheduler"
 NODE_NOT_FOUND = "NodeNotFound"
 RESERVED_REASON = "GroupReserved"
 """The reason of a pod whose node is reserved until its group, which is placed in several clusters, is whole."""
@@ -164,7 +162,7 @@ def _is_same(sent: PodManifest, stored: PodManifest) -> bool:
     return wanted in node_names and uid in ("", stored.uid) and sent.same_pod(stored)
 
 
-def _refuse_repeated(intent: PlacePods, names: list[tuple[str, str]]) -> None:
+def _refuse_repeated(intent: PlacePods, names: list[ObjectName]) -> None:
     if len(set(names)) == len(names):
         return
     errors = [
@@ -310,15 +308,6 @@ def denied(
         reason=refused.reason,
         message=refused.detail,
         explanation=explanation,
-    )
-
-
-def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
-    """Make the refusal of a pod whose `schedulerName` is no profile."""
-    known = ", ".join(sorted(cluster.config.scheduler_profiles()))
-    return Denied(
-        UNKNOWN_SCHEDULER,
-        f"spec.schedulerName: {pod.spec.scheduler_name} is no profile; known are {known}.",
     )
 
 

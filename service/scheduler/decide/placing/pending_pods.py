@@ -10,6 +10,7 @@ from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.model.errors import Denied
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
+from service.scheduler.decide.admission.admission import UNKNOWN_SCHEDULER
 from service.scheduler.decide.conditions_and_events.conditions import GATED, GATED_REASON, waiting
 from service.scheduler.decide.conditions_and_events.pod_events import tell_failed
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
@@ -19,7 +20,6 @@ from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import (
     RESERVED,
     RESERVED_REASON,
-    UNKNOWN_SCHEDULER,
     Candidate,
     bind,
     refusal_of,
@@ -39,7 +39,7 @@ from service.scheduler.replica.pod_groups import GroupRef
 _STEP_PODS = 8
 """How many pods are tried, or their conditions written, in one step, before other tasks may run."""
 _ASKING_MAX = 16
-"""Of how many pods the extenders are asked after one request; others are tried again after that."""
+"""The number of pods of which the extenders are asked after one request; others are tried again after that."""
 _STEPS_CHEAP_MAX = 1_000
 """A search for a group's nodes with more steps (about 50 ms) is costly, and is repeated rarely."""
 

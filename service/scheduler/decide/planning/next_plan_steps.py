@@ -57,7 +57,7 @@ from service.scheduler.protocol.intents import AdvancePlans
 from service.scheduler.protocol.plans import PlansAnswer, ProposedMoves, Search
 
 WAITING_SHOWN_MAX = 20
-"""Of how many waiting pods the status of a plan tells."""
+"""The number of waiting pods of which the status of a plan tells."""
 _ALWAYS_WAITS = ("DisruptionBudget", "BreaksRule", "MovesMax", "EvictionsMax", "Protected")
 
 

@@ -40,13 +40,13 @@ from service.engine.preemption.victims import Removability
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
-from service.scheduler.decide.admission.admission import knows_scheduler
+from service.scheduler.decide.admission.admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.groups.group_membership import waits_for_members
 from service.scheduler.decide.groups.shared_domain import shares_domain
 from service.scheduler.decide.object_writes import missing
-from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
+from service.scheduler.decide.placing.one_pod import Candidate, held_back_by
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.plans import PlanBounds, Protected
@@ -73,7 +73,7 @@ _ORDER = (
     "SetTaints",
     "AddNodes",
 )
-"""Of equally many changes, those of the pod come first, then those of nodes."""
+"""Among equally many changes, those of the pod come first, then those of nodes."""
 _SHAPES_MAX = 20
 """So many shapes of new nodes are tried, the smallest first."""
 _ADDED_MAX = 3

@@ -13,14 +13,14 @@ from service.scheduler.protocol.placements import ExplanationAnswer
 from service.scheduler.replica.stored_manifest_types import ConfigManifest, load_manifest
 
 
-class Then(NamedTuple):
+class PastObject(NamedTuple):
     """An object that has changed since; its row is None if it was not there."""
 
     state: PastState
     row: ObjectRow | None
 
 
-def go_back(fork: Fork, then: Iterable[Then]) -> Steps[None]:
+def go_back(fork: Fork, then: Iterable[PastObject]) -> Steps[None]:
     """Put objects back to what they were, or delete them, step by step."""
     for each in then:
         kind, namespace, name, _ = each.state

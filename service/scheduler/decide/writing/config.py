@@ -24,7 +24,7 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     Raises:
         InvalidManifest: a setting is unknown or has a wrong value, or an extender is where it may not be
             called; the paths begin below `config`.
-        PreconditionFailed: If-Match does not hold.
+        PreconditionFailed: a precondition on the configuration's version does not hold.
     """
     return _set(context, intent, intent.config)
 

@@ -4,6 +4,7 @@ from functools import partial
 from heapq import nsmallest
 
 from service.model.errors import Forbidden
+from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.writing.independent_writes import (
@@ -52,7 +53,7 @@ def _is_meant(intent: DeleteObjects, stored: Stored) -> bool:
     return intent.wanted.passes(manifest)
 
 
-def _name(stored: Stored) -> tuple[str, str]:
+def _name(stored: Stored) -> ObjectName:
     return stored.manifest.namespace, stored.manifest.name
 
 

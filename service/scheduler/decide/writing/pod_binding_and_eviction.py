@@ -3,7 +3,7 @@
 from service.engine import check
 from service.model.errors import BindingRefused, Conflict
 from service.model.manifests.manifest import PodManifest
-from service.scheduler.decide.admission.admission import admit, knows_scheduler
+from service.scheduler.decide.admission.admission import admit, knows_scheduler, unknown_scheduler
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of
 from service.scheduler.decide.claims.device_claims import allocate_devices
 from service.scheduler.decide.claims.volume_bindings import bind_volumes
@@ -21,7 +21,7 @@ from service.scheduler.decide.conditions_and_events.pod_events import (
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
-from service.scheduler.decide.placing.one_pod import RESERVED, unknown_scheduler
+from service.scheduler.decide.placing.one_pod import RESERVED
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
 from service.scheduler.replica.replica import Stored

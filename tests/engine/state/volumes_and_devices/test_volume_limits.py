@@ -47,7 +47,7 @@ def one_of(driver: str) -> dict[str, Any]:
 
 
 def fits(incoming: Any, pods: list[Any], kept: list[dict[str, Any]]) -> bool:
-    """As the engine and the reference agree."""
+    """Whether a pod fits, on which the engine and the reference have to agree."""
     nodes = [node("n1")]
     cluster = objects.cluster({}, [], nodes, pods, kept)
     told = explain(cluster, objects.pod(incoming, incoming=True))
