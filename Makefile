@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers upgrades dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -179,6 +179,9 @@ many-servers: setup ## have servers forward to each other behind a balancer whil
 
 failovers: setup .ha/patroni/bin/patroni ## have PostgreSQL fail over for many reasons under load, and check what is left (ARGS="--failovers 100")
 	@.venv/bin/python -m tests.concurrency.failovers $(ARGS)
+
+upgrades: setup ## upgrade two servers under load, from each commit's code and tables, and check what is left (ARGS="v0.1.0 --ledger")
+	@.venv/bin/python -m tests.concurrency.upgrades $(ARGS)
 
 $(SHIPPED): uv.lock $(UV)
 	@mkdir -p dist
