@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
-from service.engine import Cluster, place
+from service.engine import Cluster, Placement, Refusal, place
 from service.model.configuration.config import ClusterConfig
 from service.model.objects.pods_and_nodes import Namespace, Node, Pod
+
+Answer = Placement | Refusal
 
 
 @dataclass
@@ -40,15 +42,23 @@ class Objects:
         return engine
 
 
-def disagreements(engine: Cluster, fresh: Cluster, pods: Iterable[Pod]) -> list[str]:
-    """The pods for which two engines give another node, another score or other reasons.
-
-    The second engine looks at all nodes for each answer; the first uses the counters that it keeps.
-    """
-    told = []
+def answers_anew(fresh: Cluster, pods: Iterable[Pod]) -> list[tuple[Pod, Answer]]:
+    """What an engine says of each pod if it looks at all nodes for each answer."""
+    answers = []
     for pod in pods:
         fresh.forget_rows()
-        mine, expected = place(engine, pod), place(fresh, pod)
+        answers.append((pod, place(fresh, pod)))
+    return answers
+
+
+def disagreements(engine: Cluster, anew: Iterable[tuple[Pod, Answer]]) -> list[str]:
+    """The pods for which an engine gives another node, another score or other reasons.
+
+    It uses the counters that it keeps, and is compared with the answers of one without them.
+    """
+    told = []
+    for pod, expected in anew:
+        mine = place(engine, pod)
         if mine != expected:
             told.append(f"{pod.namespace}/{pod.name}: {mine}, and loaded anew {expected}")
     return told

@@ -10,7 +10,6 @@ at a time.
 import asyncio
 import contextlib
 import fcntl
-import gc
 import logging
 import os
 import shutil
@@ -27,7 +26,6 @@ from xdist.remote import Producer
 from service import compiled_engine
 from service.api.bodies import streamed_responses
 from service.cli.server.local_server import temporary_folder
-from service.cli.server.worker import COLLECTION_THRESHOLDS
 from service.store import upkeep
 from service.store.connecting import connections
 from service.store.connecting.connections import data_source_name
@@ -102,17 +100,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("interpreted"):
                 item.add_marker(needs_sources)
-
-
-def pytest_collection_finish() -> None:
-    """Have the garbage collector look as rarely as in a server, and never at what is there already.
-
-    With Python's own thresholds it walks through all modules and thousands of collected tests again
-    and again, which takes an eighth of the tests' time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from service.engine import Placement, digest, place, summarize
 from service.model.objects.pods_and_nodes import Namespace, Node, Pod, Taint, TaintEffect
-from tests.agreement import Objects, disagreements
+from tests.agreement import Objects, answers_anew, disagreements
 from tests.builders import PodBuilder, matching, namespace, pod, requirement
 from tests.engine import objects
 
@@ -335,7 +335,7 @@ class Multitude:
             yield objects.pod(daemon(name), incoming=True)
 
     def _compare(self, pods: Iterable[Pod]) -> None:
-        assert disagreements(self.engine, self._fresh, pods) == []
+        assert disagreements(self.engine, answers_anew(self._fresh, pods)) == []
 
 
 def daemon(node_name: str) -> PodBuilder:

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 from tests.reference.view import Manifest, spec_of, status_of
@@ -17,6 +18,7 @@ Amounts = dict[str, Fraction]
 Whole = dict[str, int]
 
 
+@lru_cache(maxsize=10_000)
 def quantity(text: str | float) -> Fraction:
     """`1.5`, `100m`, `2Gi`, `1e9`, …"""
     found = QUANTITY.fullmatch(str(text))

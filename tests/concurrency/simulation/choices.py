@@ -11,7 +11,6 @@ not give its successors other names.
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -31,7 +30,7 @@ class Choices:
         self.taken: Schedule = {}
         """The decisions so far that are not the plain ones."""
         self._schedule = schedule
-        self._numbers: Counter[str] = Counter()
+        self._numbers: dict[str, int] = {}
 
     @property
     def replays(self) -> bool:
@@ -57,8 +56,8 @@ class Choices:
         return self.take(name, _NO, lambda: True)
 
     def numbered(self, name: str) -> str:
-        number = self._numbers[name]
-        self._numbers[name] += 1
+        number = self._numbers.get(name, 0)
+        self._numbers[name] = number + 1
         return f"{name}/{number}"
 
     def kept(self, name: str, most: int, draw: Callable[[], int]) -> list[int]:

@@ -89,6 +89,8 @@ class Trouble:
 
     def allows(self, fate: str, statement: str) -> bool:
         """Whether that can befall a statement of this name: not if it is never so, or not now."""
+        if fate == "none":
+            return True
         refused = self.unsettled if statement == "settle_unknown" else self.refused
         chances = {"refused": refused, "lost answer": self.lost_answer, "late": self.late}
         return chances.get(fate, 1.0) > 0
@@ -186,7 +188,8 @@ class Connection:
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         if name.startswith("_") or not hasattr(MemoryStore, name):
             raise AttributeError(name)
-        return partial(self._ask, name)
+        asked = self.__dict__[name] = partial(self._ask, name)
+        return asked
 
     async def _ask(self, name: str, *arguments: Any, **options: Any) -> Any:
         database, asked = self._database, self._database.loop.time()

@@ -8,8 +8,8 @@ Each callback belongs to a process (or to none); those of a process that has die
 import asyncio
 import random
 from collections import Counter
-from contextvars import ContextVar, copy_context
-from heapq import heappop
+from contextvars import Context, ContextVar, copy_context
+from heapq import heappop, heappush
 from typing import Any
 
 from tests.concurrency.simulation.choices import ACTOR, Choices
@@ -44,6 +44,61 @@ def _actor(handle: asyncio.Handle) -> str:
     return handle._context.get(ACTOR) or "run"
 
 
+class _Callback(asyncio.Handle):
+    """A callback, made in one step: a run has tens of thousands, and no debugging."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, callback: Any, args: Any, loop: "SimulatedLoop", context: Context | None
+    ) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = self._source_traceback = None
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._callback = self._args = None
+
+
+class _Timer(asyncio.TimerHandle):
+    """The same of a callback that has to wait."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Any,
+        args: Any,
+        loop: "SimulatedLoop",
+        context: Context | None,
+    ) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = self._source_traceback = None
+        self._when = when
+        self._scheduled = True
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._callback = self._args = None
+
+
+class _Due(float):
+    """When a timer is due. Numbers are compared faster than timers, which a heap does all the time."""
+
+    __slots__ = ("timer",)
+
+    timer: _Timer
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """Runs one callback at a time, chosen by the seed or by a schedule."""
 
@@ -52,6 +107,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.steps = 0
         self.steps_max = STEPS_MAX
         self.choices = choices = choices or Choices()
+        self._replays = choices.replays
         self.told: list[tuple[int, str]] = []
         """What went on, and at which steps."""
         self.failures: list[str] = []
@@ -64,6 +120,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._random = source
         self._seconds = 0.0
         self._ready: list[asyncio.Handle] = []  # type: ignore[assignment]
+        self._scheduled: list[_Due] = []  # type: ignore[assignment]
         self._in_order = source.choice((0.0, 0.0, 0.5, 0.9))
         """How often the oldest callback is taken, as asyncio always does."""
         self._tick = choices.take("tick", 0.0, lambda: source.choice((0.0, 0.0001, 0.002)))
@@ -100,20 +157,45 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if tasks:
             await asyncio.wait(tasks, timeout=10)
 
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        self._check_closed()
+        handle = _Callback(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._seconds + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self._check_closed()
+        due = _Due(when)
+        due.timer = _Timer(when, callback, args, self, context)
+        heappush(self._scheduled, due)
+        return due.timer
+
     def _is_alive(self, handle: asyncio.Handle) -> bool:
         owner = handle._context.get(PROCESS)
         return owner is None or owner.alive or self._has_ended
 
     def _run_once(self) -> None:
-        self._release_due()
-        ready = self._ready
+        ready, timers = self._ready, self._scheduled
+        if not ready or (timers and timers[0] <= self._seconds):
+            self._release_due()
         if not ready:
             raise Stuck(f"Nothing is ready at {self._seconds:.3f} s.")
         handle = ready.pop(self._next() if len(ready) > 1 else 0)
-        self._ran[_actor(handle)] += 1
+        context = handle._context
+        self._ran[context.get(ACTOR) or "run"] += 1
         if handle._cancelled:
             return
-        if not self._is_alive(handle):
+        owner = context.get(PROCESS)
+        if owner is not None and not self._is_alive(handle):
             self._buried.append(handle)
             return
         self.steps += 1
@@ -124,13 +206,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _next(self) -> int:
         """The place in the line of the callback that is next."""
-        ready, replays = self._ready, self.choices.replays
+        ready, replays = self._ready, self._replays
         place = 0 if replays else self._draw()
         if not place and not replays:
             return 0
         actor = _actor(ready[0])
         turn = actor, self._ran[actor]
-        name = f"{actor}/passed over/{turn[1]}/{self._passed[turn]}"
+        name = f"{actor}/passed over/{turn[1]}/{self._passed.get(turn, 0)}"
         place = min(self.choices.take(name, 0, lambda: place), len(ready) - 1)
         if place:
             self._passed[turn] += 1
@@ -159,16 +241,17 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _release_due(self) -> None:
         timers = self._scheduled
         if not self._ready and not self._stopping:
-            while timers and (timers[0]._cancelled or not self._is_alive(timers[0])):
-                timer = heappop(timers)
-                timer._scheduled = False
-                self._buried.append(timer)
+            while timers and (timers[0].timer._cancelled or not self._is_alive(timers[0].timer)):
+                self._buried.append(self._pop_timer())
             if timers:
-                self._seconds = max(self._seconds, timers[0]._when)
-        while timers and timers[0]._when <= self._seconds:
-            timer = heappop(timers)
-            timer._scheduled = False
-            self._ready.append(timer)
+                self._seconds = max(self._seconds, float(timers[0]))
+        while timers and timers[0] <= self._seconds:
+            self._ready.append(self._pop_timer())
+
+    def _pop_timer(self) -> asyncio.TimerHandle:
+        timer = heappop(self._scheduled).timer
+        timer._scheduled = False
+        return timer
 
     def _process_events(self, event_list: Any) -> None:
         """There is no input or output."""

@@ -14,7 +14,7 @@ import msgspec
 
 from service.model.errors import Compacted
 from service.scheduler.protocol.intents import PlacePods, PutObject
-from tests.agreement import disagreements
+from tests.agreement import answers_anew, disagreements
 from tests.concurrency.checker.evicting import eviction_of
 from tests.concurrency.checker.history import (
     History,
@@ -499,10 +499,10 @@ class _Simulation:
             for shape in range(workload.SHAPES)
             for app in self._crowd.apps[:2]
         ]
-        pods = [each.pod for each in workload.parsed_pods(manifests)]
+        anew = answers_anew(fresh.cluster, [each.pod for each in workload.parsed_pods(manifests)])
         for worker in self.workers:
             replica = worker.scheduler.loops["default"].follower.replica
-            found = disagreements(replica.cluster, fresh.cluster, pods)
+            found = disagreements(replica.cluster, anew)
             self.left.differing += [f"{worker.process.name}: {each}" for each in found]
 
     async def _probed(self, worker: Worker) -> ReplicaState:
