@@ -30,7 +30,7 @@ from service.api.handler_services.server_services import Services
 from service.api.handlers.server import check_ready
 from service.api.middleware.edge import Edge
 from service.api.middleware.fast_path import FastPath
-from service.api.openapi.access_checks import require_declarations
+from service.api.openapi.rights_each_operation_needs import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
 from service.api.reading.stored_reads import ClusterReads
@@ -42,8 +42,8 @@ from service.api.security.entrance import Entrance, enter
 from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rate_limits import Rates
 from service.api.security.refusal_audit import Refusals
-from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.process_and_connection_reporter import DatabaseReporter
 from service.api.telemetry.readiness_commit_probe import CommitProbe, CommitStore
 from service.api.telemetry.spans import Spans, exported_spans
 from service.api.telemetry.worker_heartbeat import Heartbeat

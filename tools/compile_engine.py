@@ -25,7 +25,7 @@ NOT_COMPILED = (
     "__init__.py",
     "culprits.py",
     "explanation.py",
-    "rules_left_out_for_a_pod.py",
+    "required_rules_not_applied_to_a_pod.py",
     "obstacles.py",
     "requirements_a_pod_can_give_up.py",
 )

@@ -10,7 +10,7 @@ from service.engine.plugin_protocol.cluster_events import Change
 from service.engine.plugin_protocol.plugin import MAX_NODE_SCORE, Failure, NodePlugin
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.validation.plugins import Arguments
 

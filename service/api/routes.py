@@ -9,14 +9,14 @@ import msgspec
 from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.binding_streams import BINDING_HANDLERS
+from service.api.handlers.bulk_writes import APPLY_HANDLERS
 from service.api.handlers.capacity import CAPACITY_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.cordons_drains_and_plan_states import DRAIN_HANDLERS
 from service.api.handlers.creations import CREATION_HANDLERS
-from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
+from service.api.handlers.documentation_site import DOCUMENTATION_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.extender import EXTENDER_HANDLERS
 from service.api.handlers.filtered_deletions import DELETION_HANDLERS
@@ -24,11 +24,11 @@ from service.api.handlers.inline_cluster_simulations import SIMULATION_HANDLERS
 from service.api.handlers.multi_cluster_placements import OVER_CLUSTERS_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
+from service.api.handlers.oldest_readable_revisions import REVISION_HANDLERS
 from service.api.handlers.placing_binding_and_evicting import PLACEMENT_HANDLERS
 from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.pod_status_reports import STATUS_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
-from service.api.handlers.readable_revisions import REVISION_HANDLERS
 from service.api.handlers.repairs import REPAIR_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
 from service.api.handlers.topology_and_export import OVERVIEW_HANDLERS
@@ -36,10 +36,10 @@ from service.api.handlers.violations import VIOLATION_HANDLERS
 from service.api.handlers.watch import WATCH_HANDLERS
 from service.api.handlers.web_page import PAGE_HANDLERS
 from service.api.handlers.webhooks import WEBHOOK_HANDLERS
-from service.api.openapi.access_checks import Access, access_of, declared
 from service.api.openapi.document import build_document
 from service.api.openapi.html_pages import docs_page
 from service.api.openapi.resources import RESOURCES
+from service.api.openapi.rights_each_operation_needs import Access, access_of, declared
 from service.api.openapi.schemas import Document
 
 _OPERATIONS: tuple[HTTPRouteHandler, ...] = (

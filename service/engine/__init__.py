@@ -26,7 +26,7 @@ from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims
 from service.engine.refusal import Refusal
 from service.engine.self_checks.digest import digest
-from service.engine.state.node_columns.domain_left_to_group import (
+from service.engine.state.node_columns.domain_chosen_by_group import (
     GROUP_TOPOLOGY,
     GroupDomain,
     group_domain,

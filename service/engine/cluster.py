@@ -11,7 +11,7 @@ from service.engine.node_ranking.static_masks_and_scores import StaticRows
 from service.engine.plugins_of_a_profile import Pipeline, pipelines_of
 from service.engine.state.node_columns.node_values_from_domain_counts import NodeViews
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, Use
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Use
 from service.engine.state.pod_classes.data_sets import DataSets
 from service.engine.state.pod_classes.default_spread import DefaultSelectors
 from service.engine.state.pod_classes.matchers import Subject

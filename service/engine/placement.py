@@ -17,7 +17,7 @@ from service.engine.plugins_of_a_profile import Pipeline, RelativeWeight
 from service.engine.refusal import Refusal, refuse
 from service.engine.spread_fallback_when_full import fallbacks, variant
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.domain_left_to_group import GroupDomain
+from service.engine.state.node_columns.domain_chosen_by_group import GroupDomain
 from service.engine.state.node_columns.nodes import NodeTable
 from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO, tie_hash
 from service.engine.state.node_columns.vetoes import Vetoes

@@ -7,7 +7,7 @@ the plugins concerned.
 from service.engine.plugin_protocol.plugin import NodePlugin, RelationPlugin
 from service.engine.plugin_protocol.volume_plugin import VolumePlugin
 from service.engine.plugin_registry import known_plugins
-from service.engine.state.node_columns.pod_rules_judged_per_node import ProfileRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import ProfileRules
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 
 

@@ -11,7 +11,7 @@ from service.engine.nominations import assume, reservations
 from service.engine.plugin_protocol.plugin import Failure
 from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.state.node_columns.columns import Mask
-from service.engine.state.node_columns.domain_left_to_group import GROUP_TOPOLOGY, GroupDomain
+from service.engine.state.node_columns.domain_chosen_by_group import GROUP_TOPOLOGY, GroupDomain
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.objects.pods_and_nodes import Pod
 

@@ -16,7 +16,13 @@ import pytest
 from litestar import get
 from litestar.exceptions import ImproperlyConfiguredException
 
-from service.api.openapi.access_checks import Admin, Cluster, Namespaced, Public, access_of
+from service.api.openapi.rights_each_operation_needs import (
+    Admin,
+    Cluster,
+    Namespaced,
+    Public,
+    access_of,
+)
 from service.api.routes import HANDLERS, openapi_document
 from service.app import SystemClock, create_app
 from service.settings import Settings

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from service.api.middleware.edge import Edge
-from service.api.openapi.access_checks import Cluster, Public, declared
+from service.api.openapi.rights_each_operation_needs import Cluster, Public, declared
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter

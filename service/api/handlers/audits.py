@@ -11,9 +11,9 @@ from litestar.di import NamedDependency
 from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
 from service.api.handler_services.server_services import Services
 from service.api.openapi import audit_types
-from service.api.openapi.access_checks import Admin
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
+from service.api.openapi.rights_each_operation_needs import Admin
 from service.model.log.audit import AuditRow
 
 ROWS_MAX = 1_000

@@ -15,7 +15,6 @@ from service.api.handlers.watch import (
     WATCH_PROBLEMS,
     open_stream,
 )
-from service.api.openapi.access_checks import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     NDJSON,
@@ -25,6 +24,7 @@ from service.api.openapi.operation_declaration import (
     as_ndjson,
     described,
 )
+from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
 from service.api.security.callers import caller_of
 from service.scheduler.watching import BindingSelection

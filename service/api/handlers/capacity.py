@@ -11,10 +11,10 @@ from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
 from service.api.openapi import placement_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing
 from service.api.security.visibility import seen_capacity, visibility_of
 from service.model.json_and_patches.strict_json import decode_strict, encode

@@ -14,7 +14,6 @@ from service.api.bodies.responses import json_response, tag_of
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import cluster_types, object_types
-from service.api.openapi.access_checks import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
@@ -26,6 +25,7 @@ from service.api.openapi.operation_declaration import (
     Operation,
     described,
 )
+from service.api.openapi.rights_each_operation_needs import Admin, Cluster, Namespaced
 from service.api.reading.stored_reads import Reads
 from service.api.security.callers import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of

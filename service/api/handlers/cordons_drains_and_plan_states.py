@@ -12,9 +12,9 @@ from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import written_response
 from service.api.openapi import object_types, plan_types
-from service.api.openapi.access_checks import Cluster
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
+from service.api.openapi.rights_each_operation_needs import Cluster
 from service.api.security.callers import told_caller
 from service.api.security.rights_to_objects_in_bodies import deciding_for
 from service.model.plans.plans import PLAN, PlanState

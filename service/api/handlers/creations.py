@@ -7,11 +7,11 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.bodies.applied_objects import manager_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.generated_names import NewNames
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.return_minimal import prefers_minimal
+from service.api.bodies.server_side_apply import manager_of
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object

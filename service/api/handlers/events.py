@@ -8,9 +8,9 @@ from service.api.bodies.request_reading import AnyRequest
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import list_of
 from service.api.openapi import object_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.reading.event_reads import EVENT_KIND
 
 _FIELD_SELECTOR = Parameter(

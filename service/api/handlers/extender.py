@@ -19,7 +19,6 @@ from service.api.bodies.extender_requests import (
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
-from service.api.openapi.access_checks import Namespaced, require
 from service.api.openapi.extender_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
@@ -32,6 +31,7 @@ from service.api.openapi.extender_types import (
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
+from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.security.callers import told_caller
 from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing
 from service.api.security.visibility import seen_placement, seen_refusal, visibility_of

@@ -22,7 +22,6 @@ from service.api.handler_services.idempotency import (
 )
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import delete_options
-from service.api.openapi.access_checks import require
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
     DeletionCommit,
@@ -32,6 +31,7 @@ from service.api.openapi.object_operations import (
 )
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
+from service.api.openapi.rights_each_operation_needs import require
 from service.api.problems import problem_of, request_id_of
 from service.api.security.callers import caller_of
 from service.api.security.rights_to_objects_in_bodies import deciding_for, deletable_in

@@ -14,9 +14,9 @@ from service.api.bodies.request_reading import AnyRequest, converted, media_type
 from service.api.bodies.responses import warning_header
 from service.api.handler_services.server_services import Services
 from service.api.openapi import placement_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.stepwise_json_reading import Member, whole

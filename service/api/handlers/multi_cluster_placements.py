@@ -10,9 +10,9 @@ from service.api.bodies.multi_cluster_requests import OverClustersBody, parse_ov
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.handler_services.server_services import Services
 from service.api.openapi import placement_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
 from service.api.security.rights_to_objects_in_bodies import require_placing

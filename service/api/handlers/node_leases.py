@@ -11,10 +11,10 @@ from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import encoded_response, json_response
 from service.api.handler_services.server_services import Services
 from service.api.openapi import node_lease_types
-from service.api.openapi.access_checks import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import NODES
+from service.api.openapi.rights_each_operation_needs import Cluster
 from service.model.configuration.config import stored_config
 from service.model.errors import NotFound
 from service.model.times import rfc3339

@@ -9,7 +9,6 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.bodies.applied_objects import decode_applied, manager_of, named_manager
 from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_with
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
@@ -40,6 +39,7 @@ from service.api.bodies.responses import (
     with_warnings,
 )
 from service.api.bodies.return_minimal import as_applied, minimal_object, prefers_minimal
+from service.api.bodies.server_side_apply import decode_applied, manager_of, named_manager
 from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handler_services.idempotency import Rendered
 from service.api.handler_services.server_services import Services

@@ -26,7 +26,6 @@ from service.api.handler_services.idempotency import (
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
 from service.api.openapi import object_types, placement_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
@@ -38,6 +37,7 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.rights_to_objects_in_bodies import (
     deciding_for,
     require_force,

@@ -18,7 +18,6 @@ from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLE
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines, rendered_lines_in_one
 from service.api.openapi import object_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
@@ -29,6 +28,7 @@ from service.api.openapi.operation_declaration import (
     as_ndjson,
     described,
 )
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.rights_to_objects_in_bodies import deciding_for, refusal
 from service.model.errors import Forbidden, InvalidManifest
 from service.scheduler.protocol.answers import LinesAnswer

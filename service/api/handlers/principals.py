@@ -22,7 +22,6 @@ from service.api.bodies.request_reading import (
 )
 from service.api.handler_services.server_services import Services
 from service.api.openapi import principal_types
-from service.api.openapi.access_checks import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
@@ -32,6 +31,7 @@ from service.api.openapi.operation_declaration import (
     Parameter,
     described,
 )
+from service.api.openapi.rights_each_operation_needs import Admin, Cluster
 from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, new_token
 from service.api.security.callers import caller_of, told_caller

@@ -8,7 +8,6 @@ from service.api.bodies.request_reading import AnyRequest, number, query, wrong_
 from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
 from service.api.openapi import plan_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.operation_declaration import (
     JSON,
     Body,
@@ -18,6 +17,7 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.resources import PODS
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.visibility import seen_repairs, visibility_of
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.repairs import RepairsAnswer

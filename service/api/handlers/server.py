@@ -9,7 +9,6 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.request_reading import AnyRequest
 from service.api.handler_services.server_services import Services
-from service.api.openapi.access_checks import Admin, Public, declared
 from service.api.openapi.html_pages import (
     problem_page,
     problems_page,
@@ -17,6 +16,7 @@ from service.api.openapi.html_pages import (
     warnings_page,
 )
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
+from service.api.openapi.rights_each_operation_needs import Admin, Public, declared
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
 from service.api.telemetry.exposition_summed_over_workers import CONTENT_TYPE
 from service.api.telemetry.readiness_commit_probe import CommitProbe

@@ -11,10 +11,10 @@ from service.api.bodies.responses import encoded_response, items, list_head, rev
 from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handler_services.server_services import Services
 from service.api.openapi import object_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.reading.exports import Exports
 from service.api.security.visibility import Visibility, seen_rows, sees, visibility_of
 from service.model.errors import FieldError, InvalidManifest

@@ -6,9 +6,9 @@ from litestar.di import NamedDependency
 from service.api.bodies.request_reading import AnyRequest, query
 from service.api.bodies.responses import encoded_response
 from service.api.handler_services.server_services import Services
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.visibility import seen_violations, visibility_of
 from service.scheduler.decide.reading.violation_list import CONFLICTS_MAX
 from service.scheduler.protocol.answers import ViolationsAnswer

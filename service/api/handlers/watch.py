@@ -21,7 +21,6 @@ from service.api.bodies.streamed_responses import UNBUFFERED, Streamed
 from service.api.event_streams.server_sent_events import EVENT_STREAM, EventWriter
 from service.api.event_streams.watch_stream import ChangeStream, Writer
 from service.api.handler_services.server_services import Services
-from service.api.openapi.access_checks import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     Body,
@@ -31,6 +30,7 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.resources import RESOURCES
+from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.openapi.watch_types import WatchStream
 from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.callers import caller_of

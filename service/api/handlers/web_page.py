@@ -10,7 +10,7 @@ from pathlib import Path
 from litestar import Response, get
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.access_checks import Public, declared
+from service.api.openapi.rights_each_operation_needs import Public, declared
 from service.api.problems import NoSuchPath
 
 FOLDER = Path(__file__).parents[1] / "static"

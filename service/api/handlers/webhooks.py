@@ -22,7 +22,6 @@ from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import object_types
-from service.api.openapi.access_checks import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
@@ -35,6 +34,7 @@ from service.api.openapi.operation_declaration import (
     Parameter,
     described,
 )
+from service.api.openapi.rights_each_operation_needs import Cluster
 from service.api.openapi.webhook_types import (
     Webhook,
     WebhookList,

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.openapi.access_checks import Public
 from service.api.openapi.extender_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
@@ -39,6 +38,7 @@ from service.api.openapi.object_types import (
 from service.api.openapi.operation_declaration import Body, Operation, Parameter
 from service.api.openapi.placement_types import PodIdentity
 from service.api.openapi.problem_examples import example_of
+from service.api.openapi.rights_each_operation_needs import Public
 from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from service.api.openapi import object_types
-from service.api.openapi.access_checks import Access, Cluster, Namespaced
 from service.api.openapi.operation_declaration import (
     APPLY_JSON,
     APPLY_YAML,
@@ -21,6 +20,7 @@ from service.api.openapi.operation_declaration import (
     Parameter,
     WholeNumber,
 )
+from service.api.openapi.rights_each_operation_needs import Access, Cluster, Namespaced
 from service.api.problems import Problem
 from service.model.principals import Verb
 from service.scheduler.protocol.answers import DeletionResult

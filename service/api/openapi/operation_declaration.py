@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.api.openapi.access_checks import Access, declared
+from service.api.openapi.rights_each_operation_needs import Access, declared
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"

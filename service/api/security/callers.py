@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 from litestar.types import Scope
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.access_checks import NOT_KNOWN
 from service.api.openapi.operation_declaration import Operation
+from service.api.openapi.rights_each_operation_needs import NOT_KNOWN
 from service.api.problems import REQUEST_ID, Unauthorized
 from service.model.log.audit import AuditedCaller
 from service.model.principals import Principal

@@ -13,7 +13,7 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service.api.openapi.access_checks import Access, Public, access_of, check_access
+from service.api.openapi.rights_each_operation_needs import Access, Public, access_of, check_access
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.authentication import Authentication
 from service.api.security.callers import identify, principal_of

@@ -15,7 +15,7 @@ from litestar.enums import HttpMethod
 from litestar.types import HTTPScope
 from typing_extensions import override
 
-from service.api.openapi.access_checks import Public, access_of
+from service.api.openapi.rights_each_operation_needs import Public, access_of
 from service.api.problems import TooManyFailures, TooManyRequests
 from service.api.security.callers import address_of, parsed_address
 from service.model.principals import Principal

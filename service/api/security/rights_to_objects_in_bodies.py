@@ -7,8 +7,8 @@ node already) are made when the request is decided: see `service.scheduler.decid
 from collections.abc import Iterable, Mapping
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.access_checks import require, require_any
 from service.api.openapi.resources import RESOURCES
+from service.api.openapi.rights_each_operation_needs import require, require_any
 from service.api.security.callers import caller_of
 from service.model.errors import Forbidden
 from service.model.manifests.manifest import Applicable, PriorityClassManifest

@@ -13,14 +13,14 @@ import msgspec
 from msgspec.structs import replace
 
 from service.api.bodies.request_reading import AnyRequest
-from service.api.openapi.access_checks import require
+from service.api.openapi.rights_each_operation_needs import require
 from service.api.problems import GrantsChanged
 from service.api.reading.stored_reads import Wanted
 from service.api.security.callers import caller_of
 from service.engine import PROVISION
 from service.engine.analysis.culprits import Culprit
 from service.engine.analysis.explanation import Explanation, Summary
-from service.engine.analysis.rules_left_out_for_a_pod import Exemption
+from service.engine.analysis.required_rules_not_applied_to_a_pod import Exemption
 from service.engine.plugins import inter_pod_affinity, node_ports
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.errors import BindingRefused, Forbidden

@@ -8,7 +8,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.analysis.culprits import Culprit, culprits
-from service.engine.analysis.rules_left_out_for_a_pod import Exemption, exemptions, fallen_back
+from service.engine.analysis.required_rules_not_applied_to_a_pod import (
+    Exemption,
+    exemptions,
+    fallen_back,
+)
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of, settled
 from service.engine.plugin_protocol.plugin import Failure

@@ -14,7 +14,7 @@ from service.engine.cluster import Cluster
 from service.engine.state.node_columns.columns import ALL, Ints, Mask
 from service.engine.state.node_columns.node_selectors import required_mask
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 from service.model.objects.pods_and_nodes import Pod
 
 REMEMBERED_MAX = 1_024

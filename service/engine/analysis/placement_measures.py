@@ -17,8 +17,8 @@ from service.engine.cluster import Cluster
 from service.engine.state.node_columns.columns import ALL, Ints, Mask
 from service.engine.state.node_columns.node_selectors import term_mask
 from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, Use
 from service.engine.state.node_columns.topology import NO_DOMAIN
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Use
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.engine.state.pod_classes.spread_constraints import SpreadRule
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.state.node_columns.node_selectors import term_mask
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.engine.state.pod_classes.spread_constraints import SpreadRule
 

@@ -8,7 +8,10 @@ from service.engine.plugins import (
     node_affinity as selection,
     pod_topology_spread as spreading,
 )
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, RequiredNodes
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
+    NodeRules,
+    RequiredNodes,
+)
 from service.engine.state.pod_classes.pod_classes import (
     AffinityTerm,
     OwnedTerm,

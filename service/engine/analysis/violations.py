@@ -32,8 +32,8 @@ from service.engine.plugins import (
 )
 from service.engine.state.node_columns.columns import ALL, Ints, Mask
 from service.engine.state.node_columns.node_selectors import required_mask
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 from service.engine.state.pod_classes.pod_classes import (
     AffinityTerm,
     MatcherEntry,

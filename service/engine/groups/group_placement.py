@@ -36,7 +36,7 @@ from service.engine.placement import (
     unreserved,
 )
 from service.engine.refusal import Refusal, refuse
-from service.engine.state.node_columns.domain_left_to_group import GroupDomain, group_domain
+from service.engine.state.node_columns.domain_chosen_by_group import GroupDomain, group_domain
 from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.vetoes import Vetoes
 from service.engine.state.pod_classes.pod_classes import PodClass

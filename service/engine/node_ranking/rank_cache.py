@@ -14,9 +14,9 @@ from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, Slots, at
 from service.engine.state.node_columns.node_values_from_domain_counts import Weighed
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO
 from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 
 PASSES_BEFORE = 8
 """Building a `BestNodeTree` costs as much as so many passes over all nodes."""

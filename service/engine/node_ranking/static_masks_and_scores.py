@@ -12,7 +12,7 @@ from service.engine.plugin_protocol.plugin import NodePlugin
 from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Slots
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 
 
 class RawScore(NamedTuple):

@@ -16,10 +16,13 @@ from service.engine.plugin_protocol.cluster_events import ANY_CHANGE, Change, Cl
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows
 from service.engine.state.node_columns.node_values_from_domain_counts import Weighed
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, ProfileRules
 from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
+    NodeRules,
+    ProfileRules,
+)
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.configuration import plugin_arguments
 from service.model.configuration.config import ClusterConfig, ResourceWeight, SchedulerProfile

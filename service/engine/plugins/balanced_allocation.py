@@ -16,7 +16,7 @@ from service.engine.plugin_protocol.plugin import (
 )
 from service.engine.state.node_columns.columns import Ints, Rows, at
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import BalancedAllocationArgs
 from service.model.validation.plugins import Arguments

@@ -17,7 +17,7 @@ from service.engine.plugin_protocol.plugin import (
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.node_columns.node_selectors import term_mask
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import FoundData, NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import FoundData, NodeRules
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.kinds_kept_for_rules.data_sets import DATA_SET, data_sets_of
 from service.model.objects.pods_and_nodes import Pod

@@ -17,7 +17,10 @@ from service.engine.plugin_protocol.plugin import (
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.node_columns.node_selectors import named_nodes, required_mask, term_mask
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, ProfileRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
+    NodeRules,
+    ProfileRules,
+)
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import NodeAffinityArgs

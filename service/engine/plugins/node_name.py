@@ -9,7 +9,7 @@ from service.engine.plugin_protocol.cluster_events import Change
 from service.engine.plugin_protocol.plugin import NodePlugin
 from service.engine.state.node_columns.columns import Mask, Rows
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 
 NAME = "NodeName"
 

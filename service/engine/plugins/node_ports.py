@@ -11,7 +11,7 @@ from service.engine.plugin_protocol.cluster_events import Change
 from service.engine.plugin_protocol.plugin import Headroom, Headrooms, NodePlugin
 from service.engine.state.node_columns.columns import Mask, Rows
 from service.engine.state.node_columns.nodes import HostPort, NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 from service.engine.state.pod_classes.pod_classes import PodClass
 
 NAME = "NodePorts"

@@ -21,7 +21,7 @@ from service.engine.plugin_protocol.plugin import (
 )
 from service.engine.state.node_columns.columns import Ints, Mask, Rows, at
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.engine.state.pod_classes.pod_importance import PODS
 from service.model.configuration.config import ClusterConfig, SchedulerProfile

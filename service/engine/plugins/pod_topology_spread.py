@@ -29,10 +29,10 @@ from service.engine.plugin_protocol.plugin import (
 )
 from service.engine.state.node_columns.columns import Ints, Mask, Slots
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import ProfileRules
 from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT, VETO
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import ProfileRules
 from service.engine.state.pod_classes.default_spread import decides
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.engine.state.pod_classes.spread_constraints import SpreadRule

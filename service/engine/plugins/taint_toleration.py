@@ -9,8 +9,8 @@ from service.engine.plugin_protocol.cluster_events import Change
 from service.engine.plugin_protocol.plugin import MAX_NODE_SCORE, NodePlugin, bounds_of
 from service.engine.state.node_columns.columns import Ints, Mask, Rows
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules
 from service.engine.state.node_columns.untolerated_taints import untolerated_hard, untolerated_soft
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
 
 NAME = "TaintToleration"
 

@@ -18,8 +18,8 @@ from service.engine.node_ranking.best_node_tree import BestNodeTree
 from service.engine.node_ranking.rank_cache import RowCache
 from service.engine.state.node_columns.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
 from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, SpreadCounter
-from service.engine.state.node_columns.pod_rules_judged_per_node import Use
 from service.engine.state.node_columns.topology import NO_DOMAIN
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import Use
 from service.engine.state.pod_classes.pod_classes import OwnedTerm, PodClass
 from service.model.multi_cluster.whole_cluster_topology_key import topology_value
 from service.model.objects.pod_resource_requests import host_ports

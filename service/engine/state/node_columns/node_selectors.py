@@ -4,8 +4,11 @@ import numpy as np
 
 from service.engine.state.node_columns.columns import Mask, Rows, at
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import RequiredNodes, names_in
 from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
+    RequiredNodes,
+    names_in,
+)
 from service.model.objects.pods_and_nodes import (
     LabelSelectorRequirement,
     NodeSelectorRequirement,

@@ -1,6 +1,6 @@
 """Where the data sets are that pods name, and which classes of pods have to follow a change of one."""
 
-from service.engine.state.node_columns.pod_rules_judged_per_node import DataRules, FoundData
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import DataRules, FoundData
 from service.engine.state.pod_classes.objects_kept_for_rules import KeptObjects
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.kinds_kept_for_rules.data_sets import (

@@ -16,13 +16,13 @@ from service.engine.state.node_columns.pod_counts_by_domain import (
     Eligibility,
     SpreadCounter,
 )
-from service.engine.state.node_columns.pod_rules_judged_per_node import (
+from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.node_columns.untolerated_taints import untolerated_hard
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
     ProfileRules,
     RequiredNodes,
     RulesInterner,
 )
-from service.engine.state.node_columns.topology import TopologyKey
-from service.engine.state.node_columns.untolerated_taints import untolerated_hard
 from service.engine.state.pod_classes.data_sets import DataSets
 from service.engine.state.pod_classes.default_spread import DefaultedClasses, DefaultSelectors
 from service.engine.state.pod_classes.matchers import (

@@ -15,8 +15,8 @@ from service.engine.state.node_columns.pod_counts_by_domain import (
     Eligibility,
     SpreadCounter,
 )
-from service.engine.state.node_columns.pod_rules_judged_per_node import NodeRules, Use
 from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Use
 from service.engine.state.pod_classes.matchers import Matcher, Subject, label_pairs, matches
 from service.engine.state.pod_classes.spread_constraints import SpreadRule
 from service.engine.state.volumes_and_devices.pod_devices import PodDevices

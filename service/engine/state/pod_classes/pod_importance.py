@@ -13,7 +13,7 @@ import numpy as np
 
 from service.engine.state.node_columns.columns import Ids, Ints, Mask, Slots
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_rules_judged_per_node import Use
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import Use
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.objects.pods_and_nodes import Pod
 

@@ -18,7 +18,7 @@ from litestar.response import Redirect
 from service.api.bodies.request_reading import AnyRequest
 from service.api.handlers.server import html_page
 from service.api.handlers.web_page import SECURITY_HEADERS
-from service.api.openapi.access_checks import Public, declared
+from service.api.openapi.rights_each_operation_needs import Public, declared
 from service.api.problems import NoSuchPath
 
 FOLDER = Path(__file__).parents[1] / "site"

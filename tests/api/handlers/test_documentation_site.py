@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.api.handlers import documentation
+from service.api.handlers import documentation_site
 from tests.api.harness import Harness
 
 SCRIPT = "document.title = 1"
@@ -18,7 +18,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the site of this server, which has nothing in it yet."""
     folder = tmp_path / "site"
     folder.mkdir()
-    monkeypatch.setattr(documentation, "FOLDER", folder)
+    monkeypatch.setattr(documentation_site, "FOLDER", folder)
     return folder
 
 

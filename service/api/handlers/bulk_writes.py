@@ -30,7 +30,6 @@ from service.api.handler_services.idempotency import (
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines
 from service.api.openapi import object_types
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
@@ -44,6 +43,7 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.rights_to_objects_in_bodies import (
     deciding_for,
     refusal,

@@ -7,7 +7,6 @@ from litestar.di import NamedDependency
 from service.api.bodies.request_reading import AnyRequest, number, query
 from service.api.bodies.responses import encoded_response
 from service.api.handler_services.server_services import Services
-from service.api.openapi.access_checks import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     JSON,
@@ -18,6 +17,7 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.resources import RESOURCES
+from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.model.log.commit_log import CLUSTER_KIND
 from service.model.log.past_revisions import PastScope
 from service.model.times import rfc3339
