@@ -12,7 +12,7 @@ import typer
 
 from service.cli.errors import WrongUsage
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 """All options, even `--help`, are passed on to the command line of the folder `bench`."""

@@ -212,8 +212,8 @@ def test_a_full_explanation_shows_scores_and_refused_nodes(moorage, stub, pod_fi
         "best": ["node-1"],
         "total": {"node-1": 601, "node-2": 590},
         "filters": {
-            "InterPodAffinity": {"node-3": ["node(s) didn't match pod anti-affinity rules"]},
             "NodeResourcesFit": {"node-3": ["Insufficient cpu", "Insufficient memory"]},
+            "InterPodAffinity": {"node-3": ["node(s) didn't match pod anti-affinity rules"]},
         },
         "unresolvable": {},
         "scores": {"TaintToleration": {"node-1": 100, "node-2": 99}},
