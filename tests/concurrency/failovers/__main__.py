@@ -114,7 +114,8 @@ async def _episode(database: Replicated, made: Site, cause: Cause) -> Episode:
     await database.until_whole()
     await _again(made)
     ended, taken_over = time.monotonic(), await database.timeline() - before
-    assert taken_over >= cause.failovers, f"{cause.name}: {taken_over} took over"
+    if taken_over < cause.failovers:
+        raise RuntimeError(f"{cause.name}: {taken_over} took over")
     returned = [call.returned for call in made.calls[first:] if call.is_acknowledged_placement]
     silent, again = silence(returned, begun, ended)
     return Episode(cause.name, silent, again, taken_over)
