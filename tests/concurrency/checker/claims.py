@@ -186,14 +186,15 @@ class _Attribution:
                 self._report("A7", f"revision {change.revision}: {told}")
 
     def _candidates(self, before: Change | None, change: Change) -> Iterable[Call]:
-        is_placed = before is not None and before.verb == "Put" and before.node_name is not None
+        is_new = before is None or before.verb != "Put"
+        is_placed = before is not None and not is_new and before.node_name is not None
         commit = self._commit_of(change.revision)
         committed = self._committed_at(change.revision)
         for call in self._unknown.get(tuple(change.key), ()):
             known = self._effects[call.number]
             early = committed is not None and committed < call.called
-            if call.action == "place" and is_placed:
-                continue
+            if call.action == "place" and (is_placed or (is_new and not call.manifests)):
+                continue  # who names a pod without sending it makes none
             if _is_of_namespace(call) and not _objects(call) <= self._keys_in(commit):
                 continue
             if not early and known <= {commit} and _mismatch(call, change) is None:
