@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from service.api.bodies.request_reading import wrong_parameter
-from service.model.manifests.terms_with_namespace_selector import uses_namespace_selector
+from service.model.manifests.which_terms_have_namespace_selectors import uses_namespace_selector
 from service.model.objects.pods_and_nodes import (
     LabelSelector,
     LabelSelectorRequirement,

@@ -19,7 +19,7 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.model.log.commit_log import CLUSTER_KIND
-from service.model.log.past_revisions import PastScope
+from service.model.log.past_revision_types import PastScope
 from service.model.times import rfc3339
 
 

@@ -12,7 +12,7 @@ from service.api.reading.filtered_reads import SLICE_SECONDS
 from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.errors import Compacted, FieldError, Overloaded
 from service.model.log.commit_log import Head, ObjectPage, ObjectRead, ObjectRow
-from service.model.log.past_revisions import PastIndex, PastKey, PastScope, Readable
+from service.model.log.past_revision_types import PastIndex, PastKey, PastScope, Readable
 
 KEYS_AT_ONCE = 10_000
 """For how many objects the log is looked at once."""

@@ -35,7 +35,7 @@ from service.model.log.commit_log import (
     ReplicaReport,
     Snapshot,
 )
-from service.model.log.past_revisions import PastIndex, PastKey, PastScope, Readable
+from service.model.log.past_revision_types import PastIndex, PastKey, PastScope, Readable
 from service.scheduler.replica.loading import Rows, Source, load
 
 DEFAULT_CLUSTER = "default"

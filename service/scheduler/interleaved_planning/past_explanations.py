@@ -5,7 +5,7 @@ from itertools import groupby
 
 from service.model.errors import Compacted, FieldError, InvalidManifest
 from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.log.past_revisions import PastChanges, PastKey, PastScope, PastState
+from service.model.log.past_revision_types import PastChanges, PastKey, PastScope, PastState
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.reading.explain_past import PastObject
 from service.scheduler.protocol.intents import ExplainPod

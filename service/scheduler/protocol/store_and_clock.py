@@ -33,7 +33,7 @@ from service.model.log.commit_log import (
     ReplicaState,
 )
 from service.model.log.events import Event
-from service.model.log.past_revisions import PastChanges, PastIndex, PastKey, PastScope
+from service.model.log.past_revision_types import PastChanges, PastIndex, PastKey, PastScope
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.

@@ -12,7 +12,7 @@ import asyncpg
 
 from service.model.errors import NotFound
 from service.model.log.commit_log import PAGE_BYTES_MAX, Head, ObjectRow
-from service.model.log.past_revisions import (
+from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,
     PastKey,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from service.model.log.commit_log import Change, ObjectKey, ObjectRow, first_rows
-from service.model.log.past_revisions import (
+from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,
     PastKey,

@@ -4,7 +4,7 @@ import msgspec
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifests.manifest import PodManifest, QuotaManifest
-from service.model.manifests.terms_with_namespace_selector import (
+from service.model.manifests.which_terms_have_namespace_selectors import (
     namespace_selectors,
     uses_namespace_selector,
     without_namespace_selectors,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.log.past_revisions import PastState
+from service.model.log.past_revision_types import PastState
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.reading.explanations_and_topology import explain_pod
