@@ -45,7 +45,7 @@ def group_kept_without_a_check(patch):
     patch.setattr(all_or_nothing, "placing_group", place_as_before)
 
 
-@bug("A9", "placements.place_as_group")
+@bug("A9", "whole_placement_request.place_as_group")
 def groups_placed_one_by_one(patch):
     """AllOrNothing places those that it can."""
     patch.setattr(whole_placement_request, "place_as_group", one_by_one.place_one_by_one)
@@ -115,7 +115,7 @@ def namespace_leaves_its_pods(patch):
     patch.setattr(Replica, "in_namespace", lambda self, namespace: [])
 
 
-@bug("A7", "placements.place_pods")
+@bug("A7", "whole_placement_request.place_pods")
 def dry_runs_are_stored(patch):
     """A dry run is answered as one, but committed."""
     place_pods = whole_placement_request.place_pods
