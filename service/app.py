@@ -61,8 +61,8 @@ from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.manifests.generated_names import SUFFIXES, suffix_of
 from service.model.pod_templates.template_cache import TemplateCache
-from service.scheduler.controllers.cluster_shares import ClusterShares
-from service.scheduler.controllers.deciding_worker_of_cluster import ALL_SERVERS, ClusterOwners
+from service.scheduler.deciding_workers.cluster_shares import ClusterShares
+from service.scheduler.deciding_workers.deciding_worker_of_cluster import ALL_SERVERS, ClusterOwners
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store

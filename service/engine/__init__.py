@@ -1,6 +1,6 @@
 """Where a pod can and should go: state in columns, counters, plugins, placements, explanations."""
 
-from service.engine.analysis.device_allocations import allocations_on
+from service.engine.analysis.devices_claims_get_on_a_node import allocations_on
 from service.engine.analysis.explanation import (
     Explanation,
     Summary,
@@ -10,9 +10,13 @@ from service.engine.analysis.explanation import (
     summarize,
 )
 from service.engine.analysis.multi_cluster_criteria import compare_cluster
-from service.engine.analysis.opportunity_cost import Extent, OpportunityCosts
+from service.engine.analysis.opportunity_cost_of_anti_affinity import Extent, OpportunityCosts
 from service.engine.analysis.plugin_timing import Execution, time_plugins
-from service.engine.analysis.volume_bindings import PROVISION, bindings_on, user_of_claim
+from service.engine.analysis.volumes_claims_get_on_a_node import (
+    PROVISION,
+    bindings_on,
+    user_of_claim,
+)
 from service.engine.cluster import Cluster
 from service.engine.groups.colocation import Colocation
 from service.engine.groups.group_placement import (

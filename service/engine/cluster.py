@@ -13,12 +13,12 @@ from service.engine.state.node_columns.node_values_from_domain_counts import Nod
 from service.engine.state.node_columns.nodes import NodeTable
 from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Use
 from service.engine.state.pod_classes.data_sets import DataSets
-from service.engine.state.pod_classes.default_spread import DefaultSelectors
 from service.engine.state.pod_classes.matchers import Subject
 from service.engine.state.pod_classes.objects_kept_for_rules import KeptObjects
 from service.engine.state.pod_classes.pod_class_lookup import Compiler, Eligibilities, ObjectRules
 from service.engine.state.pod_classes.pod_classes import MatcherEntry, MatchIndex, PodClass
 from service.engine.state.pod_classes.pod_importance import ImportanceTable, Placed
+from service.engine.state.pod_classes.pods_counted_by_default_spread import DefaultSelectors
 from service.engine.state.volumes_and_devices.devices import DeviceTable, allocated
 from service.engine.state.volumes_and_devices.volumes import VolumeTable
 from service.model.configuration.config import ClusterConfig

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
+from service.cluster_in_log_lines import context_of
 from service.model.configuration.config import parse_config
 from service.model.errors import (
     Conflict,
@@ -31,15 +32,18 @@ from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, faile
 from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.controller import Controllers, Observers
-from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.plan_execution import AllKeptPlans
 from service.scheduler.controllers.rule_evictions import AllEvictions
-from service.scheduler.controllers.split_groups import AllSplitGroups
+from service.scheduler.controllers.unfinished_split_groups import AllSplitGroups
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.inline_cluster_simulation import Simulation, simulating
 from service.scheduler.decide.writing.config import refuse_hosts
+from service.scheduler.deciding_workers.deciding_worker_of_cluster import (
+    ClusterOwners,
+    NoClusterOwners,
+)
 from service.scheduler.extender_calls import ExtenderCalls
 from service.scheduler.interleaved_planning import PastExplanation, Planner, Planners
 from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, PlaceOverClusters
@@ -47,7 +51,6 @@ from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
 from service.scheduler.node_heartbeat_storing import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
-from service.scheduler.protocol.cluster_in_log_lines import context_of
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
 from service.scheduler.protocol.intents import (
     A,

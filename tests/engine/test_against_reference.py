@@ -146,8 +146,8 @@ class VolumesAreMany(Patched):
 
     features: ClassVar = (VOLUMES, "spread", "affinity")
     limits: ClassVar = {
-        "service.engine.state.node_columns.node_sets.FEW_NODES": 0,
-        "service.engine.state.node_columns.node_sets.BYTES_MAX": 1_000,
+        "service.engine.state.node_columns.nodes_selected_by_rules.FEW_NODES": 0,
+        "service.engine.state.node_columns.nodes_selected_by_rules.BYTES_MAX": 1_000,
         "service.engine.node_ranking.rank_cache.PASSES_BEFORE": 0,
         "service.engine.state.node_columns.tree_layout.LEAF": 1,
     }

@@ -87,7 +87,7 @@ def kind_of_part(part: ast.expr) -> str:
 
 
 OWN_NAMES = {
-    "engine/analysis/better_nodes.py": "the pod's own name, which is hashed",
+    "engine/moves_and_removals/better_nodes.py": "the pod's own name, which is hashed",
     "engine/cluster.py": "a claim of the pod's own that is still to be made",
     "engine/placement.py": "the pod's own name, which is hashed",
     "engine/plugins/volume_binding.py": "the pod's own name, and its claim's",

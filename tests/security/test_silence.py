@@ -18,7 +18,8 @@ from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rate_limits import Rates
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.worker_heartbeat import Heartbeat, WorkerHealth
-from service.cli.server.connection_limits import (
+from service.cli.server.health_listener import ALIVE_SECONDS_MAX, ServerHealth, health_listener
+from service.cli.server.limits_on_open_and_unread_connections import (
     READ_BYTES_MIN,
     UNSENT_BYTES_MAX,
     Connection,
@@ -29,7 +30,6 @@ from service.cli.server.connection_limits import (
     accepted_connections_max,
     connection_limits,
 )
-from service.cli.server.health_listener import ALIVE_SECONDS_MAX, ServerHealth, health_listener
 from service.cli.server.port_claims import hold_port, port_of
 from service.model.errors import StorageUnavailable
 from service.model.principals import BOOTSTRAP

@@ -52,7 +52,7 @@ from service.api.security.visibility import (
     visibility_for,
     visibility_of,
 )
-from service.api.worker_forwarding.fields_of_internal_requests import TERMS, terms_of
+from service.api.worker_forwarding.fields_only_servers_may_send import TERMS, terms_of
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem

@@ -21,7 +21,7 @@ from service.model.objects import manifest_types, pods_and_nodes
 from service.model.objects.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
 from service.model.objects.pod_group import PodGroupPhase
 from service.model.objects.pods_and_nodes import Quantities, Strict, Value
-from service.model.objects.priority_classes import PriorityClassFields
+from service.model.objects.priority_at_creation import PriorityClassFields
 from service.model.pod_templates.field_warnings import FieldWarning
 
 _WARNINGS = Annotated[

@@ -17,7 +17,7 @@ from structlog.dev import Column, ConsoleRenderer, KeyValueColumnFormatter
 from structlog.types import EventDict, Processor
 
 from service.api.security.callers import current_request
-from service.scheduler.protocol.cluster_in_log_lines import CLUSTER
+from service.cluster_in_log_lines import CLUSTER
 from service.settings import Settings, named_levels
 
 LogFormat = Literal["text", "json"]

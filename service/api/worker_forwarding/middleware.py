@@ -15,16 +15,10 @@ from service.api.bodies.streamed_responses import is_head
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operation_declaration import NDJSON, Operation
 from service.api.problems import request_id_of
-from service.api.security.callers import (
-    address_of,
-    identify,
-    ids_in,
-    name_request,
-    principal_of,
-)
+from service.api.security.callers import address_of, identify, ids_in, name_request, principal_of
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.api.worker_forwarding.fields_of_internal_requests import rest_on, terms_of
+from service.api.worker_forwarding.fields_only_servers_may_send import rest_on, terms_of
 from service.api.worker_forwarding.sockets import (
     ForwardedAnswer,
     ForwardedRequest,
@@ -39,7 +33,7 @@ from service.api.worker_forwarding.unanswered_requests import (
     forward,
 )
 from service.model.principals import ADMIN, Principal
-from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
 """A request with a larger body is decided by the worker where it arrives."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
-from service.api.worker_forwarding.fields_of_internal_requests import SubrequestTerms
+from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms
 from service.api.worker_forwarding.peer_names import id_in
 from service.api.worker_forwarding.server_connections import Servers
 from service.api.worker_forwarding.unanswered_requests import (

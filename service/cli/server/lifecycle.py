@@ -20,13 +20,13 @@ from service.api.telemetry.log_lines import configure_logs, logging_of
 from service.api.telemetry.worker_starts import starts_told_by_supervisor
 from service.api.worker_forwarding.server_connections import servers_of
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
-from service.cli.server.connection_limits import (
+from service.cli.server.exposure_checks import asks_who_calls, refuse_open_door, with_audit
+from service.cli.server.health_listener import health_listener
+from service.cli.server.limits_on_open_and_unread_connections import (
     accepted_connections_max,
     connection_limits,
     raise_file_limit,
 )
-from service.cli.server.exposure_checks import asks_who_calls, refuse_open_door, with_audit
-from service.cli.server.health_listener import health_listener
 from service.cli.server.local_server import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.server.port_claims import claimed_port
 from service.cli.server.stop_signals import (

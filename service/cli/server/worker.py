@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import Any
 
-from service.cli.server.connection_limits import guard_connections
+from service.cli.server.limits_on_open_and_unread_connections import guard_connections
 from service.settings import settings_of_this_process
 
 PR_SET_PDEATHSIG = 1

@@ -69,7 +69,7 @@ if sys.platform == "linux":
 else:
     _CONTEXT = multiprocessing.get_context("spawn")
 _log = logging.getLogger(__name__)
-_PRELOADED = "service.cli.forkserver"
+_PRELOADED = "service.cli.imports_before_workers_fork"
 
 Spawn = Callable[..., None]
 Load = Callable[..., Callable[..., object]]

@@ -20,9 +20,9 @@ from typing import TypeVar
 import numpy as np
 from msgspec.structs import replace
 
-from service.engine.analysis.device_allocations import allocations_on
+from service.engine.analysis.devices_claims_get_on_a_node import allocations_on
 from service.engine.analysis.explanation import check
-from service.engine.analysis.volume_bindings import assume_bindings, bindings_on
+from service.engine.analysis.volumes_claims_get_on_a_node import assume_bindings, bindings_on
 from service.engine.cluster import Cluster
 from service.engine.groups.colocation import Colocation, domains_of
 from service.engine.node_ranking.candidates import Candidates

@@ -46,7 +46,7 @@ from service.engine.state.pod_classes.pod_classes import (
     PodClass,
     Role,
 )
-from service.engine.state.pod_classes.siblings import are_siblings, mark_of
+from service.engine.state.pod_classes.siblings_for_first_pod_exemption import are_siblings, mark_of
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import InterPodAffinityArgs
 from service.model.objects.pods_and_nodes import Pod, PodAffinity, PodAffinityTerm

@@ -33,8 +33,8 @@ from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT, VETO
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes
 from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import ProfileRules
-from service.engine.state.pod_classes.default_spread import decides
 from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pod_classes.pods_counted_by_default_spread import decides
 from service.engine.state.pod_classes.spread_constraints import SpreadRule
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import PodTopologySpreadArgs

@@ -17,7 +17,7 @@ from service.model.configuration.profiles import DEFAULT_SCHEDULER, Profile
 from service.model.errors import PluginMissing
 from service.model.objects.admission_policies import AdmissionPolicy
 from service.model.objects.pods_and_nodes import PodSpec, Strict, TopologySpreadConstraint
-from service.model.objects.priority_classes import PriorityClassEntry
+from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.switchable_features import Features
 from service.model.validation.combinators import Limits, Problems, without_nulls
 from service.model.validation.configuration import CONFIG, SYSTEM_PRIORITY_CLASSES

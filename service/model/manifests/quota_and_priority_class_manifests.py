@@ -14,7 +14,7 @@ from service.model.configuration.config import MatchScope
 from service.model.manifests.manifest_base import Draft, ObjectManifest, head_of, open_draft
 from service.model.manifests.metadata import Json, Metadata, members_of, read_metadata
 from service.model.objects.pods_and_nodes import Quantities
-from service.model.objects.priority_classes import PriorityClassEntry
+from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.quantity import parse_quantity
 from service.model.pod_templates.field_warnings import FieldWarnings, warnings_in
 from service.model.quotas_and_limits.quota import ResourceQuota, shipped_scope

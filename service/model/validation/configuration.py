@@ -5,7 +5,7 @@ Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
 
 from collections.abc import Callable, Container, Mapping
 
-from service.model.objects.priority_classes import PriorityClassEntry
+from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.switchable_features import Features
 from service.model.validation import names
 from service.model.validation.admission_policies import POLICY, few

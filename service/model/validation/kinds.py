@@ -17,7 +17,7 @@ from service.model.objects.manifest_types import (
 )
 from service.model.objects.pod_group import COSCHEDULING, UPSTREAM
 from service.model.objects.pods_and_nodes import ContainerImage
-from service.model.objects.priority_classes import PriorityClassFields
+from service.model.objects.priority_at_creation import PriorityClassFields
 from service.model.validation import names, pods
 from service.model.validation.combinators import (
     Problems,

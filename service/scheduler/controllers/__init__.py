@@ -1,1 +1,1 @@
-"""What a server does by itself: places pending pods, evicts, renews leases, and compacts the log."""
+"""What a server does by itself: places pending pods, evicts, ends what nobody else ends, and compacts the log."""

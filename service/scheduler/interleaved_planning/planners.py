@@ -17,7 +17,7 @@ from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning.capacity import find_capacity
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.plan_making import make_plan
 from service.scheduler.decide.planning.repair_search import find_repairs
 from service.scheduler.decide.reading.explain_past import explain_then, go_back

@@ -5,7 +5,7 @@ its part (`GroupReservation`), in one commit each, the group's home before the o
 the home decides by one more commit that the group is placed (`SplitGroup`), which binds its own part;
 then the others bind theirs. Before that commit anybody may have the home give the group up, and after it
 nobody can; so whoever comes next, a repeated request or the controllers of the clusters
-(`service.scheduler.controllers.split_groups`), can tell from the home alone what is to be done.
+(`service.scheduler.controllers.unfinished_split_groups`), can tell from the home alone what is to be done.
 """
 
 import asyncio

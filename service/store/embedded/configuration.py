@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from service.store.embedded.binaries import Binaries
-from service.store.embedded.files import replace_text
-from service.store.embedded.folder import DataFolder
+from service.store.embedded.data_folder_layout import DataFolder
 from service.store.embedded.os_account import OsAccount
+from service.store.embedded.safe_file_writes import replace_text
 
 _SYNCFS_SINCE = (5, 8)
 

@@ -11,8 +11,8 @@ import time
 
 from service.store.embedded import configuration, idle_shutdown, postgres_processes, serverlog
 from service.store.embedded.binaries import ENVIRONMENT, Binaries
+from service.store.embedded.data_folder_layout import DataFolder
 from service.store.embedded.errors import StartFailedError
-from service.store.embedded.folder import DataFolder
 from service.store.embedded.locks import FileLock
 from service.store.embedded.os_account import OsAccount
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from service.api.handlers import multi_cluster_placements as handlers
-from service.scheduler.controllers import split_groups
-from service.scheduler.controllers.split_groups import SplitGroups
+from service.scheduler.controllers import unfinished_split_groups
+from service.scheduler.controllers.unfinished_split_groups import SplitGroups
 from service.scheduler.multi_cluster.cluster_prospects import Ask
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.limits import Limits
@@ -203,7 +203,7 @@ async def hasty(
     database_url: str, make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Harness]:
     """The application over PostgreSQL; the time of a group is over at once, and is looked at often."""
-    monkeypatch.setattr(split_groups, "PAUSE_SECONDS", LOOK_SECONDS)
+    monkeypatch.setattr(unfinished_split_groups, "PAUSE_SECONDS", LOOK_SECONDS)
     limits = Limits(
         request_seconds_max=WAIT_SECONDS, poll_seconds=0.01, group_reservation_seconds=0
     )

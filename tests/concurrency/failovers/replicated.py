@@ -17,13 +17,8 @@ import httpx
 import psutil
 
 from service.cli.server.local_server import temporary_folder
-from service.store.embedded import binaries, folder, os_account
-from tests.concurrency.failovers.machines import (
-    Machine,
-    Machines,
-    Program,
-    machines,
-)
+from service.store.embedded import binaries, data_folder_layout, os_account
+from tests.concurrency.failovers.machines import Machine, Machines, Program, machines
 from tests.paths import ROOT
 from tests.processes import family, signal_all
 from tests.waiting import WAIT_SECONDS, once
@@ -246,7 +241,7 @@ def _member(machine: Machine, made: Machines, place: Path, found: Mapping[str, s
     owner = os_account.choose(None)
     if not owner.is_self:
         os.chown(own, owner.uid, owner.gid)
-    bin_dir = Path(binaries.find(owner, folder.SYSTEM_DIR).path("postgres")).parent
+    bin_dir = Path(binaries.find(owner, data_folder_layout.SYSTEM_DIR).path("postgres")).parent
     configuration = place / f"{machine.name}.yml"
     etcd = f"etcd3:\n  hosts: {made.home}:{ETCD_PORT}\n"
     configuration.write_text((DEPLOY / "patroni.yml").read_text("utf-8") + etcd, "utf-8")

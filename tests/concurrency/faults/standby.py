@@ -10,10 +10,16 @@ from urllib.parse import quote
 
 import psutil
 
-from service.store.embedded import EmbeddedPostgres, binaries, folder, os_account, postmaster
+from service.store.embedded import (
+    EmbeddedPostgres,
+    binaries,
+    data_folder_layout,
+    os_account,
+    postmaster,
+)
 from service.store.embedded.binaries import ENVIRONMENT
 from service.store.embedded.configuration import DATABASE, ROLE
-from service.store.embedded.folder import DataFolder
+from service.store.embedded.data_folder_layout import DataFolder
 from service.store.embedded.locks import FileLock
 
 SETTINGS = {"wal_keep_size": "256MB", "shared_buffers": "32MB", "fsync": "off"}
@@ -32,8 +38,8 @@ class Pair:
     def copy(self) -> None:
         """Make the standby from the primary that runs, and let it follow."""
         data = DataFolder(self.standby.data_folder).pgdata
-        owner = os_account.choose(folder.owner(self.standby.data_folder))
-        programs = binaries.find(owner, folder.SYSTEM_DIR)
+        owner = os_account.choose(data_folder_layout.owner(self.standby.data_folder))
+        programs = binaries.find(owner, data_folder_layout.SYSTEM_DIR)
         data.mkdir(mode=0o700)
         if not owner.is_self:
             os.chown(data, owner.uid, owner.gid)

@@ -6,16 +6,11 @@ from contextvars import Context
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from tests.concurrency.simulation.choices import ACTOR, Choices
-from tests.concurrency.simulation.database import (
-    Connection,
-    CountedIds,
-    Database,
-    SimulatedClock,
-)
+from tests.concurrency.simulation.database import Connection, CountedIds, Database, SimulatedClock
 from tests.concurrency.simulation.eventloop import PROCESS, Process
 from tests.concurrency.simulation.peers import Asked, SimulatedPeers
 from tests.concurrency.simulation.workload import TEMPLATES

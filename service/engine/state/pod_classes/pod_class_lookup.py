@@ -24,7 +24,6 @@ from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
     RulesInterner,
 )
 from service.engine.state.pod_classes.data_sets import DataSets
-from service.engine.state.pod_classes.default_spread import DefaultedClasses, DefaultSelectors
 from service.engine.state.pod_classes.matchers import (
     Matcher,
     NamespaceRule,
@@ -44,7 +43,15 @@ from service.engine.state.pod_classes.pod_classes import (
     Role,
     Template,
 )
-from service.engine.state.pod_classes.siblings import KEY, mark_of, siblings_in
+from service.engine.state.pod_classes.pods_counted_by_default_spread import (
+    DefaultedClasses,
+    DefaultSelectors,
+)
+from service.engine.state.pod_classes.siblings_for_first_pod_exemption import (
+    KEY,
+    mark_of,
+    siblings_in,
+)
 from service.engine.state.pod_classes.spread_constraints import SpreadRule
 from service.engine.state.volumes_and_devices.devices import DeviceTable
 from service.engine.state.volumes_and_devices.pod_devices import PodDevices

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.state.node_columns.columns import Mask
-from service.engine.state.node_columns.node_sets import NodeSet, NodeSets
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.nodes_selected_by_rules import NodeSet, NodeSets
 from service.engine.state.volumes_and_devices.device_pools import DevicePool, PoolID, gathered
 from service.engine.state.volumes_and_devices.device_search import (
     DeviceSearch,

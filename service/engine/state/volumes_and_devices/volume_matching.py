@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from service.engine.state.node_columns.columns import Ids, Mask
-from service.engine.state.node_columns.node_sets import NodeSet
+from service.engine.state.node_columns.nodes_selected_by_rules import NodeSet
 from service.engine.state.volumes_and_devices.volumes import VolumeTable
 from service.model.objects.persistent_volumes import PersistentVolume, PersistentVolumeClaim
 from service.model.objects.pods_and_nodes import ObjectName

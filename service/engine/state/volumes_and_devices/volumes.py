@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 from typing_extensions import override
 
-from service.engine.state.node_columns.node_sets import NodeSet, NodeSets
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.nodes_selected_by_rules import NodeSet, NodeSets
 from service.engine.state.volumes_and_devices.pod_volumes import attached_disks, claims_of, disks_of
 from service.engine.state.volumes_and_devices.used_disks import Disks
 from service.engine.state.volumes_and_devices.volume_limits import DiskUser, VolumeLimits

@@ -9,7 +9,7 @@ from service.engine import Explanation, Summary
 from service.model.errors import MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.placing.one_pod import candidates_of, explanation_of, place_pod
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, PlacePods
 from service.scheduler.protocol.placements import PlacementResult

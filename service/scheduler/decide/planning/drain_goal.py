@@ -13,10 +13,10 @@ from service.scheduler.decide.planning.eviction_waves import (
     Move,
     Waves,
 )
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.fork_placements import Explaining, Wanted, unplaced
-from service.scheduler.decide.planning.selected_objects import nodes_of, refused
+from service.scheduler.decide.planning.fork_with_undo import Fork
+from service.scheduler.decide.planning.objects_a_change_is_about import nodes_of, refused
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import Drain, PlanBounds, PlanStep, Unplaced
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.analysis.equal_verdicts_and_nearest_fit import verdict_key
+from service.engine.analysis.equal_verdicts import verdict_key
 from service.engine.analysis.violations import Violation
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.manifests.manifest import PodManifest
@@ -21,8 +21,8 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
 from service.scheduler.decide.planning.drained_pods import DrainUnit
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.newly_broken_rules import AffectedPods, BrokenRules
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import PlacePods

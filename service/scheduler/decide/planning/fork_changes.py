@@ -14,8 +14,8 @@ from service.model.objects.pods_and_nodes import Node, ObjectName
 from service.model.pod_templates.specs_differing_by_node import names_node
 from service.scheduler.decide.admission.admission_changes import as_created, was_admitted
 from service.scheduler.decide.context import Steps
-from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.selected_objects import (
+from service.scheduler.decide.planning.fork_with_undo import Fork
+from service.scheduler.decide.planning.objects_a_change_is_about import (
     namespaces_of,
     nodes_of,
     pods_of,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.analysis.equal_verdicts_and_nearest_fit import verdict_key
+from service.engine.analysis.equal_verdicts import verdict_key
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
@@ -18,9 +18,9 @@ from service.scheduler.decide.placing.one_pod import (
     explanation_of,
     place_pod,
 )
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import Displaced
-from service.scheduler.decide.planning.selected_objects import refused
+from service.scheduler.decide.planning.fork_with_undo import Fork
+from service.scheduler.decide.planning.objects_a_change_is_about import refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.placements import Explain, PlacementResult
 from service.scheduler.protocol.plans import Place, PlanStep, Unplaced

@@ -41,9 +41,9 @@ from service.scheduler.decide.planning.eviction_waves import (
     Waves,
     kept_by_budget,
 )
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
-from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
+from service.scheduler.decide.planning.progress_of_running_rebalance import RebalanceProgress
 from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
     WaveLimits,

@@ -27,8 +27,8 @@ from service.scheduler.decide.planning.eviction_waves import (
     breaking,
     kept_by_budget,
 )
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.rebalance_objectives import objective_totals

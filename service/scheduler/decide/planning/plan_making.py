@@ -5,8 +5,6 @@ from msgspec.structs import replace
 from service.model.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.planning.drain_goal import Draining
-from service.scheduler.decide.planning.fit_goal import FitGoal
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import Changing
 from service.scheduler.decide.planning.fork_placements import (
     Placing,
@@ -14,7 +12,9 @@ from service.scheduler.decide.planning.fork_placements import (
     refuse_too_many,
     wanted_by,
 )
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.next_rebalance_moves import arrive
+from service.scheduler.decide.planning.one_pod_fits_goal import FitGoal
 from service.scheduler.decide.planning.pod_removal_goal import Removals
 from service.scheduler.decide.planning.pod_replacement_goal import Replacing
 from service.scheduler.decide.planning.rebalance_goal import Rebalancing

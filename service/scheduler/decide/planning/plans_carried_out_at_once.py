@@ -14,9 +14,9 @@ from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.placing.whole_placement_request import place_pods
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
+from service.scheduler.decide.planning.objects_a_change_is_about import pods_of, refused
 from service.scheduler.decide.planning.plan_making import plan_among_placements
-from service.scheduler.decide.planning.selected_objects import pods_of, refused
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import CommitPlan, MakePlan, PlacePods
 from service.scheduler.protocol.plans import (

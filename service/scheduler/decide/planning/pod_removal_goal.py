@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.analysis.removal_costs import RemovalCosts
 from service.engine.analysis.violations import Violation
+from service.engine.moves_and_removals.removal_costs import RemovalCosts
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Steps
@@ -27,11 +27,11 @@ from service.scheduler.decide.planning.eviction_waves import (
     kept_by_budget,
     told_of,
 )
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.decide.planning.objects_a_change_is_about import pods_of, refused
 from service.scheduler.decide.planning.pod_removal_order import RemovalOrder, removal_order_of
 from service.scheduler.decide.planning.protected_pods import is_protected
-from service.scheduler.decide.planning.selected_objects import pods_of, refused
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
 

@@ -11,9 +11,10 @@ from msgspec import UNSET
 from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept, told_of
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_placements import Explaining
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.new_pods_per_wave import arrival, group_too_large
+from service.scheduler.decide.planning.objects_a_change_is_about import refused
 from service.scheduler.decide.planning.rollout_pods import (
     Departing,
     PodReadiness,
@@ -22,7 +23,6 @@ from service.scheduler.decide.planning.rollout_pods import (
     look,
     place_new,
 )
-from service.scheduler.decide.planning.selected_objects import refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Replace, Unplaced
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.analysis.better_nodes import Costs, Moving
+from service.engine.moves_and_removals.better_nodes import Costs, Moving
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.model.plans.rebalance_objectives import Objective
@@ -21,11 +21,11 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
 from service.scheduler.decide.planning.better_node_search import Places, Rearranging
 from service.scheduler.decide.planning.drained_pods import units_of
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import unbound
+from service.scheduler.decide.planning.fork_with_undo import Fork
+from service.scheduler.decide.planning.objects_a_change_is_about import pods_of, refused
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.rebalance_objectives import measures_of
-from service.scheduler.decide.planning.selected_objects import pods_of, refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Unplaced
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from service.engine import Cluster
-from service.engine.analysis.better_nodes import Measure
-from service.engine.analysis.placement_measures import (
+from service.engine.moves_and_removals.better_nodes import Measure
+from service.engine.moves_and_removals.placement_measures import (
     BlocksCost,
     LoadCost,
     PreferenceCost,
@@ -17,7 +17,7 @@ from service.model.manifests.manifest import PodManifest
 from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.drained_pods import stays
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.totals_before_and_after_plan import violations_by_namespace
 from service.scheduler.protocol.plans import ObjectiveTotals, Rebalance
 

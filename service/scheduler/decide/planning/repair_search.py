@@ -26,7 +26,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
-from service.engine.analysis.added_node_templates import adding_like, shape_of, template_name
+from service.engine.analysis.nodes_that_could_be_added import (
+    adding_like,
+    shape_of,
+    template_name,
+)
 from service.engine.analysis.obstacles import (
     Key,
     Kind,
@@ -50,11 +54,7 @@ from service.scheduler.decide.placing.one_pod import Candidate, held_back_by
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.plans import PlanBounds, Protected
-from service.scheduler.protocol.repairs import (
-    Repair,
-    RepairMove,
-    RepairsAnswer,
-)
+from service.scheduler.protocol.repairs import Repair, RepairMove, RepairsAnswer
 
 _KINDS_MAX = 300
 """So many kinds of nodes are looked at, those with the fewest obstacles first."""

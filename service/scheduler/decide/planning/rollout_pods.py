@@ -27,7 +27,7 @@ from service.scheduler.decide.planning.eviction_waves import (
     breaking,
     kept_by_budget,
 )
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.pod_removal_order import is_ready, removal_order_of
 from service.scheduler.decide.planning.protected_pods import is_protected

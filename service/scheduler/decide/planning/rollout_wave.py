@@ -16,7 +16,7 @@ from service.model.plans.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
 from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.new_pods_per_wave import arrival, group_too_large
 from service.scheduler.decide.planning.rollout_pods import (
     Departing,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
 from service.model.log.past_revision_types import PastState
 from service.scheduler.decide.context import Steps
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.reading.explanations_and_topology import explain_pod
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.placements import ExplanationAnswer

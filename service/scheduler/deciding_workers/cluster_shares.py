@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from service.model.errors import MoorageError
-from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
 from service.scheduler.protocol.store_and_clock import Clock
 
 _log = logging.getLogger(__name__)

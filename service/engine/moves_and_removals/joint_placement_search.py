@@ -13,16 +13,16 @@ from math import exp
 import numpy as np
 from typing_extensions import override
 
-from service.engine.analysis.better_nodes import Moving
-from service.engine.analysis.placement_measures import NodeCost, PreferenceCost, SkewCost
 from service.engine.analysis.required_rule_paths import (
     Ruled,
     affinity_rules,
     anti_affinity_rules,
     spread_rules,
 )
-from service.engine.analysis.rules_affected_by_moves import BrokenRule
 from service.engine.cluster import Cluster
+from service.engine.moves_and_removals.better_nodes import Moving
+from service.engine.moves_and_removals.placement_measures import NodeCost, PreferenceCost, SkewCost
+from service.engine.moves_and_removals.rules_affected_by_moves import BrokenRule
 from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, SpreadCounter
 from service.engine.state.node_columns.topology import NO_DOMAIN
 from service.engine.state.pod_classes.pod_classes import PodClass

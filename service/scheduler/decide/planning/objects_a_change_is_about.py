@@ -12,7 +12,7 @@ from service.model.manifests.manifest import (
 from service.model.objects.selectors import matches
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.object_writes import missing
-from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import Domains, Selection
 

@@ -1,38 +1,11 @@
-"""Questions of the pending queue: which pods get equal verdicts, and where a pod nearly fits."""
-
-from collections.abc import Hashable
+"""Where a pod that only resources keep out nearly fits."""
 
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.nominations import replaced_by
 from service.engine.placement import pipeline_of
 from service.engine.refusal import Rejection, failures_of, prefilter
 from service.model.objects.pods_and_nodes import Pod
-
-
-def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
-    """Return a key that is equal for pods of which all filters say the same.
-
-    Such pods may differ in labels that no rule reads. After the next change of the cluster, the key
-    must not be compared any more.
-    """
-    pod_class = cluster.class_of(pod)
-    matched = tuple(map(id, pod_class.matched))
-    volumes = id(pod_class.volumes) if pod_class.volumes is not None else None
-    devices = id(pod_class.devices) if pod_class.devices is not None else None
-    nominated = pod.nominated_node_name and (pod.namespace, pod.name)
-    replaced = replaced_by(cluster, pod) if cluster.reserved else None
-    return (
-        id(pod_class.template),
-        pod_class.terminating,
-        pod_class.hard_self,
-        matched,
-        volumes,
-        devices,
-        nominated,
-        replaced,
-    )
 
 
 def nearest_node(cluster: Cluster, pod: Pod) -> str | None:

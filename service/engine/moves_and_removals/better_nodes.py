@@ -11,9 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from service.engine.analysis.placement_measures import PlacementCost, SkewCost
-from service.engine.analysis.rules_affected_by_moves import BrokenRule, Concern, ConcernedRules
 from service.engine.cluster import Cluster
+from service.engine.moves_and_removals.placement_measures import PlacementCost, SkewCost
+from service.engine.moves_and_removals.rules_affected_by_moves import (
+    BrokenRule,
+    Concern,
+    ConcernedRules,
+)
 from service.engine.placement import (
     candidates_of,
     pipeline_of,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from service.scheduler.decide.admission.admission import knows_scheduler
 from service.scheduler.decide.context import Steps
-from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import Displaced
 from service.scheduler.decide.planning.fork_placements import Placing, wanted_by
+from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.repair_search import RepairBounds, repairs_of
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import Fit, PlanStep, Unplaced
