@@ -10,7 +10,11 @@ from service.api.telemetry.log_lines import configure_logs
 from service.cli.errors import Stopped, Unavailable, WrongUsage
 from service.cli.printing.output import Output
 from service.cli.server.lifecycle import database
-from service.cli.server.stop_signals import StopSignal, raised_stop_signals, run_until_stopped
+from service.cli.server.stop_signals_without_workers import (
+    StopSignal,
+    raised_stop_signals,
+    run_until_stopped,
+)
 from service.model.errors import StorageUnavailable
 from service.model.verification_findings import FINDINGS_MAX, ROWS, STATE, Check, Finding
 from service.scheduler.database_verification import LoadedObjects

@@ -29,7 +29,7 @@ from service.cli.server.limits_on_open_and_unread_connections import (
 )
 from service.cli.server.local_server import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.server.port_claims import claimed_port
-from service.cli.server.stop_signals import (
+from service.cli.server.stop_signals_without_workers import (
     StopSignal,
     ignore_stop_signals,
     raised_stop_signals,

@@ -34,7 +34,7 @@ from granian.server.mp import WorkerProcess
 from service.api.telemetry.log_lines import logging_of
 from service.api.telemetry.worker_starts import StartReason, WorkerStarts
 from service.cli.errors import ExitCode
-from service.cli.server.stop_signals import StopRequest
+from service.cli.server.stop_signals_without_workers import StopRequest
 from service.cli.server.tls import Certificate, watch
 from service.cli.server.worker_signals import LAUNCH_SIGNALS, Alarm, run_worker
 from service.settings import Settings

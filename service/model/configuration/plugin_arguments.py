@@ -4,17 +4,12 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from service.model.objects.pods_and_nodes import NodeAffinity, Strict, TopologySpreadConstraint
-from service.model.validation.affinity import (
+from service.model.validation.affinity_and_spread import (
     NODE_AFFINITY,
     default_spread_constraints,
     system_has_no_list,
 )
-from service.model.validation.combinators import (
-    RecordCheck,
-    Rule,
-    boolean,
-    one_of,
-)
+from service.model.validation.combinators import RecordCheck, Rule, boolean, one_of
 from service.model.validation.plugins import Arguments
 from service.model.validation.scoring import (
     HARD_AFFINITY_WEIGHT,

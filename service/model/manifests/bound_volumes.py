@@ -19,7 +19,7 @@ from service.model.kinds_kept_for_rules.volume_kinds import (
     PersistentVolumeClaimBody,
 )
 from service.model.manifests.manifest_kept_for_rules import KeptManifest, edited, part_of
-from service.model.manifests.metadata import Json
+from service.model.manifests.metadata_and_status import Json
 from service.model.validation.combinators import entries_of
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"

@@ -15,7 +15,13 @@ from service.model.json_and_patches.managed_fields import (
 )
 from service.model.json_and_patches.strict_json import decode_strict, encode
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.manifests.metadata import Json, Metadata, fields_of, following, read_metadata
+from service.model.manifests.metadata_and_status import (
+    Json,
+    Metadata,
+    fields_of,
+    following,
+    read_metadata,
+)
 from service.model.objects.pod_group import PodGroup
 from service.model.objects.pods_and_nodes import Namespace, Node, Partial, Pod
 from service.model.pod_templates.field_warnings import FieldWarnings, warnings_in_members

@@ -18,7 +18,7 @@ from service.model.manifests.manifest_base import (
     draft_by,
     head_of_version,
 )
-from service.model.manifests.metadata import Json, Metadata, members_of, read_metadata
+from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
 from service.model.objects.pods_and_nodes import Partial
 from service.model.validation.combinators import Limits, entries_of, without_nulls
 from service.model.validation.kinds import KindRules, kind_rules

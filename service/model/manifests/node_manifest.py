@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.manifests.manifest_base import ENVELOPE, ObjectManifest, head_of, open_draft
-from service.model.manifests.metadata import (
+from service.model.manifests.metadata_and_status import (
     Json,
     Metadata,
     members_of,

@@ -15,13 +15,9 @@ from service.model.kinds_kept_for_rules.scheduling_groups import (
     ScheduledGroupSpec,
 )
 from service.model.manifests.manifest_base import Draft, ObjectManifest, head_of_version, open_draft
-from service.model.manifests.metadata import Json, Metadata, members_of, read_metadata
+from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
 from service.model.objects.pod_group import COSCHEDULING, UPSTREAM, PodGroup
-from service.model.validation.combinators import (
-    Limits,
-    entries_of,
-    without_nulls,
-)
+from service.model.validation.combinators import Limits, entries_of, without_nulls
 from service.model.validation.kinds import KINDS
 from service.model.validation.names import label_value
 

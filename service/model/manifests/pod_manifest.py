@@ -24,7 +24,7 @@ from service.model.manifests.manifest_base import (
     head_of,
     open_draft,
 )
-from service.model.manifests.metadata import (
+from service.model.manifests.metadata_and_status import (
     CLAIM_STATUSES,
     Json,
     Metadata,

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from service.model.configuration.config import MatchScope
 from service.model.manifests.manifest_base import Draft, ObjectManifest, head_of, open_draft
-from service.model.manifests.metadata import Json, Metadata, members_of, read_metadata
+from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
 from service.model.objects.pods_and_nodes import Quantities
 from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.quantity import parse_quantity

@@ -20,7 +20,7 @@ from service.model.objects.pods_and_nodes import (
     TopologySpreadConstraint,
 )
 from service.model.pod_templates.match_label_keys import label_keys, pod_terms
-from service.model.validation.affinity import (
+from service.model.validation.affinity_and_spread import (
     AFFINITY,
     CONNECTIONS,
     DATA_AFFINITY,

@@ -10,7 +10,7 @@ and `pkg/apis/core/validation`, v1.35.
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from service.model.validation.affinity import IN_BOTH, mentions
+from service.model.validation.affinity_and_spread import IN_BOTH, mentions
 from service.model.validation.combinators import Problems, at, entries_of, items_of, without_nulls
 
 Json = dict[str, object]

@@ -19,7 +19,7 @@ from service.model.objects.pods_and_nodes import (
     Quantities,
 )
 from service.model.objects.quantity import NANO, format_quantity
-from service.model.validation.quotas import OPPORTUNITY
+from service.model.validation.quotas_and_priority_classes import OPPORTUNITY
 from service.model.validation.resources import is_extended
 
 CROSS_NAMESPACE = "CrossNamespacePodAffinity"

@@ -9,7 +9,10 @@ from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.switchable_features import Features
 from service.model.validation import names
 from service.model.validation.admission_policies import POLICY, few
-from service.model.validation.affinity import default_spread_constraints, system_has_no_list
+from service.model.validation.affinity_and_spread import (
+    default_spread_constraints,
+    system_has_no_list,
+)
 from service.model.validation.combinators import (
     INT32_MAX,
     Problems,

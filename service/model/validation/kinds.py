@@ -36,7 +36,7 @@ from service.model.validation.combinators import (
     record,
     text,
 )
-from service.model.validation.quotas import QUOTA_SPEC, class_has_value
+from service.model.validation.quotas_and_priority_classes import QUOTA_SPEC, class_has_value
 from service.model.validation.resources import NODE_RESOURCES, quantities
 from service.model.validation.selectors import LABELS
 from service.model.validation.type_derived_rules import declared

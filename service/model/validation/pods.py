@@ -14,7 +14,7 @@ from service.model.objects.pods_and_nodes import (
     Toleration,
 )
 from service.model.validation import names
-from service.model.validation.affinity import (
+from service.model.validation.affinity_and_spread import (
     AFFINITY,
     CONNECTIONS,
     DATA_AFFINITY,
@@ -34,12 +34,7 @@ from service.model.validation.combinators import (
     record,
     text,
 )
-from service.model.validation.resources import (
-    CONTAINER_RESOURCES,
-    OVERHEAD,
-    POD_RESOURCES,
-    PORTS,
-)
+from service.model.validation.resources import CONTAINER_RESOURCES, OVERHEAD, POD_RESOURCES, PORTS
 from service.model.validation.selectors import LABELS
 from service.model.validation.type_derived_rules import declared
 

@@ -2,7 +2,7 @@
 
 import httpx
 
-from tests.cli.commands.test_drain import events
+from tests.cli.commands.test_cordon_and_drain import events
 from tests.cli.conftest import CLUSTER
 
 PATH = f"{CLUSTER}/plans/rebalance-shop"

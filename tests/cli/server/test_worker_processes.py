@@ -43,7 +43,7 @@ async def app(scope, receive, send):
 
 if __name__ == "__main__":
     from service.cli.server.worker_processes import run_workers
-    from service.cli.server.stop_signals import StopRequest
+    from service.cli.server.stop_signals_without_workers import StopRequest
     from service.api.telemetry.worker_starts import starts_told_by_supervisor
     port, workers, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     request = StopRequest()

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from service.cli.server.stop_signals import restored_stop_handlers
+from service.cli.server.stop_signals_without_workers import restored_stop_handlers
 from service.cli.server.worker_signals import Alarm, WorkerLoop
 
 

@@ -11,7 +11,7 @@ import msgspec
 from service.model.errors import Denied
 from service.model.manifests.manifest import PodManifest
 from service.model.manifests.manifest_base import ObjectManifest
-from service.model.manifests.metadata import Json
+from service.model.manifests.metadata_and_status import Json
 from service.model.objects.admission_policies import AdmissionPolicy
 from service.model.objects.cel_expressions import (
     ITEMS_MAX,

@@ -8,7 +8,7 @@ from service.model.errors import Conflict, FieldError, Forbidden, InvalidManifes
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.manifests.manifest import AnyManifest, KeptManifest
 from service.model.manifests.manifest_kept_for_rules import edited, part_of
-from service.model.manifests.metadata import Json
+from service.model.manifests.metadata_and_status import Json
 from service.model.manifests.rollout_templates import parse_template
 from service.model.plans.plans import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
 from service.model.pod_templates.template_cache import TemplateCache

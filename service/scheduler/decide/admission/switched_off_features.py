@@ -14,7 +14,7 @@ from service.model.pod_templates.annotated_rules import PATH, annotation_of, rul
 from service.model.pod_templates.field_warnings import FEATURE_OFF, FieldWarnings, warning
 from service.model.quotas_and_limits.quota import CROSS_NAMESPACE
 from service.model.validation.combinators import entries_of
-from service.model.validation.quotas import scopes_of
+from service.model.validation.quotas_and_priority_classes import scopes_of
 from service.scheduler.decide.context import DecisionContext
 
 

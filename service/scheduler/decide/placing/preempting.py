@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from service.engine import NoPreemption, Preemption, preempt
 from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata import PREEMPTED_REASON
+from service.model.manifests.metadata_and_status import PREEMPTED_REASON
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.conditions_and_events.conditions import evicted
 from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted

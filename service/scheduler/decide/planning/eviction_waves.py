@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.analysis.equal_verdicts import verdict_key
+from service.engine.analysis.pods_with_equal_verdicts import verdict_key
 from service.engine.analysis.violations import Violation
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.manifests.manifest import PodManifest

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from service.cli.server.stop_signals import (
+from service.cli.server.stop_signals_without_workers import (
     STOP_SIGNALS,
     StopSignal,
     raised_stop_signals,
