@@ -3301,6 +3301,15 @@ class PodResourceClaim(TypedDict):
     """Name of a ResourceClaimTemplate in the pod's namespace."""
 
 
+class PodResourceClaimStatus(TypedDict):
+    """Which claim was made for one of the templates that the pod's `resourceClaims` name."""
+
+    name: str
+    """The pod's own name for the claim."""
+    resourceClaimName: NotRequired[str | None]
+    """Name of the ResourceClaim in the pod's namespace."""
+
+
 class PodSchedulingGate(TypedDict):
     """Keeps the pod from being tried."""
 
@@ -3391,6 +3400,8 @@ class PodStatus(TypedDict):
     """Resources granted to running containers."""
     initContainerStatuses: NotRequired[list[ContainerStatus] | None]
     """Resources granted to running init containers."""
+    resourceClaimStatuses: NotRequired[list[PodResourceClaimStatus] | None]
+    """Claims that were made from templates, one for each."""
 
 
 class PodTemplate(TypedDict):

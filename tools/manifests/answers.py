@@ -95,7 +95,7 @@ PLACES: Sequence[Place] = (
     Place("Pod", "WorkloadReference", "spec.workloadRef", manifest_types.WorkloadReference),
     Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", pods_and_nodes.PodResourceClaim),
     Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", pods_and_nodes.PodSchedulingGate),
-    Place("Pod", "PodStatus", "status", object_types.PodStatus),
+    Place("Pod", "PodStatus", "status", manifest_types.PodStatus),
     Place("Pod", "ContainerStatus", "status.containerStatuses[]", pods_and_nodes.ContainerStatus),
     Place("Node", "NodeSpec", "spec", manifest_types.NodeSpec),
     Place("Node", "Taint", "spec.taints[]", pods_and_nodes.Taint),

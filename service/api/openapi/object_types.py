@@ -17,9 +17,15 @@ from service.model.kinds_kept_for_rules.scheduling_groups import (
 )
 from service.model.log.events import EventReason, EventType
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.objects import manifest_types, pods_and_nodes
-from service.model.objects.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
-from service.model.objects.pod_group import PodGroupPhase
+from service.model.objects import manifest_types
+from service.model.objects.manifest_types import (
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    PodSpec,
+    PodStatus,
+)
+from service.model.objects.pod_group import PodGroupStatus
 from service.model.objects.pods_and_nodes import Quantities, Strict, Value
 from service.model.objects.priority_classes import PriorityClassFields
 from service.model.pod_templates.field_warnings import FieldWarning
@@ -36,38 +42,6 @@ class Written(Value, frozen=True, kw_only=True):
     """What every object has in the answer to a write."""
 
     warnings: _WARNINGS = msgspec.UNSET
-
-
-class PodCondition(Value, frozen=True, kw_only=True):
-    """One condition, such as PodScheduled, which says why a pending pod waits."""
-
-    type: str
-    """What the condition is about."""
-    status: str
-    """True, False or Unknown."""
-    reason: str | None = None
-    """One word in CamelCase."""
-    message: str | None = None
-    """A sentence for people."""
-    last_transition_time: str | None = None
-    """When `status` last changed, RFC 3339."""
-
-
-class PodStatus(Value, frozen=True, kw_only=True):
-    """What is known of a pod's life; stored as sent."""
-
-    phase: str | None = None
-    """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""
-    start_time: str | None = None
-    """Since when it runs; of pods of one priority, preemption evicts the youngest first."""
-    nominated_node_name: str | None = None
-    """The node on which preemption makes room for the pod."""
-    conditions: list[PodCondition] | None = None
-    """What is known of the pod, one condition for each type."""
-    container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
-    """Resources granted to running containers."""
-    init_container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
-    """Resources granted to running init containers."""
 
 
 class Pod(Written, frozen=True, kw_only=True):
@@ -191,25 +165,6 @@ class ResourceQuota(Written, frozen=True, kw_only=True):
     """What is limited."""
     status: ResourceQuotaStatus | None = None
     """What is used. Watches and exports leave it out: it changes with every pod."""
-
-
-class PodGroupStatus(Value, frozen=True, kw_only=True):
-    """How the members fare, exactly as of the answer's revision; ignored where it is sent."""
-
-    phase: PodGroupPhase | None = None
-    """Scheduling: at least `minMember` have nodes; Running: and run. Unknown: fewer have."""
-    members: int | None = None
-    """Pods of the namespace that have the group's label."""
-    scheduled: int | None = None
-    """Members that have a node and have not ended."""
-    running: int | None = None
-    """Members whose `status.phase` is Running."""
-    succeeded: int | None = None
-    """Members whose `status.phase` is Succeeded."""
-    failed: int | None = None
-    """Members whose `status.phase` is Failed."""
-    schedule_start_time: str | None = None
-    """Since when the group waits: the time of `scheduleTimeoutSeconds` counts from here."""
 
 
 class PodGroupSpec(

@@ -63,6 +63,49 @@ class PodSpec(pods_and_nodes.PodSpec, frozen=True, kw_only=True):
     """The pod group of a Workload that the pod is a member of."""
 
 
+class PodCondition(Value, frozen=True, kw_only=True):
+    """One condition, such as PodScheduled, which says why a pending pod waits."""
+
+    type: str
+    """What the condition is about."""
+    status: str
+    """True, False or Unknown."""
+    reason: str | None = None
+    """One word in CamelCase."""
+    message: str | None = None
+    """A sentence for people."""
+    last_transition_time: str | None = None
+    """When `status` last changed, RFC 3339."""
+
+
+class PodResourceClaimStatus(Value, frozen=True, kw_only=True):
+    """Which claim was made for one of the templates that the pod's `resourceClaims` name."""
+
+    name: str
+    """The pod's own name for the claim."""
+    resource_claim_name: str | None = None
+    """Name of the ResourceClaim in the pod's namespace."""
+
+
+class PodStatus(Value, frozen=True, kw_only=True):
+    """What is known of a pod's life; stored as sent."""
+
+    phase: str | None = None
+    """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""
+    start_time: str | None = None
+    """Since when it runs; of pods of one priority, preemption evicts the youngest first."""
+    nominated_node_name: str | None = None
+    """The node on which preemption makes room for the pod."""
+    conditions: list[PodCondition] | None = None
+    """What is known of the pod, one condition for each type."""
+    container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
+    """Resources granted to running containers."""
+    init_container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
+    """Resources granted to running init containers."""
+    resource_claim_statuses: list[PodResourceClaimStatus] | None = None
+    """Claims that were made from templates, one for each."""
+
+
 class NodeSpec(Value, frozen=True, kw_only=True):
     """What keeps pods off a node."""
 
