@@ -1672,7 +1672,7 @@ class KeptBounds(TypedDict):
     """How many pods may be evicted for the plan from its beginning to its end; absent: any
     number.
     """
-    protect: NotRequired[ProtectedByPlan | None]
+    protect: NotRequired[ProtectedPods | None]
     """The pods that are not evicted for the plan."""
 
 
@@ -3593,17 +3593,6 @@ class ProposedVictims(TypedDict):
     """
     budgetViolations: int
     """How many of them leave although their disruption budgets allow no more of that."""
-
-
-class ProtectedByPlan(TypedDict):
-    """Placed pods that a plan leaves where they are; if both fields are given, one of them
-    has to hold.
-    """
-
-    priority: NotRequired[int | None]
-    """Pods of at least this priority."""
-    selector: NotRequired[LabelSelector | None]
-    """Pods with such labels."""
 
 
 class ProtectedPods(TypedDict):
