@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.model.configuration.config import MatchScope
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
 from service.model.kinds_kept_for_rules.scheduling_groups import (
     PodGroupSchedulingConstraints,
@@ -24,9 +23,11 @@ from service.model.objects.manifest_types import (
     ObjectMeta,
     PodSpec,
     PodStatus,
+    ResourceQuotaSpec,
+    ResourceQuotaStatus,
 )
 from service.model.objects.pod_group import PodGroupStatus
-from service.model.objects.pods_and_nodes import Quantities, Strict, Value
+from service.model.objects.pods_and_nodes import Strict, Value
 from service.model.objects.priority_classes import PriorityClassFields
 from service.model.pod_templates.field_warnings import FieldWarning
 
@@ -126,33 +127,6 @@ class Namespace(Written, frozen=True, kw_only=True):
     metadata: ObjectMeta
     api_version: str = "v1"
     kind: Literal["Namespace"] = "Namespace"
-
-
-class QuotaScopeSelector(Strict, frozen=True, kw_only=True):
-    """Scopes with operators; a pod has to be in all of them."""
-
-    match_expressions: list[MatchScope] | None = None
-    """The scopes; PriorityClass compares the pod's class with `values`."""
-
-
-class ResourceQuotaSpec(Strict, frozen=True, kw_only=True):
-    """How much the pods of a namespace may use, and which pods are meant."""
-
-    hard: Quantities | None = None
-    """Limits by resource: `pods`, `requests.…`, `limits.…`, `cpu`, `memory`, `opportunity.…`."""
-    scopes: list[str] | None = None
-    """Scopes that a pod has to be in to count; all of them."""
-    scope_selector: QuotaScopeSelector | None = None
-    """Scopes that are given with operators; a pod has to be in all of them, too."""
-
-
-class ResourceQuotaStatus(Value, frozen=True, kw_only=True):
-    """What is used of a quota, exactly as of the answer's revision; ignored where it is sent."""
-
-    hard: Quantities | None = None
-    """The limits, as in `spec`."""
-    used: Quantities | None = None
-    """What the pods that are covered are charged, by resource."""
 
 
 class ResourceQuota(Written, frozen=True, kw_only=True):
