@@ -1511,17 +1511,6 @@ class Features(TypedDict):
 
 
 class FieldError(TypedDict):
-    """One wrong field."""
-
-    field: str
-    """The path of the field; "" for the whole object."""
-    message: str
-    """What is wrong with it."""
-    value: NotRequired[Any]
-    """Any JSON value."""
-
-
-class FieldProblem(TypedDict):
     """One wrong field of a request."""
 
     field: str
@@ -3542,7 +3531,7 @@ class Problem(TypedDict):
     """The id of the request, as in `X-Request-ID`; the server's log and the audit have it,
     too. Default: `""`.
     """
-    errors: NotRequired[list[FieldProblem] | None]
+    errors: NotRequired[list[FieldError] | None]
     """Every wrong field, all at once; of a binding that is not confirmed, every rule that
     does not hold.
     """
