@@ -1511,17 +1511,6 @@ class Features(TypedDict):
 
 
 class FieldError(TypedDict):
-    """One wrong field."""
-
-    field: str
-    """The path of the field; "" for the whole object."""
-    message: str
-    """What is wrong with it."""
-    value: NotRequired[Any]
-    """Any JSON value."""
-
-
-class FieldProblem(TypedDict):
     """One wrong field of a request."""
 
     field: str
@@ -1672,7 +1661,7 @@ class KeptBounds(TypedDict):
     """How many pods may be evicted for the plan from its beginning to its end; absent: any
     number.
     """
-    protect: NotRequired[ProtectedByPlan | None]
+    protect: NotRequired[ProtectedPods | None]
     """The pods that are not evicted for the plan."""
 
 
@@ -3301,6 +3290,15 @@ class PodResourceClaim(TypedDict):
     """Name of a ResourceClaimTemplate in the pod's namespace."""
 
 
+class PodResourceClaimStatus(TypedDict):
+    """Which claim was made for one of the templates that the pod's `resourceClaims` name."""
+
+    name: str
+    """The pod's own name for the claim."""
+    resourceClaimName: NotRequired[str | None]
+    """Name of the ResourceClaim in the pod's namespace."""
+
+
 class PodSchedulingGate(TypedDict):
     """Keeps the pod from being tried."""
 
@@ -3391,6 +3389,8 @@ class PodStatus(TypedDict):
     """Resources granted to running containers."""
     initContainerStatuses: NotRequired[list[ContainerStatus] | None]
     """Resources granted to running init containers."""
+    resourceClaimStatuses: NotRequired[list[PodResourceClaimStatus] | None]
+    """Claims that were made from templates, one for each."""
 
 
 class PodTemplate(TypedDict):
@@ -3531,7 +3531,7 @@ class Problem(TypedDict):
     """The id of the request, as in `X-Request-ID`; the server's log and the audit have it,
     too. Default: `""`.
     """
-    errors: NotRequired[list[FieldProblem] | None]
+    errors: NotRequired[list[FieldError] | None]
     """Every wrong field, all at once; of a binding that is not confirmed, every rule that
     does not hold.
     """
@@ -3582,17 +3582,6 @@ class ProposedVictims(TypedDict):
     """
     budgetViolations: int
     """How many of them leave although their disruption budgets allow no more of that."""
-
-
-class ProtectedByPlan(TypedDict):
-    """Placed pods that a plan leaves where they are; if both fields are given, one of them
-    has to hold.
-    """
-
-    priority: NotRequired[int | None]
-    """Pods of at least this priority."""
-    selector: NotRequired[LabelSelector | None]
-    """Pods with such labels."""
 
 
 class ProtectedPods(TypedDict):

@@ -446,17 +446,6 @@ FIELD_PROBLEMS_MAX = 100
 """How many wrong fields an answer names; its `detail` has their number."""
 
 
-class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """One wrong field of a request."""
-
-    field: str
-    """Path of the field in the request, such as `pods[3].spec.tolerations[0].key`."""
-    message: str
-    """What is wrong with it."""
-    value: Any = None
-    """What was sent, where it is short enough to repeat."""
-
-
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What went wrong (RFC 9457)."""
 
@@ -474,7 +463,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The path that was asked."""
     request_id: str = msgspec.field(default="", name="requestId")
     """The id of the request, as in `X-Request-ID`; the server's log and the audit have it, too."""
-    errors: list[FieldProblem] | None = None
+    errors: list[FieldError] | None = None
     """Every wrong field, all at once; of a binding that is not confirmed, every rule that does not hold."""
     reasons: dict[str, list[str]] | None = None
     """Why a pod does not fit the node: what each plugin says."""
@@ -572,12 +561,11 @@ def _family(error: MoorageError) -> list[str]:
     return [kind.__name__ for kind in type(error).__mro__]
 
 
-def _field_problems(error: MoorageError) -> list[FieldProblem] | None:
+def _field_problems(error: MoorageError) -> list[FieldError] | None:
     told = (InvalidManifest, MalformedRequest, BindingViolated, FieldManagerConflict)
     if not isinstance(error, told) or not error.errors:
         return None
-    listed = error.errors[:FIELD_PROBLEMS_MAX]
-    return [FieldProblem(field=e.field, message=e.message, value=e.value) for e in listed]
+    return list(error.errors[:FIELD_PROBLEMS_MAX])
 
 
 def _headers(error: MoorageError, status: int) -> dict[str, str]:

@@ -26,7 +26,7 @@ from service.model.kinds_kept_for_rules.device_kinds import device_object
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.kinds_kept_for_rules.volume_kinds import volume_object
 from service.model.objects.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
-from service.model.objects.persistent_volumes import ClaimReference, VolumeObject
+from service.model.objects.persistent_volumes import ClaimRef, VolumeObject
 from service.model.objects.pods_and_nodes import (
     LabelSelector,
     Namespace,
@@ -271,7 +271,7 @@ class Cluster:
     def assume_binding(self, claim: ObjectName, volume_name: str) -> None:
         """Have a claim bound to a volume that is free, until that is undone."""
         before, volume = self.volumes.claims[claim], self.volumes.volumes[volume_name]
-        reference = ClaimReference(before.namespace, before.name, before.uid)
+        reference = ClaimRef(namespace=before.namespace, name=before.name, uid=before.uid)
         self._assume(replace(before, volume_name=volume_name, is_bound=True), before)
         self._assume(replace(volume, claim=reference, is_available=False), volume)
 

@@ -13,8 +13,14 @@ import msgspec
 from typing_extensions import override
 
 from service.extenders.client import Calls, ExtenderFailed, require_own_certificate
-from service.extenders.messages import ExtenderArgs, FilterResult, HostPriority
 from service.model.configuration.extenders import Extender, ExtenderHosts
+from service.model.extender_messages import (
+    EXTENDER_SCORE_MAX,
+    ExtenderArgs,
+    FilterResult,
+    HostPriority,
+    NodeList,
+)
 from service.scheduler.protocol.extenders import (
     AsksExtenders,
     ExtenderQuestion,
@@ -24,15 +30,27 @@ from service.settings import Settings
 
 _log = logging.getLogger(__name__)
 
-SCORE_MAX = 10
-"""The best score that an extender can give (MaxExtenderPriority)."""
-_SCALE = 100 // SCORE_MAX
+_SCALE = 100 // EXTENDER_SCORE_MAX
 """By how much its scores count more, so that they are like those of plugins (MaxNodeScore)."""
 _EXTENDERS_KEPT_MAX = 1_000
 """For so many extenders the connections and failures are kept; beyond, they begin anew."""
 WITHOUT_REASON = "left out without a reason"
 _REASON_LENGTH_MAX = 500
-_FILTERED = msgspec.json.Decoder(FilterResult)
+
+
+class SentMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of the metadata of a node that comes back."""
+
+    name: str
+
+
+class SentNode(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of a node that comes back."""
+
+    metadata: SentMetadata
+
+
+_FILTERED = msgspec.json.Decoder(FilterResult[NodeList[SentNode]])
 _PRIORITIES: msgspec.json.Decoder[list[HostPriority] | None] = msgspec.json.Decoder(
     list[HostPriority] | None
 )
@@ -143,7 +161,7 @@ class Extenders(AsksExtenders):
             _log.warning("Scores of an extender are passed over: %s", failure, extra=told)
             return {}
         known = set(names)
-        if any(not 0 <= each.score <= SCORE_MAX for each in found or ()):
+        if any(not 0 <= each.score <= EXTENDER_SCORE_MAX for each in found or ()):
             told = {"extender": extender.url_prefix}
             _log.warning("Scores of an extender are not from 0 to 10 and passed over.", extra=told)
             return {}
@@ -162,10 +180,10 @@ class Extenders(AsksExtenders):
 
 def _args(question: ExtenderQuestion, extender: Extender, names: Sequence[str]) -> bytes:
     whole = not extender.node_cache_capable
-    nodes = [msgspec.Raw(question.nodes[name]) for name in names] if whole else []
+    nodes = [msgspec.Raw(question.nodes[name]) for name in names] if whole else None
     args = ExtenderArgs(
         pod=msgspec.Raw(question.manifest),
-        nodes={"items": nodes} if whole else None,
+        nodes=None if nodes is None else NodeList(items=nodes),
         node_names=None if whole else names,
     )
     return msgspec.json.encode(args)

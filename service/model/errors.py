@@ -28,26 +28,26 @@ Each has a stable `code` for clients. Which HTTP status an error has is the API'
 # ruff: noqa: N818 - the names are the codes that clients see
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 
 class FieldError(msgspec.Struct, frozen=True, omit_defaults=False):
-    """One wrong field.
-
-    `field` is a path such as `spec.tolerations[0].key`, relative to the object (see `under`);
-    `value` is what was sent there, where it is short enough to repeat.
-    """
+    """One wrong field of a request."""
 
     field: str
-    """The path of the field; "" for the whole object."""
+    """Path of the field in the request, such as `pods[3].spec.tolerations[0].key`."""
     message: str
     """What is wrong with it."""
-    value: object = None
-    """What was sent."""
+    value: Any = None
+    """What was sent, where it is short enough to repeat."""
 
     def under(self, prefix: str) -> "FieldError":
-        """Return the error with a longer path: `under("pods[3]")`."""
+        """Return the error with a longer path: `under("pods[3]")`.
+
+        Before that, the path is relative to an object of the request; "" is the whole object.
+        """
         separator = "." if prefix and self.field and not self.field.startswith("[") else ""
         return FieldError(prefix + separator + self.field, self.message, self.value)
 

@@ -201,7 +201,7 @@ REFUSED = [
     (pod(priority="high"), "spec.priority"),
     (pod(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds"),
     (pod(topologySpreadConstraint=[]), "spec.topologySpreadConstraint"),
-    (pod() | {"status": {"conditions": [{}]}}, "status.conditions[0].type"),
+    (pod() | {"status": {"conditions": [{"status": "True"}]}}, "status.conditions[0].type"),
     (pod() | {"status": {"containerStatuses": [{"allocatedResources": {"cpu": "-1"}}]}}, "status.containerStatuses[0].allocatedResources[cpu]"),
     # nodes
     (node(spec={"taints": [{"key": "a"}]}), "spec.taints[0].effect"),

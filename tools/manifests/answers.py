@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.api.openapi import object_types
-from service.model.configuration.config import MatchScope
 from service.model.kinds_kept_for_rules import device_kinds, scheduling_groups as groups
 from service.model.objects import manifest_types, pods_and_nodes
 from service.model.pod_templates.field_warnings import PASSED_OVER, PassedOver
@@ -95,7 +94,7 @@ PLACES: Sequence[Place] = (
     Place("Pod", "WorkloadReference", "spec.workloadRef", manifest_types.WorkloadReference),
     Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", pods_and_nodes.PodResourceClaim),
     Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", pods_and_nodes.PodSchedulingGate),
-    Place("Pod", "PodStatus", "status", object_types.PodStatus),
+    Place("Pod", "PodStatus", "status", manifest_types.PodStatus),
     Place("Pod", "ContainerStatus", "status.containerStatuses[]", pods_and_nodes.ContainerStatus),
     Place("Node", "NodeSpec", "spec", manifest_types.NodeSpec),
     Place("Node", "Taint", "spec.taints[]", pods_and_nodes.Taint),
@@ -103,13 +102,15 @@ PLACES: Sequence[Place] = (
     Place("Node", "ContainerImage", "status.images[]", pods_and_nodes.ContainerImage),
     Place("Namespace", "NamespaceSpec", "spec"),
     Place("Namespace", "NamespaceStatus", "status"),
-    Place("ResourceQuota", "ResourceQuotaSpec", "spec", object_types.ResourceQuotaSpec),
-    Place("ResourceQuota", "ScopeSelector", "spec.scopeSelector", object_types.QuotaScopeSelector),
+    Place("ResourceQuota", "ResourceQuotaSpec", "spec", manifest_types.ResourceQuotaSpec),
+    Place(
+        "ResourceQuota", "ScopeSelector", "spec.scopeSelector", manifest_types.QuotaScopeSelector
+    ),
     Place(
         "ResourceQuota",
         "ScopedResourceSelectorRequirement",
         "spec.scopeSelector.matchExpressions[]",
-        MatchScope,
+        manifest_types.MatchScope,
     ),
     Place("PriorityClass", "PriorityClass", "", object_types.PriorityClass),
     Place("PodGroup", f"{GROUPS}PodGroupSpec", "spec", groups.ScheduledGroupSpec),

@@ -7,7 +7,6 @@ import msgspec
 
 from service.api.bodies.request_reading import converted
 from service.api.openapi.extender_types import (
-    EXTENDER_SCORE_MAX,
     ExtenderArgs,
     ExtenderBindingArgs,
     ExtenderFilterResult,
@@ -21,6 +20,7 @@ from service.api.openapi.extender_types import (
 )
 from service.engine.analysis.explanation import Explanation
 from service.model.errors import FieldError, InvalidManifest
+from service.model.extender_messages import EXTENDER_SCORE_MAX
 from service.model.json_and_patches.strict_json import decode_strict
 from service.model.manifests.pod_manifest import parse_pod
 from service.model.pod_templates.template_cache import TemplateCache
@@ -43,7 +43,7 @@ def parse_extender(body: bytes, type_: type[T]) -> T:
     return converted(decode_strict(body), type_)
 
 
-def candidates_in(args: ExtenderArgs) -> list[str]:
+def candidates_in(args: ExtenderArgs) -> Sequence[str]:
     """The names of the candidates, whole nodes or names.
 
     Raises:

@@ -14,13 +14,13 @@ from service.model.json_and_patches.strict_json import decode_strict, encode
 from service.model.manifests.manifest import PodManifest, parse_node, parse_pod
 from service.model.manifests.rollout_templates import parse_template
 from service.model.objects.pods_and_nodes import LabelSelector, Taint
+from service.model.plans.plans import GOALS, PROTECTED_PODS, GoalFields, fits_across_fields
 from service.model.plans.rebalance_objectives import (
     MEASURED,
     OBJECTIVES_WANTED,
     block_amount,
-    fits_objectives,
 )
-from service.model.plans.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
+from service.model.plans.rollouts import AMOUNTS, PodOwner
 from service.model.pod_templates.template_cache import TemplateCache
 from service.model.validation import names
 from service.model.validation.combinators import (
@@ -32,6 +32,7 @@ from service.model.validation.combinators import (
     list_of,
     map_of,
     nullable,
+    one_of,
     record,
     text,
     whole_number,
@@ -44,6 +45,7 @@ from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.plans import (
+    CHANGES,
     AddNodes,
     CordonNodes,
     Domains,
@@ -53,7 +55,6 @@ from service.scheduler.protocol.plans import (
     Place,
     PlanBounds,
     PlanChange,
-    Protected,
     PutPods,
     Rebalance,
     Remove,
@@ -73,6 +74,12 @@ T = TypeVar("T")
 Json = Mapping[str, Any]
 
 _SELECTING = ("names", "selector", "topology")
+_SELECTED: Mapping[str, Sequence[str]] = {
+    "nodes": _SELECTING,
+    "pods": _SELECTING,
+    "namespaces": ("names", "selector"),
+}
+"""The fields by which objects are selected, by the name that a change has for them."""
 
 
 class _Fields(NamedTuple):
@@ -83,33 +90,31 @@ class _Fields(NamedTuple):
     any_of: Sequence[str] = ()
     """At least one of these is needed."""
 
+    @classmethod
+    def of(cls, change: type[PlanChange]) -> "_Fields":
+        """Return what follows from the type of a change, in which a selection stands for several fields."""
+        fields = msgspec.structs.fields(change)
+        selected = [each.name for each in fields if each.type is Selection]
+        stated = [each for each in fields if each.type is not Selection]
+        return cls(
+            needed=[each.name for each in stated if each.required],
+            optional=[each.name for each in stated if not each.required]
+            + ["namespace" for each in selected if each == "pods"],
+            any_of=[field for each in selected for field in _SELECTED[each]],
+        )
 
-_FIELDS: Mapping[str, _Fields] = {
-    "RemoveNodes": _Fields(any_of=_SELECTING),
-    "CordonNodes": _Fields(any_of=_SELECTING),
-    "UncordonNodes": _Fields(any_of=_SELECTING),
-    "AddNodes": _Fields(("template", "count"), ("topology",)),
-    "SetLabels": _Fields(("labels",), any_of=_SELECTING),
-    "SetTaints": _Fields(("taints",), any_of=_SELECTING),
-    "RemovePods": _Fields(optional=("namespace",), any_of=_SELECTING),
-    "PutPods": _Fields(("pods",)),
-    "SetConfig": _Fields(("config",)),
-    "SetNamespaceLabels": _Fields(("labels",), any_of=("names", "selector")),
-}
+
+_FIELDS = {op: _Fields.of(change) for op, change in CHANGES.items()}
 _SUBJECTS = ("pods", "podRefs", "template", "displaced")
-_NEEDED: Mapping[str, Sequence[str]] = {
-    "Drain": ("nodes",),
-    "Remove": ("namespace", "selector", "count"),
-    "Replace": ("namespace", "template", "replicas"),
+_GOALS: Mapping[str, GoalFields] = {
+    "Place": GoalFields(optional=(*_SUBJECTS, "replicas")),
+    "Drain": GOALS["Drain"],
+    "Remove": GoalFields(needed=("namespace", "selector", "count")),
+    "Replace": GOALS["Replace"],
+    "Rebalance": GOALS["Rebalance"],
+    "Fit": GoalFields(optional=("pod", "podRef", "changesMax", "limit")),
 }
-"""The fields that a goal of one type needs; goals that place pods have one of several."""
-_GOALS = ("Place", "Fit", "Rebalance", *_NEEDED)
-_OPTIONAL: Mapping[str, Sequence[str]] = {
-    "Place": (*_SUBJECTS, "replicas"),
-    "Replace": ("selector", "owner", *AMOUNTS),
-    "Rebalance": ("namespace", "selector", "objectives", "movesMax", "resource", "block"),
-    "Fit": ("pod", "podRef", "changesMax", "limit"),
-}
+"""Place and Fit need one of several fields."""
 
 
 class PlanRequest(NamedTuple):
@@ -165,22 +170,12 @@ async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanR
     intent = MakePlan(
         changes=tuple(await parse_items(changes, "changes", read)),
         goal=await _goal(fields.get("goal"), templates, items_max),
-        bounds=_bounds(fields.get("bounds") or {}),
+        bounds=_converted(fields.get("bounds"), PlanBounds) or PlanBounds(),
         explain=fields.get("explain") or "None",
     )
     steps_max = fields.get("stepsMax")
     return PlanRequest(
         intent, plan_types.PlanRequest().steps_max if steps_max is None else steps_max
-    )
-
-
-def _bounds(sent: Json) -> PlanBounds:
-    return PlanBounds(
-        evictions_max=sent.get("evictionsMax"),
-        moves_max=sent.get("movesMax"),
-        seconds=sent.get("seconds"),
-        respect_budgets=sent.get("respectBudgets") or False,
-        protect=_converted(sent.get("protect"), Protected) or Protected(),
     )
 
 
@@ -214,6 +209,7 @@ def _at_most(count_max: int, item: Rule) -> Rule:
 
 def _change_rule(limits: Limits) -> Rule:
     rules: dict[str, Rule] = {
+        "op": one_of(*CHANGES),
         "names": list_of(text(names.dns_subdomain), values=True),
         "selector": LABEL_SELECTOR,
         "topology": _TOPOLOGY,
@@ -245,32 +241,25 @@ def _fields_fit_op(change: Record, path: str, problems: Problems) -> None:
 
 def _fits_type(goal: Record, path: str, problems: Problems) -> None:
     type_ = goal.get("type")
-    needed = _NEEDED.get(type_, ()) if isinstance(type_, str) else ()
-    for name in needed:
-        if goal.get(name) is None:
-            problems.add(at(path, name), f"is required by {type_}")
     if not isinstance(type_, str) or type_ not in _GOALS:
         return
-    taken = {"type", *needed, *_OPTIONAL.get(type_, ())}
-    for name in [name for name, value in goal.items() if value is not None and name not in taken]:
-        problems.add(at(path, name), _not_taken(name, type_))
+    fields = _GOALS[type_]
+    for name in fields.needed:
+        if goal.get(name) is None:
+            problems.add(at(path, name), f"is required by {type_}")
+    given = [name for name, value in goal.items() if value is not None and name != "type"]
+    for name in given:
+        if not fields.has(name):
+            problems.add(at(path, name), _not_taken(name, type_))
     if type_ == "Place":
         _one_subject(goal, path, problems)
     if type_ == "Fit" and (goal.get("pod") is None) == (goal.get("podRef") is None):
         problems.add(path, "must have exactly one of pod, podRef")
-    if type_ == "Rebalance":
-        fits_objectives(goal, path, problems)
-    if type_ == "Replace":
-        selects_pods(goal, path, problems)
-        is_possible(goal, path, problems)
+    fits_across_fields(goal, path, problems)
 
 
 def _not_taken(name: str, type_: str) -> str:
-    others = [
-        each
-        for each in (*_NEEDED, "Rebalance", "Fit")
-        if name in (*_NEEDED.get(each, ()), *_OPTIONAL.get(each, ()))
-    ]
+    others = [each for each, fields in _GOALS.items() if each != "Place" and fields.has(name)]
     if type_ != "Place" or not others:
         return f"is not a field of {type_}"
     return f"must be given with {' or '.join(others)} only"
@@ -301,7 +290,7 @@ def _seconds(value: object, path: str, problems: Problems) -> None:
 
 
 _TOPOLOGY = declared(
-    plan_types.Domains,
+    Domains,
     {
         "key": text(names.label_key),
         "values": list_of(
@@ -346,8 +335,7 @@ _STEP = declared(
         "to": text(names.dns_subdomain),
     },
 )
-_PROTECT = declared(plan_types.ProtectedPods, {"selector": LABEL_SELECTOR})
-_BOUNDS = declared(plan_types.PlanBounds, {"seconds": _seconds, "protect": _PROTECT})
+_BOUNDS = declared(PlanBounds, {"seconds": _seconds, "protect": PROTECTED_PODS})
 
 
 # What is read
@@ -355,7 +343,7 @@ _BOUNDS = declared(plan_types.PlanBounds, {"seconds": _seconds, "protect": _PROT
 
 def _change(sent: object, *, templates: TemplateCache) -> PlanChange:
     fields = cast("Json", sent)
-    return _READ[fields["op"]](fields, templates)
+    return _READ[CHANGES[fields["op"]]](fields, templates)
 
 
 def _selection(fields: Json) -> Selection:
@@ -396,19 +384,17 @@ def _set_taints(fields: Json, _: TemplateCache) -> SetTaints:
     )
 
 
-_READ: Mapping[str, Callable[[Json, TemplateCache], PlanChange]] = {
-    "RemoveNodes": lambda fields, _: RemoveNodes(_selection(fields)),
-    "CordonNodes": lambda fields, _: CordonNodes(_selection(fields)),
-    "UncordonNodes": lambda fields, _: UncordonNodes(_selection(fields)),
-    "AddNodes": _add_nodes,
-    "SetLabels": lambda fields, _: SetLabels(_selection(fields), fields["labels"]),
-    "SetTaints": _set_taints,
-    "RemovePods": lambda fields, _: RemovePods(_selection(fields)),
-    "PutPods": _put_pods,
-    "SetConfig": lambda fields, _: SetConfig(fields["config"]),
-    "SetNamespaceLabels": lambda fields, _: SetNamespaceLabels(
-        _selection(fields), fields["labels"]
-    ),
+_READ: Mapping[type[PlanChange], Callable[[Json, TemplateCache], PlanChange]] = {
+    RemoveNodes: lambda fields, _: RemoveNodes(_selection(fields)),
+    CordonNodes: lambda fields, _: CordonNodes(_selection(fields)),
+    UncordonNodes: lambda fields, _: UncordonNodes(_selection(fields)),
+    AddNodes: _add_nodes,
+    SetLabels: lambda fields, _: SetLabels(_selection(fields), fields["labels"]),
+    SetTaints: _set_taints,
+    RemovePods: lambda fields, _: RemovePods(_selection(fields)),
+    PutPods: _put_pods,
+    SetConfig: lambda fields, _: SetConfig(fields["config"]),
+    SetNamespaceLabels: lambda fields, _: SetNamespaceLabels(_selection(fields), fields["labels"]),
 }
 
 

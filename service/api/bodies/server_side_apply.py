@@ -15,7 +15,6 @@ from service.scheduler.protocol.intents import UNKNOWN_MANAGER
 
 MANAGER_LENGTH_MAX = 128
 _DEPTH_MAX = 32
-_MAPPING = "tag:yaml.org,2002:map"
 
 
 class _Loader(yaml.SafeLoader):

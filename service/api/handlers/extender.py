@@ -1,5 +1,7 @@
 """Answers kube-scheduler as one of its extenders: filter, prioritize, preempt and bind."""
 
+from collections.abc import Sequence
+
 import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
@@ -238,7 +240,7 @@ def _not_bound(error: str) -> Response[bytes]:
     return Response(msgspec.json.encode(ExtenderBindingResult(error=error)), media_type=JSON)
 
 
-async def _asked(request: AnyRequest, services: Services) -> tuple[ExtenderArgs, list[str]]:
+async def _asked(request: AnyRequest, services: Services) -> tuple[ExtenderArgs, Sequence[str]]:
     """What is asked, and the names of the candidates."""
     media_type(request)
     query(request)

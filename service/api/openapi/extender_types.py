@@ -1,61 +1,42 @@
-"""What kube-scheduler and its extenders send each other, as it is on the wire.
+"""What kube-scheduler sends to Moorage as its extender, and what Moorage answers.
 
-The types are those of Kubernetes' package k8s.io/kube-scheduler/extender/v1. Its fields have no JSON
-tags, so that their names on the wire are those in Go; the objects within are as elsewhere.
+The messages that Moorage itself exchanges with extenders, too, are in `service.model.extender_messages`;
+here they say what of them Moorage reads and what its answers always have.
 """
 
 from typing import Annotated, Any
 
 import msgspec
 
-EXTENDER_SCORE_MAX = 10
-"""The best score that an extender can give (MaxExtenderPriority)."""
+from service.model.extender_messages import (
+    EXTENDER_SCORE_MAX,
+    ExtenderArgs as ArgsOfExtenders,
+    ExtenderValue,
+    FilterResult,
+    HostPriority as PriorityOfHost,
+    NodeList,
+)
 
 
-class ExtenderValue(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """Base of the messages: as Go's decoder does, unknown fields are passed over."""
-
-
-class ExtenderNodes(msgspec.Struct, frozen=True, kw_only=True):
+class ExtenderNodes(NodeList[dict[str, Any]], frozen=True, kw_only=True):
     """A NodeList: whole nodes, as kube-scheduler knows them."""
 
-    items: list[dict[str, Any]] | None = None
-    """The nodes; only their names are read, since Moorage judges its own nodes."""
 
-
-class ExtenderArgs(ExtenderValue, frozen=True, kw_only=True):
+class ExtenderArgs(ArgsOfExtenders[dict[str, Any], ExtenderNodes], frozen=True, kw_only=True):
     """The pod that kube-scheduler places, and its candidates."""
 
-    pod: dict[str, Any]
-    """The whole pod; its `status` is not read."""
-    nodes: ExtenderNodes | None = None
-    """The candidates, if the extender is configured without `nodeCacheCapable`."""
-    node_names: list[str] | None = None
-    """The names of the candidates, if it is configured with `nodeCacheCapable`."""
 
-
-class ExtenderFilterResult(ExtenderValue, frozen=True, kw_only=True):
+class ExtenderFilterResult(FilterResult[ExtenderNodes], frozen=True, kw_only=True):
     """Which candidates are left, and why the others are not."""
 
-    nodes: ExtenderNodes | None = None
-    """The nodes that are left, as they were sent; null if names were sent."""
-    node_names: list[str] | None = None
-    """The names of the nodes that are left; null if whole nodes were sent."""
     failed_nodes: dict[str, str]
-    """The reasons against each node on which preemption could help."""
     failed_and_unresolvable_nodes: dict[str, str]
-    """The reasons against each node on which it could not."""
-    error: str = ""
-    """Why the pod cannot be judged; empty if it was."""
 
 
-class HostPriority(ExtenderValue, frozen=True, kw_only=True):
+class HostPriority(PriorityOfHost, frozen=True, kw_only=True):
     """The score of one node."""
 
-    host: str
-    """Name of the node."""
     score: Annotated[int, msgspec.Meta(ge=0, le=EXTENDER_SCORE_MAX)]
-    """A score from 0 to 10; the best node has 10."""
 
 
 class ExtenderBindingArgs(ExtenderValue, frozen=True, kw_only=True):

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.model.configuration.config import MatchScope
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
 from service.model.kinds_kept_for_rules.scheduling_groups import (
     PodGroupSchedulingConstraints,
@@ -17,10 +16,18 @@ from service.model.kinds_kept_for_rules.scheduling_groups import (
 )
 from service.model.log.events import EventReason, EventType
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.objects import manifest_types, pods_and_nodes
-from service.model.objects.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
-from service.model.objects.pod_group import PodGroupPhase
-from service.model.objects.pods_and_nodes import Quantities, Strict, Value
+from service.model.objects import manifest_types
+from service.model.objects.manifest_types import (
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    PodSpec,
+    PodStatus,
+    ResourceQuotaSpec,
+    ResourceQuotaStatus,
+)
+from service.model.objects.pod_group import PodGroupStatus
+from service.model.objects.pods_and_nodes import Strict, Value
 from service.model.objects.priority_at_creation import PriorityClassFields
 from service.model.pod_templates.field_warnings import FieldWarning
 
@@ -36,38 +43,6 @@ class Written(Value, frozen=True, kw_only=True):
     """What every object has in the answer to a write."""
 
     warnings: _WARNINGS = msgspec.UNSET
-
-
-class PodCondition(Value, frozen=True, kw_only=True):
-    """One condition, such as PodScheduled, which says why a pending pod waits."""
-
-    type: str
-    """What the condition is about."""
-    status: str
-    """True, False or Unknown."""
-    reason: str | None = None
-    """One word in CamelCase."""
-    message: str | None = None
-    """A sentence for people."""
-    last_transition_time: str | None = None
-    """When `status` last changed, RFC 3339."""
-
-
-class PodStatus(Value, frozen=True, kw_only=True):
-    """What is known of a pod's life; stored as sent."""
-
-    phase: str | None = None
-    """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""
-    start_time: str | None = None
-    """Since when it runs; of pods of one priority, preemption evicts the youngest first."""
-    nominated_node_name: str | None = None
-    """The node on which preemption makes room for the pod."""
-    conditions: list[PodCondition] | None = None
-    """What is known of the pod, one condition for each type."""
-    container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
-    """Resources granted to running containers."""
-    init_container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
-    """Resources granted to running init containers."""
 
 
 class Pod(Written, frozen=True, kw_only=True):
@@ -154,33 +129,6 @@ class Namespace(Written, frozen=True, kw_only=True):
     kind: Literal["Namespace"] = "Namespace"
 
 
-class QuotaScopeSelector(Strict, frozen=True, kw_only=True):
-    """Scopes with operators; a pod has to be in all of them."""
-
-    match_expressions: list[MatchScope] | None = None
-    """The scopes; PriorityClass compares the pod's class with `values`."""
-
-
-class ResourceQuotaSpec(Strict, frozen=True, kw_only=True):
-    """How much the pods of a namespace may use, and which pods are meant."""
-
-    hard: Quantities | None = None
-    """Limits by resource: `pods`, `requests.…`, `limits.…`, `cpu`, `memory`, `opportunity.…`."""
-    scopes: list[str] | None = None
-    """Scopes that a pod has to be in to count; all of them."""
-    scope_selector: QuotaScopeSelector | None = None
-    """Scopes that are given with operators; a pod has to be in all of them, too."""
-
-
-class ResourceQuotaStatus(Value, frozen=True, kw_only=True):
-    """What is used of a quota, exactly as of the answer's revision; ignored where it is sent."""
-
-    hard: Quantities | None = None
-    """The limits, as in `spec`."""
-    used: Quantities | None = None
-    """What the pods that are covered are charged, by resource."""
-
-
 class ResourceQuota(Written, frozen=True, kw_only=True):
     """A Kubernetes ResourceQuota."""
 
@@ -191,25 +139,6 @@ class ResourceQuota(Written, frozen=True, kw_only=True):
     """What is limited."""
     status: ResourceQuotaStatus | None = None
     """What is used. Watches and exports leave it out: it changes with every pod."""
-
-
-class PodGroupStatus(Value, frozen=True, kw_only=True):
-    """How the members fare, exactly as of the answer's revision; ignored where it is sent."""
-
-    phase: PodGroupPhase | None = None
-    """Scheduling: at least `minMember` have nodes; Running: and run. Unknown: fewer have."""
-    members: int | None = None
-    """Pods of the namespace that have the group's label."""
-    scheduled: int | None = None
-    """Members that have a node and have not ended."""
-    running: int | None = None
-    """Members whose `status.phase` is Running."""
-    succeeded: int | None = None
-    """Members whose `status.phase` is Succeeded."""
-    failed: int | None = None
-    """Members whose `status.phase` is Failed."""
-    schedule_start_time: str | None = None
-    """Since when the group waits: the time of `scheduleTimeoutSeconds` counts from here."""
 
 
 class PodGroupSpec(

@@ -11,16 +11,7 @@ from service.model.plans.plans import WhenUnschedulable
 from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner
 from service.scheduler.protocol.placements import Explain, PodRef
-from service.scheduler.protocol.plans import Action
-
-
-class Domains(Strict, frozen=True, kw_only=True):
-    """Topology domains: the nodes that have one of the values for a label."""
-
-    key: str
-    """Label key of nodes."""
-    values: list[str]
-    """Values of the label."""
+from service.scheduler.protocol.plans import CHANGES, Action, Domains, PlanBounds
 
 
 class PlanChange(Strict, frozen=True, kw_only=True):
@@ -30,18 +21,7 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     hold.
     """
 
-    op: Literal[
-        "RemoveNodes",
-        "CordonNodes",
-        "UncordonNodes",
-        "AddNodes",
-        "SetLabels",
-        "SetTaints",
-        "RemovePods",
-        "PutPods",
-        "SetConfig",
-        "SetNamespaceLabels",
-    ]
+    op: Annotated[str, msgspec.Meta(extra_json_schema={"enum": sorted(CHANGES)})]
     """What is changed."""
     names: list[str] | None = None
     """Names of nodes, pods or namespaces."""
@@ -145,33 +125,6 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """Fit: how many changes of the pod and of nodes a repair may have; 3 if it is absent."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=REPAIRS_MAX)] | None = None
     """Fit: how many repairs are told; 10 if it is absent."""
-
-
-class ProtectedPods(Strict, frozen=True, kw_only=True):
-    """Placed pods that stay where they are; if both fields are given, one of them has to hold."""
-
-    priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] | None = None
-    """Pods of at least this priority."""
-    selector: pods_and_nodes.LabelSelector | None = None
-    """Pods with such labels."""
-
-
-class PlanBounds(Strict, frozen=True, kw_only=True):
-    """What a plan may cost; what it does not reach within them is told as not tried."""
-
-    evictions_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """How many pods may leave their nodes for the goal. Those that the changes displace or remove do not
-    count."""
-
-    moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """How many displaced or evicted pods may get another node."""
-    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    """How long planning may take; the server has a limit of its own."""
-    respect_budgets: bool = False
-    """Remove, Fit: whether disruption budgets keep pods from going, as they do not in Kubernetes for
-    Remove."""
-    protect: ProtectedPods | None = None
-    """Pods that do not leave their nodes for the goal, whoever asks."""
 
 
 class PlanRequest(Strict, frozen=True, kw_only=True):

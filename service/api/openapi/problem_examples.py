@@ -4,31 +4,32 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from service.api.problems import PROBLEMS, FieldProblem, Problem
+from service.api.problems import PROBLEMS, Problem
+from service.model.errors import FieldError
 
 _PLACEMENTS = "/v1/clusters/default/placements"
 _BINDING = "/v1/clusters/default/namespaces/shop/pods/web-0/binding"
 _UNFIT = "node(s) didn't match pod anti-affinity rules"
 
-_ERRORS: Mapping[str, Sequence[FieldProblem]] = {
+_ERRORS: Mapping[str, Sequence[FieldError]] = {
     "InvalidManifest": [
-        FieldProblem(
+        FieldError(
             field="pods[0].spec.affinity.podAntiAffinity."
             "requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey",
             message="is required",
         )
     ],
     "MalformedRequest": [
-        FieldProblem(field="limit", message="has to be an integer of at least 0", value="ten")
+        FieldError(field="limit", message="has to be an integer of at least 0", value="ten")
     ],
     "BindingViolated": [
-        FieldProblem(
+        FieldError(
             field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]",
             message=f"{_UNFIT} (in conflict with shop/db-0)",
         )
     ],
     "FieldManagerConflict": [
-        FieldProblem(
+        FieldError(
             field="spec.containers[name=app].image",
             message="is managed by autoscaler (Apply)",
             value="autoscaler",

@@ -38,8 +38,6 @@ from service.model.log.commit_log import (
 from service.model.log.past_revision_types import PastIndex, PastKey, PastScope, Readable
 from service.scheduler.replica.loading import Rows, Source, load
 
-DEFAULT_CLUSTER = "default"
-"""The name of the cluster that exists from the start."""
 CLUSTERS_KNOWN_MAX = 10_000
 BATCH_ROWS = 1_000
 """How many rows a list reads at once; each batch shows the state at the time when it is read."""

@@ -1,14 +1,12 @@
 """What tables show of objects: one function for each kind makes a row of an object."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 Item = Mapping[str, Any]
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-
-RowOf = Callable[[Item], Sequence[object]]
 
 
 def identity(item: Item) -> str:

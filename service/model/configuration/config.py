@@ -16,12 +16,19 @@ from service.model.configuration.plugin_arguments import (
 from service.model.configuration.profiles import DEFAULT_SCHEDULER, Profile
 from service.model.errors import PluginMissing
 from service.model.objects.admission_policies import AdmissionPolicy
+from service.model.objects.manifest_types import MatchScope
 from service.model.objects.pods_and_nodes import PodSpec, Strict, TopologySpreadConstraint
 from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.switchable_features import Features
-from service.model.validation.combinators import Limits, Problems, without_nulls
-from service.model.validation.configuration import CONFIG, SYSTEM_PRIORITY_CLASSES
+from service.model.validation.combinators import Limits, Problems, list_of, without_nulls
+from service.model.validation.configuration import (
+    CONFIG_CHECKS,
+    LIMITED_RESOURCE,
+    SETTINGS,
+    SYSTEM_PRIORITY_CLASSES,
+)
 from service.model.validation.plugins import ALL, KNOWN, Arguments
+from service.model.validation.type_derived_rules import declared
 
 __all__ = [
     "ClusterConfig",
@@ -35,17 +42,6 @@ __all__ = [
     "stored_config",
     "usable_config",
 ]
-
-
-class MatchScope(Strict, frozen=True, kw_only=True):
-    """A quota scope that a pod must be in; PriorityClass compares with `values`."""
-
-    scope_name: str
-    """Name of the quota scope."""
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = "Exists"
-    """How the scope is compared; only PriorityClass takes In and NotIn."""
-    values: tuple[str, ...] = ()
-    """Values to compare with; none for Exists and DoesNotExist."""
 
 
 class LimitedResource(Strict, frozen=True, kw_only=True):
@@ -275,6 +271,14 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return own == documented
 
 
+_LIMITED_RESOURCE = declared(LimitedResource, LIMITED_RESOURCE)
+_CONFIG = declared(
+    ClusterConfig,
+    {**SETTINGS, "limitedResources": list_of(_LIMITED_RESOURCE)},
+    also=CONFIG_CHECKS,
+)
+
+
 def _resolved(profile: Profile) -> SchedulerProfile:
     return SchedulerProfile(
         scheduler_name=profile.scheduler_name,
@@ -290,7 +294,7 @@ def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfi
     Raises `InvalidManifest` naming every setting that is unknown or wrong.
     """
     problems = Problems(limits)
-    CONFIG(settings, "", problems)
+    _CONFIG(settings, "", problems)
     problems.raise_any()
     present = cast("dict[str, object]", without_nulls(settings))
     return msgspec.convert(present, ClusterConfig)

@@ -105,11 +105,6 @@ def written(managers: Iterable[Manager]) -> list[Json]:
     ]
 
 
-def fields_of_object(value: Json) -> Fields:
-    """The paths of all that an object says."""
-    return frozenset(_flat(value))
-
-
 def apply(
     live: Json | None,
     managers: tuple[Manager, ...],

@@ -17,11 +17,11 @@ from service.model.validation.combinators import (
     at,
     map_of,
     nullable,
-    record,
     text,
     whole_number,
 )
 from service.model.validation.selectors import LABEL_SELECTOR
+from service.model.validation.type_derived_rules import declared
 
 _count = whole_number(0, INT32_MAX)
 
@@ -116,16 +116,17 @@ def _not_both(spec: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, "maxUnavailable"), message, spec["maxUnavailable"])
 
 
-_SPEC = record(
+_SPEC = declared(
+    PodDisruptionBudgetSpec,
     {
         "selector": LABEL_SELECTOR,
         "minAvailable": amount_of_whole,
         "maxUnavailable": amount_of_whole,
     },
-    closed=False,
     also=(_not_both,),
 )
-_STATUS = record(
+_STATUS = declared(
+    PodDisruptionBudgetStatus,
     {
         "disruptionsAllowed": _count,
         "currentHealthy": _count,
@@ -133,7 +134,6 @@ _STATUS = record(
         "expectedPods": _count,
         "disruptedPods": map_of(names.dns_subdomain, nullable(text())),
     },
-    closed=False,
 )
 _EXAMPLE: Mapping[str, object] = {
     "metadata": {"name": "web", "namespace": "shop"},

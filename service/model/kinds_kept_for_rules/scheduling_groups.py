@@ -14,7 +14,7 @@ import msgspec
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.objects.pod_group import POD_GROUP_LABEL
+from service.model.objects.pod_group import POD_GROUP_LABEL, UPSTREAM
 from service.model.objects.pods_and_nodes import AtLeastOne, Partial
 from service.model.validation import names
 from service.model.validation.combinators import (
@@ -31,6 +31,7 @@ from service.model.validation.combinators import (
     text,
     whole_number,
 )
+from service.model.validation.type_derived_rules import declared
 
 WORKLOAD_GROUPS_MAX = 8
 """A Workload has at most so many pod groups, as in Kubernetes."""
@@ -164,10 +165,9 @@ def _exactly_one(policy: Record, path: str, problems: Problems) -> None:
 _POLICY: Rule = record(
     {
         "basic": record({}, closed=False),
-        "gang": record(
+        "gang": declared(
+            GangSchedulingPolicy,
             {"minCount": whole_number(1, INT32_MAX, "must be greater than 0")},
-            required=("minCount",),
-            closed=False,
         ),
     },
     also=(_exactly_one,),
@@ -180,16 +180,16 @@ def _one_constraint(constraints: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, "topology"), "must have at most 1 item, as in Kubernetes")
 
 
-_CONSTRAINTS: Rule = record(
-    {"topology": list_of(record({"key": text(names.label_key)}, required=("key",), closed=False))},
+_TOPOLOGY = declared(TopologyConstraint, {"key": text(names.label_key)})
+_CONSTRAINTS = declared(
+    PodGroupSchedulingConstraints,
+    {"topology": list_of(_TOPOLOGY)},
     also=(_one_constraint,),
 )
 
 
-SCHEDULED_GROUP_SPEC: Rule = record(
-    {"schedulingPolicy": _POLICY, "schedulingConstraints": _CONSTRAINTS},
-    required=("schedulingPolicy",),
-    closed=False,
+SCHEDULED_GROUP_SPEC = declared(
+    ScheduledGroupSpec, {"schedulingPolicy": _POLICY, "schedulingConstraints": _CONSTRAINTS}
 )
 """The rule for the `spec` of a PodGroup of `scheduling.k8s.io`."""
 
@@ -213,19 +213,13 @@ def _groups_differ(spec: Record, path: str, problems: Problems) -> None:
         seen.add(name if isinstance(name, str) else None)
 
 
-_POD_GROUP = record(
-    {"name": text(names.dns_label), "policy": _POLICY}, required=("name", "policy"), closed=False
-)
+_POD_GROUP = declared(WorkloadPodGroup, {"name": text(names.dns_label), "policy": _POLICY})
 
 WORKLOAD = KeptKind(
     kind="Workload",
     plural="workloads",
     api_version="scheduling.k8s.io/v1alpha1",
-    other_versions=(
-        "scheduling.k8s.io/v1alpha2",
-        "scheduling.k8s.io/v1alpha3",
-        "scheduling.k8s.io/v1beta1",
-    ),
+    other_versions=UPSTREAM,
     body=WorkloadBody,
     fields={
         "spec": record(

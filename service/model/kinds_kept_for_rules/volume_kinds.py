@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind, KeptObject
 from service.model.objects.persistent_volumes import (
     ZONE_KEYS,
-    ClaimReference,
+    ClaimRef,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -111,17 +111,6 @@ class PersistentVolumeClaimBody(Partial, frozen=True, kw_only=True):
     """What it asks for."""
     status: PhaseStatus = PhaseStatus()
     """How far its binding has come."""
-
-
-class ClaimRef(Partial, frozen=True, kw_only=True):
-    """The claim that a volume is bound to, or kept for."""
-
-    namespace: str = ""
-    """Namespace of the claim."""
-    name: str = ""
-    """Name of the claim."""
-    uid: str = ""
-    """Its uid; absent: any claim of that name."""
 
 
 class VolumeNodeAffinity(Partial, frozen=True, kw_only=True):
@@ -322,7 +311,6 @@ def _claim(kept: KeptObject[PersistentVolumeClaimBody]) -> PersistentVolumeClaim
 
 def _volume(kept: KeptObject[PersistentVolumeBody]) -> PersistentVolume:
     spec, phase = kept.body.spec, kept.body.status.phase
-    ref = spec.claim_ref
     return PersistentVolume(
         name=kept.name,
         labels=kept.labels,
@@ -331,7 +319,7 @@ def _volume(kept: KeptObject[PersistentVolumeBody]) -> PersistentVolume:
         access_modes=frozenset(spec.access_modes),
         volume_mode=spec.volume_mode,
         attributes_class=spec.volume_attributes_class_name or "",
-        claim=ClaimReference(ref.namespace, ref.name, ref.uid) if ref is not None else None,
+        claim=spec.claim_ref,
         is_available=phase in ("", "Available"),
         terminating=kept.terminating,
         affinity=_affinity(spec.node_affinity.required if spec.node_affinity else None),

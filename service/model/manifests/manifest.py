@@ -29,13 +29,7 @@ from service.model.manifests.manifest_base import (
     with_resource_version,
 )
 from service.model.manifests.manifest_kept_for_rules import KeptManifest, load_kept, parse_kept
-from service.model.manifests.metadata_and_status import (
-    Json,
-    Metadata,
-    PodCondition,
-    members_of,
-    read_metadata,
-)
+from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
 from service.model.manifests.node_manifest import (
     NodeManifest,
     load_node,
@@ -70,7 +64,6 @@ __all__ = [
     "NamespaceManifest",
     "NodeManifest",
     "ObjectManifest",
-    "PodCondition",
     "PodGroupManifest",
     "PodManifest",
     "PodTemplate",

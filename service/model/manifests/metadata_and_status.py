@@ -14,7 +14,7 @@ from typing import Protocol, cast
 import msgspec
 
 from service.model.json_and_patches.strict_json import encode
-from service.model.objects.pods_and_nodes import OwnerReference, PodResize, Value
+from service.model.objects.pods_and_nodes import OwnerReference, PodResize
 from service.model.times import rfc3339
 from service.model.validation.combinators import entries_of, items_of, without_nulls
 
@@ -50,16 +50,6 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
     """They are left empty where they are plain (`service.model.manifests.unparsed_objects`): none that is read of a pod or a node is."""
     controller: OwnerReference | None = None
-
-
-class PodCondition(Value, frozen=True, kw_only=True):
-    """An entry of a pod's `status.conditions`; `status` is True, False or Unknown."""
-
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str = ""
 
 
 def read_metadata(sent: Json, namespace: str) -> Metadata:

@@ -28,7 +28,6 @@ from service.model.manifests.metadata_and_status import (
     CLAIM_STATUSES,
     Json,
     Metadata,
-    PodCondition,
     device_claims_of,
     fields_of,
     following,
@@ -52,6 +51,7 @@ from service.model.manifests.unparsed_objects import (
     loaded_metadata,
     plain_metadata,
 )
+from service.model.objects.manifest_types import PodCondition
 from service.model.objects.pod_group import POD_GROUP_LABEL
 from service.model.objects.pods_and_nodes import Pod, PodResize
 from service.model.pod_templates.annotated_rules import ANNOTATION, annotation_of, check_annotations

@@ -5,7 +5,13 @@ whole are in `service.model.objects.pods_and_nodes`.
 """
 
 from service.model.objects import pods_and_nodes
-from service.model.objects.pods_and_nodes import AtLeastOne, Quantities, Strict, Value
+from service.model.objects.pods_and_nodes import (
+    AtLeastOne,
+    Quantities,
+    SelectorOperator,
+    Strict,
+    Value,
+)
 
 
 class ObjectMeta(Value, frozen=True, kw_only=True):
@@ -63,6 +69,49 @@ class PodSpec(pods_and_nodes.PodSpec, frozen=True, kw_only=True):
     """The pod group of a Workload that the pod is a member of."""
 
 
+class PodCondition(Value, frozen=True, kw_only=True):
+    """One condition, such as PodScheduled, which says why a pending pod waits."""
+
+    type: str
+    """What the condition is about."""
+    status: str
+    """True, False or Unknown."""
+    reason: str | None = None
+    """One word in CamelCase."""
+    message: str | None = None
+    """A sentence for people."""
+    last_transition_time: str | None = None
+    """When `status` last changed, RFC 3339."""
+
+
+class PodResourceClaimStatus(Value, frozen=True, kw_only=True):
+    """Which claim was made for one of the templates that the pod's `resourceClaims` name."""
+
+    name: str
+    """The pod's own name for the claim."""
+    resource_claim_name: str | None = None
+    """Name of the ResourceClaim in the pod's namespace."""
+
+
+class PodStatus(Value, frozen=True, kw_only=True):
+    """What is known of a pod's life; stored as sent."""
+
+    phase: str | None = None
+    """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""
+    start_time: str | None = None
+    """Since when it runs; of pods of one priority, preemption evicts the youngest first."""
+    nominated_node_name: str | None = None
+    """The node on which preemption makes room for the pod."""
+    conditions: list[PodCondition] | None = None
+    """What is known of the pod, one condition for each type."""
+    container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
+    """Resources granted to running containers."""
+    init_container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
+    """Resources granted to running init containers."""
+    resource_claim_statuses: list[PodResourceClaimStatus] | None = None
+    """Claims that were made from templates, one for each."""
+
+
 class NodeSpec(Value, frozen=True, kw_only=True):
     """What keeps pods off a node."""
 
@@ -112,3 +161,41 @@ class PodGroupSpec(Strict, frozen=True, kw_only=True):
     """Kept, but not read: the search for places knows what each member needs."""
     schedule_timeout_seconds: AtLeastOne | None = None
     """Members that have waited so long are told so; they go on waiting."""
+
+
+class MatchScope(Strict, frozen=True, kw_only=True):
+    """A quota scope that a pod must be in; PriorityClass compares with `values`."""
+
+    scope_name: str
+    """Name of the quota scope."""
+    operator: SelectorOperator = "Exists"
+    """How the scope is compared; only PriorityClass takes In and NotIn."""
+    values: tuple[str, ...] = ()
+    """Values to compare with; none for Exists and DoesNotExist."""
+
+
+class QuotaScopeSelector(Strict, frozen=True, kw_only=True):
+    """Scopes with operators; a pod has to be in all of them."""
+
+    match_expressions: list[MatchScope] | None = None
+    """The scopes; PriorityClass compares the pod's class with `values`."""
+
+
+class ResourceQuotaSpec(Strict, frozen=True, kw_only=True):
+    """How much the pods of a namespace may use, and which pods are meant."""
+
+    hard: Quantities | None = None
+    """Limits by resource: `pods`, `requests.…`, `limits.…`, `cpu`, `memory`, `opportunity.…`."""
+    scopes: list[str] | None = None
+    """Scopes that a pod has to be in to count; all of them."""
+    scope_selector: QuotaScopeSelector | None = None
+    """Scopes that are given with operators; a pod has to be in all of them, too."""
+
+
+class ResourceQuotaStatus(Value, frozen=True, kw_only=True):
+    """What is used of a quota, exactly as of the answer's revision; ignored where it is sent."""
+
+    hard: Quantities | None = None
+    """The limits, as in `spec`."""
+    used: Quantities | None = None
+    """What the pods that are covered are charged, by resource."""

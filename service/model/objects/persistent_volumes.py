@@ -18,6 +18,7 @@ from service.model.objects.pods_and_nodes import (
     LabelSelector,
     NodeSelector,
     ObjectName,
+    Partial,
     PortworxVolumeSource,
 )
 
@@ -94,12 +95,15 @@ def in_tree_disk(source: InTreeSource) -> DiskName | None:
     return None
 
 
-class ClaimReference(msgspec.Struct, frozen=True, gc=False):
-    """The claim that a volume is for: `claimRef`."""
+class ClaimRef(Partial, frozen=True, kw_only=True, gc=False):
+    """The claim that a volume is bound to, or kept for."""
 
-    namespace: str
-    name: str
+    namespace: str = ""
+    """Namespace of the claim."""
+    name: str = ""
+    """Name of the claim."""
     uid: str = ""
+    """Its uid; absent: any claim of that name."""
 
     def names(self, claim: "PersistentVolumeClaim") -> bool:
         """Whether it is this claim, and not one of the same name that was there before."""
@@ -146,7 +150,7 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     access_modes: frozenset[str] = frozenset()
     volume_mode: str = "Filesystem"
     attributes_class: str = ""
-    claim: ClaimReference | None = None
+    claim: ClaimRef | None = None
     is_available: bool = False
     """Whether its status says that it is available, or it has no status yet."""
     terminating: bool = False

@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from service.model.objects.pods_and_nodes import Value
+
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Names the PodGroup of the pod's own namespace that the pod is a member of."""
 
@@ -39,19 +41,23 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
 
 
-class PodGroupStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many of a group's members have nodes, run, or have ended."""
+class PodGroupStatus(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """How the members fare, exactly as of the answer's revision; ignored where it is sent."""
 
-    phase: PodGroupPhase
-    members: int
-    """How many pods have the group's label."""
-    scheduled: int
-    """How many of these have a node and have not ended."""
-    running: int
-    succeeded: int
-    failed: int
+    phase: PodGroupPhase | None = None
+    """Scheduling: at least `minMember` have nodes; Running: and run. Unknown: fewer have."""
+    members: int | None = None
+    """Pods of the namespace that have the group's label."""
+    scheduled: int | None = None
+    """Members that have a node and have not ended."""
+    running: int | None = None
+    """Members whose `status.phase` is Running."""
+    succeeded: int | None = None
+    """Members whose `status.phase` is Succeeded."""
+    failed: int | None = None
+    """Members whose `status.phase` is Failed."""
     schedule_start_time: str | None = None
-    """Since when the oldest member without a node waits, or the group, if that is younger."""
+    """Since when the group waits: the time of `scheduleTimeoutSeconds` counts from here."""
 
 
 def phase_of(

@@ -1,12 +1,12 @@
 """Plans that are kept: what is to be reached, and how far it has come. The server carries them out step by step."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.objects.pods_and_nodes import LabelSelector, Partial, Strict
+from service.model.objects.pods_and_nodes import Int32, LabelSelector, Partial, Strict
 from service.model.plans.rebalance_objectives import MEASURED, Objective, fits_objectives
 from service.model.plans.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.validation import names
@@ -86,10 +86,10 @@ class KeptGoal(Strict, frozen=True, kw_only=True):
         return () if self.nodes is None else self.nodes.names
 
 
-class ProtectedByPlan(Strict, frozen=True, kw_only=True):
-    """Placed pods that a plan leaves where they are; if both fields are given, one of them has to hold."""
+class ProtectedPods(Strict, frozen=True, kw_only=True):
+    """Placed pods that stay where they are; if both fields are given, one of them has to hold."""
 
-    priority: int | None = None
+    priority: Int32 | None = None
     """Pods of at least this priority."""
     selector: LabelSelector | None = None
     """Pods with such labels."""
@@ -100,7 +100,7 @@ class KeptBounds(Strict, frozen=True, kw_only=True):
 
     evictions_max: int | None = None
     """How many pods may be evicted for the plan from its beginning to its end; absent: any number."""
-    protect: ProtectedByPlan | None = None
+    protect: ProtectedPods | None = None
     """The pods that are not evicted for the plan."""
 
 
@@ -261,30 +261,52 @@ _BALANCE: Mapping[str, object] = {
 
 DEADLINE_SECONDS = 600
 """How long a plan may make no progress by default, as for a Deployment."""
-_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "Drain": ("nodes",),
-    "Replace": ("namespace", "template", "replicas"),
-    "Rebalance": (),
+
+
+class GoalFields(NamedTuple):
+    """The fields that a goal of one type takes beside `type`."""
+
+    needed: Sequence[str] = ()
+    optional: Sequence[str] = ()
+
+    def has(self, name: str) -> bool:
+        """Whether the goal takes a field."""
+        return name in self.needed or name in self.optional
+
+
+GOALS: Mapping[str, GoalFields] = {
+    "Drain": GoalFields(needed=("nodes",)),
+    "Replace": GoalFields(
+        needed=("namespace", "template", "replicas"), optional=("selector", "owner", *AMOUNTS)
+    ),
+    "Rebalance": GoalFields(
+        optional=("namespace", "selector", "objectives", "movesMax", "resource", "block")
+    ),
 }
-_OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "Replace": ("selector", "owner", "maxSurge", "maxUnavailable", "progressDeadlineSeconds"),
-    "Rebalance": ("namespace", "selector", "objectives", "resource", "block", "movesMax"),
-}
+"""The goals that plans may have whether they are kept or only made."""
+_OF_KEPT_PLANS: Mapping[str, Sequence[str]] = {"Replace": ("progressDeadlineSeconds",)}
+"""What goals take besides if the plan is kept."""
 
 
 def _fits_type(goal: Record, path: str, problems: Problems) -> None:
     type_ = goal.get("type")
-    if not isinstance(type_, str) or type_ not in _NEEDED:
+    if not isinstance(type_, str) or type_ not in GOALS:
         return
-    for name in _NEEDED[type_]:
+    fields, besides = GOALS[type_], _OF_KEPT_PLANS.get(type_, ())
+    for name in fields.needed:
         if goal.get(name) is None:
             problems.add(at(path, name), f"is required by {type_}")
-    taken = {"type", *_NEEDED[type_], *_OPTIONAL.get(type_, ())}
-    for name in sorted({key for key, value in goal.items() if value is not None} - taken):
-        problems.add(at(path, name), f"is not a field of {type_}")
-    if type_ == "Rebalance":
+    for name in sorted(name for name, value in goal.items() if value is not None):
+        if name != "type" and name not in besides and not fields.has(name):
+            problems.add(at(path, name), f"is not a field of {type_}")
+    fits_across_fields(goal, path, problems)
+
+
+def fits_across_fields(goal: Record, path: str, problems: Problems) -> None:
+    """Check what the type of a goal demands of several fields together."""
+    if goal.get("type") == "Rebalance":
         fits_objectives(goal, path, problems)
-    if type_ == "Replace":
+    if goal.get("type") == "Replace":
         selects_pods(goal, path, problems)
         is_possible(goal, path, problems)
 
@@ -313,14 +335,12 @@ _GOAL = declared(
     },
     also=(_fits_type,),
 )
+PROTECTED_PODS = declared(ProtectedPods, {"selector": LABEL_SELECTOR})
 _BOUNDS = declared(
     KeptBounds,
     {
         "evictionsMax": whole_number(0, INT32_MAX),
-        "protect": declared(
-            ProtectedByPlan,
-            {"priority": whole_number(-INT32_MAX - 1, INT32_MAX), "selector": LABEL_SELECTOR},
-        ),
+        "protect": PROTECTED_PODS,
     },
 )
 _TIMES = {name: text(names.timestamp) for name in ("startedAt", "endedAt", "progressedAt")}

@@ -3,8 +3,9 @@
 Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 
+from service.model.objects.manifest_types import MatchScope
 from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.switchable_features import Features
 from service.model.validation import names
@@ -17,11 +18,11 @@ from service.model.validation.combinators import (
     INT32_MAX,
     Problems,
     Record,
+    RecordCheck,
     Rule,
     TextCheck,
     anything,
     at,
-    boolean,
     entries_of,
     items_of,
     key_at,
@@ -35,12 +36,7 @@ from service.model.validation.combinators import (
 )
 from service.model.validation.extenders import EXTENDERS
 from service.model.validation.plugins import ALL, KNOWN, arguments_rule, filtering, scoring
-from service.model.validation.scoring import (
-    HARD_AFFINITY_WEIGHT,
-    RATIO,
-    STRATEGY,
-    ratio_needs_shape,
-)
+from service.model.validation.scoring import HARD_AFFINITY_WEIGHT, RATIO, ratio_needs_shape
 from service.model.validation.type_derived_rules import declared
 
 SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
@@ -176,13 +172,9 @@ def _scope_fits_operator(scope: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, "values"), "may not be specified when operator is Exists")
 
 
-MATCH_SCOPE = record(
-    {
-        "scopeName": one_of(*SCOPES),
-        "operator": one_of("In", "NotIn", "Exists", "DoesNotExist"),
-        "values": list_of(text(names.dns_subdomain), values=True),
-    },
-    required=("scopeName",),
+MATCH_SCOPE = declared(
+    MatchScope,
+    {"scopeName": one_of(*SCOPES), "values": list_of(text(names.dns_subdomain), values=True)},
     also=(_scope_fits_operator,),
 )
 """One scope of a quota's `scopeSelector`, or of a limited resource."""
@@ -221,60 +213,41 @@ def only_one_default(name: str) -> str:
 
 _NAMESPACES = list_of(text(names.dns_label), values=True)
 
-CONFIG = record(
-    {
-        "semantics": one_of("Kubernetes", "DesignDocuments"),
-        "emptyNodeSelectorTerm": one_of("MatchNone", "MatchAll"),
-        "requiredAffinityTerms": one_of("SamePod", "PerTerm"),
-        "emptyNamespaceList": one_of("OwnNamespace", "AllNamespaces"),
-        "preferredTermWeight": one_of("PerPod", "PerTerm"),
-        "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
-        "symmetricPreferredAffinity": boolean,
-        "symmetricPreferredAntiAffinity": boolean,
-        "daemonNamespaces": _NAMESPACES,
-        "restrictAllNamespacesAntiAffinity": boolean,
-        "nodeTopologyKeys": list_of(text(names.topology_key)),
-        "trustedNamespaces": _NAMESPACES,
-        "defaultTopologySpread": one_of("List", "System"),
-        "defaultTopologySpreadConstraints": default_spread_constraints,
-        "scoringStrategy": STRATEGY,
-        "requestedToCapacityRatio": RATIO,
-        "profiles": _distinct_list(_PROFILE, "schedulerName"),
-        "deviceClaims": one_of("Allocate", "Refuse", "Ignore"),
-        "volumes": one_of("Honor", "Ignore"),
-        "placePendingPods": boolean,
-        "deviceSearchSteps": whole_number(1, 1_000_000),
-        "groupSearchSteps": whole_number(1, 100_000_000),
-        "priorityClasses": map_of(_not_the_systems, _priority_class),
-        "limitedResources": list_of(
-            record(
-                {"resource": text(names.label_key), "matchScopes": list_of(MATCH_SCOPE)},
-                required=("resource",),
-            )
-        ),
-        "features": declared(Features, {}),
-        "policies": few(_distinct_list(POLICY, "id")),
-        "opportunityCostBasis": one_of("Largest", "Average"),
-        "affinityViolationGraceSeconds": whole_number(0, _DAY_SECONDS),
-        "antiAffinityVictim": one_of("RuleOwner", "LowestPriority"),
-        "queuePreemption": one_of("Never", "Evict"),
-        "queuePreemptionScope": one_of("Node", "Domains"),
-        "evictionsPerMinute": whole_number(1, _EVICTIONS_A_MINUTE_MAX),
-        "noExecuteTaints": one_of("Evict", "Ignore"),
-        "defaultNotReadyTolerationSeconds": whole_number(0, INT32_MAX),
-        "defaultUnreachableTolerationSeconds": whole_number(0, INT32_MAX),
-        "nodeConditions": one_of("Taint", "Ignore"),
-        "nodeMonitorGraceSeconds": whole_number(1, _DAY_SECONDS),
-        "nodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
-        "secondaryNodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
-        "unhealthyZoneThreshold": number(0, 1),
-        "largeZoneNodes": whole_number(0, INT32_MAX),
-        "deletedNodePods": one_of("Fail", "Keep"),
-        "orphanGraceSeconds": whole_number(0, _DAY_SECONDS),
-    },
-    also=(
-        ratio_needs_shape("scoringStrategy"),
-        system_has_no_list("defaultTopologySpread", "defaultTopologySpreadConstraints"),
-        _one_global_default,
-    ),
+LIMITED_RESOURCE: Mapping[str, Rule] = {
+    "resource": text(names.label_key),
+    "matchScopes": list_of(MATCH_SCOPE),
+}
+"""Rules for the fields of a limited resource."""
+
+SETTINGS: Mapping[str, Rule] = {
+    "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
+    "daemonNamespaces": _NAMESPACES,
+    "nodeTopologyKeys": list_of(text(names.topology_key)),
+    "trustedNamespaces": _NAMESPACES,
+    "defaultTopologySpreadConstraints": default_spread_constraints,
+    "requestedToCapacityRatio": RATIO,
+    "profiles": _distinct_list(_PROFILE, "schedulerName"),
+    "deviceSearchSteps": whole_number(1, 1_000_000),
+    "groupSearchSteps": whole_number(1, 100_000_000),
+    "priorityClasses": map_of(_not_the_systems, _priority_class),
+    "features": declared(Features, {}),
+    "policies": few(_distinct_list(POLICY, "id")),
+    "affinityViolationGraceSeconds": whole_number(0, _DAY_SECONDS),
+    "evictionsPerMinute": whole_number(1, _EVICTIONS_A_MINUTE_MAX),
+    "defaultNotReadyTolerationSeconds": whole_number(0, INT32_MAX),
+    "defaultUnreachableTolerationSeconds": whole_number(0, INT32_MAX),
+    "nodeMonitorGraceSeconds": whole_number(1, _DAY_SECONDS),
+    "nodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
+    "secondaryNodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
+    "unhealthyZoneThreshold": number(0, 1),
+    "largeZoneNodes": whole_number(0, INT32_MAX),
+    "orphanGraceSeconds": whole_number(0, _DAY_SECONDS),
+}
+"""Rules for the settings of which the type of the configuration does not say enough."""
+
+CONFIG_CHECKS: Sequence[RecordCheck] = (
+    ratio_needs_shape("scoringStrategy"),
+    system_has_no_list("defaultTopologySpread", "defaultTopologySpreadConstraints"),
+    _one_global_default,
 )
+"""Checks across settings."""

@@ -4,7 +4,14 @@ Source: `pkg/apis/core/validation`, v1.35. Containers may lack an image and a na
 host port; fields that scheduling does not read are not looked at.
 """
 
-from service.model.objects.manifest_types import PodSchedulingGroup, PodSpec, WorkloadReference
+from service.model.objects.manifest_types import (
+    PodCondition,
+    PodResourceClaimStatus,
+    PodSchedulingGroup,
+    PodSpec,
+    PodStatus,
+    WorkloadReference,
+)
 from service.model.objects.pods_and_nodes import (
     Container,
     ContainerStatus,
@@ -256,29 +263,18 @@ _RESIZED = record(
 _CONTAINER_STATUSES = list_of(
     declared(ContainerStatus, {"resources": _RESIZED, "allocatedResources": OVERHEAD})
 )
-_CONDITION = record(
-    {"type": text(), "status": text(), "reason": text(), "message": text()},
-    required=("type",),
-    closed=False,
+_CLAIM_STATUS = declared(
+    PodResourceClaimStatus,
+    {"name": text(names.dns_label), "resourceClaimName": text(names.dns_subdomain)},
 )
-STATUS = record(
+STATUS = declared(
+    PodStatus,
     {
-        "phase": text(),
         "startTime": text(names.timestamp),
         "nominatedNodeName": text(names.dns_subdomain, empty_ok=True),
-        "conditions": list_of(_CONDITION),
+        "conditions": list_of(declared(PodCondition, {})),
         "containerStatuses": _CONTAINER_STATUSES,
         "initContainerStatuses": _CONTAINER_STATUSES,
-        "resourceClaimStatuses": list_of(
-            record(
-                {
-                    "name": text(names.dns_label),
-                    "resourceClaimName": text(names.dns_subdomain),
-                },
-                required=("name",),
-                closed=False,
-            )
-        ),
+        "resourceClaimStatuses": list_of(_CLAIM_STATUS),
     },
-    closed=False,
 )

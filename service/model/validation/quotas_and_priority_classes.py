@@ -6,6 +6,7 @@ Moorage's own.
 
 from collections.abc import Iterable
 
+from service.model.objects.manifest_types import QuotaScopeSelector, ResourceQuotaSpec
 from service.model.objects.quantity import NANO
 from service.model.validation import names
 from service.model.validation.combinators import (
@@ -18,7 +19,6 @@ from service.model.validation.combinators import (
     key_at,
     list_of,
     one_of,
-    record,
     whole_number,
 )
 from service.model.validation.configuration import (
@@ -28,6 +28,7 @@ from service.model.validation.configuration import (
     SYSTEM_PRIORITY_CLASSES,
 )
 from service.model.validation.resources import is_extended, nanos_or_none, quantity
+from service.model.validation.type_derived_rules import declared
 
 OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
 """The resources of opportunity cost: those of which exclusive pods keep others out."""
@@ -122,12 +123,10 @@ def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
                 problems.add(at(path, where), f"unsupported scope applied to {resource}", scope)
 
 
-QUOTA_SPEC = record(
-    {
-        "hard": _hard,
-        "scopes": list_of(one_of(*SCOPES)),
-        "scopeSelector": record({"matchExpressions": list_of(MATCH_SCOPE)}),
-    },
+_SCOPE_SELECTOR = declared(QuotaScopeSelector, {"matchExpressions": list_of(MATCH_SCOPE)})
+QUOTA_SPEC = declared(
+    ResourceQuotaSpec,
+    {"hard": _hard, "scopes": list_of(one_of(*SCOPES)), "scopeSelector": _SCOPE_SELECTOR},
     also=(_scopes_fit,),
 )
 

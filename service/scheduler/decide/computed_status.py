@@ -4,6 +4,7 @@ import msgspec
 
 from service.model.kinds_kept_for_rules.disruption_budgets import PodDisruptionBudgetBody
 from service.model.manifests.manifest import KeptManifest, PodGroupManifest, QuotaManifest
+from service.model.objects.manifest_types import ResourceQuotaStatus
 from service.model.quotas_and_limits.quota import format_amount
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.disruption_budgets import status_of_budget
@@ -64,7 +65,7 @@ def read_computed(context: DecisionContext, intent: ReadComputed) -> ComputedAns
 def _usage(replica: Replica, manifest: QuotaManifest) -> bytes:
     quota, used = replica.ledger.usage(manifest.namespace, manifest.name)
     told = {resource: format_amount(resource, nanos) for resource, nanos in used.items()}
-    return msgspec.json.encode({"hard": quota.sent, "used": told})
+    return msgspec.json.encode(ResourceQuotaStatus(hard=quota.sent, used=told))
 
 
 def _with_status(body: bytes, status: bytes) -> bytes:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pods_and_nodes import LabelSelector, Taint
+from service.model.objects.pods_and_nodes import LabelSelector, Strict, Taint
 from service.model.objects.selectors import matches
+from service.model.plans.plans import ProtectedPods
 from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.scheduler.protocol.answers import Answer
@@ -19,11 +20,13 @@ Action = Literal["Place", "Cordon", "Evict", "Delete"]
 PlanStatus = Literal["Planned", "Committed"]
 
 
-class Domains(msgspec.Struct, frozen=True, kw_only=True):
-    """The topology domains of a label key with one of these values."""
+class Domains(Strict, frozen=True, kw_only=True):
+    """Topology domains: the nodes that have one of the values for a label."""
 
     key: str
+    """Label key of nodes."""
     values: tuple[str, ...]
+    """Values of the label."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +70,7 @@ class AddNodes(msgspec.Struct, frozen=True):
 
     template: NodeManifest
     count: int
-    topology: Domains | None
+    topology: Domains | None = None
 
 
 class SetLabels(msgspec.Struct, frozen=True):
@@ -122,6 +125,9 @@ PlanChange = (
     | SetNamespaceLabels
 )
 """A change to the fork."""
+
+CHANGES: Mapping[str, type[PlanChange]] = {each.__name__: each for each in get_args(PlanChange)}
+"""The types of changes by the `op` that requests give them."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,29 +215,22 @@ Goal = Place | Drain | Remove | Replace | Rebalance | Fit
 """What a plan is to reach."""
 
 
-class Protected(msgspec.Struct, frozen=True, kw_only=True):
-    """Placed pods that a goal leaves where they are: those for which one of these holds."""
+class PlanBounds(Strict, frozen=True, kw_only=True):
+    """What a plan may cost; what it does not reach within them is told as not tried."""
 
-    priority: int | None = None
-    """They have at least this priority."""
-    selector: LabelSelector | None = None
-    """They have such labels."""
+    evictions_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many pods may leave their nodes for the goal. Those that the changes displace or remove do not
+    count."""
 
-
-class PlanBounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan may cost."""
-
-    evictions_max: int | None = None
-    """How many pods may leave their nodes for the goal; None: any number."""
-
-    moves_max: int | None = None
-    """How many displaced or evicted pods may get another node; None: any number."""
-    seconds: float | None = None
-    """How long planning may take; None: as long as the server allows."""
+    moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many displaced or evicted pods may get another node."""
+    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """How long planning may take; the server has a limit of its own."""
     respect_budgets: bool = False
-    """Whether pods that are removed are subject to disruption budgets; those of drains always are."""
-    protect: Protected = Protected()
-    """The pods that do not leave their nodes for the goal."""
+    """Remove, Fit: whether disruption budgets keep pods from going, as they do not in Kubernetes for
+    Remove."""
+    protect: ProtectedPods | None = None
+    """Pods that do not leave their nodes for the goal, whoever asks."""
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,7 +11,6 @@ from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.manifests.manifest import (
     NamespaceManifest,
     NodeManifest,
-    PodCondition,
     PodManifest,
     TemplateCache,
     load_any,
@@ -22,6 +21,7 @@ from service.model.manifests.manifest import (
     parse_pod,
     with_resource_version,
 )
+from service.model.objects.manifest_types import PodCondition
 from tests import strategies
 
 UID, CREATED = "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "2026-01-31T12:00:00Z"
@@ -374,7 +374,7 @@ def test_a_deleted_pod_is_terminating_and_a_finished_one_holds_nothing():
 
 def test_an_in_place_resize_is_read_from_the_status():
     status = {
-        "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
         "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}, "x": None}],
     }
     resize = parse_pod(raw(POD | {"status": status}), TemplateCache()).pod.resize

@@ -5,7 +5,8 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import PodCondition, PodManifest
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.manifest_types import PodCondition
 from service.scheduler.decide.conditions_and_events.redactable_references import BEGIN, END
 from service.scheduler.decide.context import DecisionContext
 
@@ -53,7 +54,7 @@ def waiting(
 ) -> PodManifest:
     """Return the pod with PodScheduled=False; the same object if its condition says so already (P18)."""
     old = _condition(manifest, "PodScheduled")
-    said = (old.status, old.reason, reasons_in(old.message)) if old else None
+    said = (old.status, old.reason, reasons_in(old.message or "")) if old else None
     if said == ("False", reason, reasons_in(message)):
         return manifest
     return manifest.with_condition(

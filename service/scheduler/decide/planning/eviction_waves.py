@@ -15,6 +15,7 @@ from service.engine.analysis.pods_with_equal_verdicts import verdict_key
 from service.engine.analysis.violations import Violation
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.manifests.manifest import PodManifest
+from service.model.plans.plans import ProtectedPods
 from service.scheduler.decide.conditions_and_events.redactable_references import pod_named
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
@@ -27,7 +28,7 @@ from service.scheduler.decide.planning.newly_broken_rules import AffectedPods, B
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult
-from service.scheduler.protocol.plans import Protected, Unplaced
+from service.scheduler.protocol.plans import Unplaced
 from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Mark
 
@@ -73,7 +74,7 @@ class Limited(NamedTuple):
     moves_max: int | None = None
     over: Kept = MOVES_OVER
     """What is told of pods that do not move as so many have moved."""
-    protect: Protected = Protected()
+    protect: ProtectedPods | None = None
     first_whole: bool = False
     """Whether the first unit moves even if it alone has more pods than may move."""
     is_late: Callable[[], bool] = bool

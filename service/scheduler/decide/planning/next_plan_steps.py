@@ -42,7 +42,7 @@ from service.scheduler.decide.planning.eviction_waves import (
     kept_by_budget,
 )
 from service.scheduler.decide.planning.fork_with_undo import Fork
-from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
+from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left
 from service.scheduler.decide.planning.progress_of_running_rebalance import RebalanceProgress
 from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
@@ -179,7 +179,7 @@ class _Advance:
         else:
             most = self._most - self.evicted
             evict = partial(self._evict_replaced, name)
-            bounds = WaveLimits(most, evictions_left(body), protected_by(body))
+            bounds = WaveLimits(most, evictions_left(body), body.spec.bounds.protect)
             wave = yield from take_wave(self._context, goal, evict, bounds)
         resumed = running and (body.status.phase == "Paused" or not status.progressed_at)
         status = replace(
@@ -262,7 +262,7 @@ class _Advance:
 
     def _limited(self, body: PlanBody) -> Limited:
         """Return how many pods a drain may evict now, and which it may not."""
-        left, protect = self._most - self.evicted, protected_by(body)
+        left, protect = self._most - self.evicted, body.spec.bounds.protect
         most = evictions_left(body)
         if most is not None and most < left:
             return Limited(most, over=EVICTIONS_OVER, protect=protect)

@@ -1,18 +1,9 @@
 """What the bounds of a plan that is kept still allow."""
 
 from service.model.plans.plans import PlanBody
-from service.scheduler.protocol.plans import Protected
 
 
 def evictions_left(body: PlanBody) -> int | None:
     """Return how many more pods may be evicted for a plan; None: any number."""
     most = body.spec.bounds.evictions_max
     return None if most is None else max(most - body.status.evicted, 0)
-
-
-def protected_by(body: PlanBody) -> Protected:
-    """Return which pods are not evicted for a plan."""
-    protect = body.spec.bounds.protect
-    if protect is None:
-        return Protected()
-    return Protected(priority=protect.priority, selector=protect.selector)

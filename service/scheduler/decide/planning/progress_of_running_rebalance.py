@@ -21,7 +21,7 @@ from service.scheduler.decide.move_reservations import give_up, reservations_in,
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.next_rebalance_moves import Measured, measure, next_moves
-from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left, protected_by
+from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left
 from service.scheduler.protocol.plans import PlanBounds, ProposedMoves, Rebalance, Search, Selection
 from service.scheduler.replica.stored_manifest_types import MoveReservation
 
@@ -158,7 +158,7 @@ class RebalanceProgress:
             plan=self._plan.name,
             uid=self._plan.uid,
             goal=replace(self._goal, moves_max=room),
-            bounds=PlanBounds(protect=protected_by(self._body)),
+            bounds=PlanBounds(protect=self._body.spec.bounds.protect),
             under_way=len(under_way),
         )
 

@@ -2,12 +2,12 @@
 
 from service.model.objects.pods_and_nodes import Pod
 from service.model.objects.selectors import matches
-from service.scheduler.protocol.plans import Protected
+from service.model.plans.plans import ProtectedPods
 
 
-def is_protected(pod: Pod, protect: Protected) -> bool:
-    """Whether a pod is on a node and does not leave it."""
-    if pod.node_name is None:
+def is_protected(pod: Pod, protect: ProtectedPods | None) -> bool:
+    """Whether a pod is on a node and does not leave it; None protects no pods."""
+    if protect is None or pod.node_name is None:
         return False
     if protect.priority is not None and pod.priority >= protect.priority:
         return True

@@ -43,6 +43,7 @@ from service.engine.preemption.cross_node import Elsewhere
 from service.engine.preemption.victims import Removability
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
+from service.model.plans.plans import ProtectedPods
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
 from service.scheduler.decide.admission.admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
@@ -53,8 +54,12 @@ from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.placing.one_pod import Candidate, held_back_by
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import FindRepairs
-from service.scheduler.protocol.plans import PlanBounds, Protected
-from service.scheduler.protocol.repairs import Repair, RepairMove, RepairsAnswer
+from service.scheduler.protocol.plans import PlanBounds
+from service.scheduler.protocol.repairs import (
+    Repair,
+    RepairMove,
+    RepairsAnswer,
+)
 
 _KINDS_MAX = 300
 """So many kinds of nodes are looked at, those with the fewest obstacles first."""
@@ -422,7 +427,7 @@ class _Search:
     def _in_the_way(self, base: Guess, slot: int) -> tuple[Pod, ...]:
         """Return pods without which a node takes the pod after some changes; none if there is no way."""
         bounds = self._bounds
-        stays = None if bounds.plan.protect == Protected() else self._stays
+        stays = None if bounds.plan.protect in (None, ProtectedPods()) else self._stays
         removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
         with self._after(base) as pod:
             found = Elsewhere(self._cluster, pod, removability, self._budgets).on(slot)

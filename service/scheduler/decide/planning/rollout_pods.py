@@ -16,6 +16,7 @@ from service.engine.analysis.violations import Violation, key_of
 from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName
+from service.model.plans.plans import ProtectedPods
 from service.scheduler.decide.admission.admission_changes import as_created, as_updated
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
@@ -32,7 +33,7 @@ from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.pod_removal_order import is_ready, removal_order_of
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import PlacePods
-from service.scheduler.protocol.plans import Protected, Replace
+from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Replica
 
@@ -115,7 +116,7 @@ class Departing:
         fork: Fork,
         goal: Replace,
         readiness: PodReadiness,
-        protect: Protected = Protected(),  # noqa: B008 - it cannot change
+        protect: ProtectedPods | None = None,
     ) -> None:
         self._protect = protect
         self._fork = fork

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.model.manifests.manifest import PodManifest
-from service.model.plans.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress
+from service.model.plans.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress, ProtectedPods
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
 from service.scheduler.decide.planning.eviction_waves import EVICTIONS_OVER, Kept
@@ -26,7 +26,7 @@ from service.scheduler.decide.planning.rollout_pods import (
     place_new,
 )
 from service.scheduler.protocol.intents import PlacePods
-from service.scheduler.protocol.plans import Protected, Replace
+from service.scheduler.protocol.plans import Replace
 
 EXCEEDED = "ProgressDeadlineExceeded"
 """The word is that of a Deployment's condition."""
@@ -63,7 +63,7 @@ class WaveLimits(NamedTuple):
     """How many pods it evicts, and how many it places, at most."""
     evictions_left: int | None = None
     """How many pods may still be evicted for the plan; None: any number."""
-    protect: Protected = Protected()
+    protect: ProtectedPods | None = None
 
     @property
     def evictions(self) -> int:
