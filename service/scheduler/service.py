@@ -30,7 +30,7 @@ from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
-from service.scheduler.controllers.controller import Controllers, Observers
+from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
@@ -124,7 +124,7 @@ class Scheduler:
         """The controllers that carry out plans that are kept."""
         self.plans.plan = self.plan
         self._groups = self._controllers_of(AllSplitGroups, holder)
-        # All but the last hear of every commit.
+        # All but the last hear of commits.
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
             self.evictions,
@@ -593,8 +593,10 @@ class Scheduler:
         Raises:
             NotFound: there is no such cluster.
         """
-        found = self.loops.asked(cluster)
+        found = self.loops.get(cluster)
         if found is not None and not found.ended:
+            if not found.is_awake:
+                self.loops.wake(found.cluster_id)
             return found
         cluster_id = await self._store.find_cluster(cluster)
         found = self.loops.get(cluster)
@@ -624,7 +626,8 @@ class Scheduler:
             limits=self._limits,
             templates=self.templates,
             announce=self._announce,
-            observer=Observers(*own, self._planners.of(cluster_id).replica, at_load=groups),
+            observers=(*own, self._planners.of(cluster_id).replica),
+            at_load=groups,
             meter=self._meter,
             record=self._events.record,
         )
@@ -637,7 +640,8 @@ class Scheduler:
 
     def _announce(self, cluster_id: int) -> None:
         """Wake the watches of a log that has grown, and have other processes notified soon."""
-        self.watching.wake(cluster_id)
+        if feed := self.watching.feeds.get(cluster_id):
+            feed.wake()
         self._store.notify(cluster_id)
 
     async def _pulse(self) -> None:

@@ -42,7 +42,7 @@ from service.scheduler.commit.tickets import Ticket
 from service.scheduler.decide import is_advisory
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
-from service.scheduler.replica.follower import Follower, Observer
+from service.scheduler.replica.follower import Follower, LoadObserver, Observer
 from service.scheduler.replica.lag import Lag
 from service.scheduler.replica.replica import Stored
 
@@ -75,12 +75,15 @@ class ClusterLoop:
         limits: Limits,
         templates: TemplateCache,
         announce: Announce,
-        observer: Observer,
+        observers: Sequence[Observer],
+        at_load: LoadObserver,
         meter: Meter,
         record: Record,
     ) -> None:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
+        self.is_awake = False
+        """Whether regular work is done for the cluster each time."""
         self._clock = clock
         self._limits = limits
         self.follower = Follower(
@@ -89,7 +92,8 @@ class ClusterLoop:
             clock=clock,
             templates=templates,
             limits=limits,
-            observer=observer,
+            observers=observers,
+            at_load=at_load,
         )
         """Holds the replica, if one is loaded; only this loop's task changes it."""
         self._meter = meter
@@ -175,10 +179,9 @@ class ClusterLoop:
 
     async def _head_from(self, head: Head) -> Head | None:
         """Wait a short time for the replica to reach a head, and return the one that it is at."""
-        committed = self.follower.committed
-        if committed.revision < head.revision:
+        if not self.follower.has_reached(head.revision):
             self.hear(head)
-        if not await committed.reach(head.revision, self._limits.list_wait_seconds):
+        if not await self.follower.reach(head.revision, self._limits.list_wait_seconds):
             return None
         return self._known_from(head)
 
