@@ -82,7 +82,10 @@ def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
     Raises:
         Denied: in Kubernetes' words.
     """
-    refused = refusal(replica.ledger, replica.cluster.config, pod, stored)
+    config = replica.cluster.config
+    if not (replica.ledger.accounts or config.limited_resources):
+        return
+    refused = refusal(replica.ledger, config, pod, stored)
     if refused is not None:
         raise Denied(QUOTA_EXCEEDED, refused)
 
@@ -214,8 +217,13 @@ def _admit_priority(config: ClusterConfig, pod: Pod, stored: Pod | None) -> None
 
 
 def _admit_anti_affinity(replica: Replica, config: ClusterConfig, pod: Pod) -> None:
+    rules = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
     if (
-        pod.spec.affinity is None
+        rules is None
+        or not (
+            rules.required_during_scheduling_ignored_during_execution
+            or rules.required_during_scheduling_required_during_execution
+        )
         or not config.restrict_all_namespaces_anti_affinity
         or pod.namespace in config.trusted_namespaces
     ):

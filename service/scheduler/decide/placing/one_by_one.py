@@ -39,7 +39,8 @@ def place_one_by_one(
     pods = [candidate.manifest.pod for candidate in candidates]
     keys = [(pod.namespace, pod.name) for pod in pods]
     for index, (key, candidate) in enumerate(zip(keys, candidates, strict=True)):
-        group = None if intent.without_groups else group_of(candidate.manifest)
+        in_group = candidate.manifest.is_in_group and not intent.without_groups
+        group = group_of(candidate.manifest) if in_group else None
         if candidate.is_placed or group is None:
             results[key] = place_pod(context, intent, candidate)
         elif key not in results:

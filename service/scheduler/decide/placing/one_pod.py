@@ -325,7 +325,7 @@ def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -
     if context.replica.cluster.reserved:
         note_arrival(context.replica, placed.pod)
     context.remember(pod.namespace, pod.name, node_name)
-    if context.replica.groups.waiting_with((pod.namespace, pod.name)) is not None:
+    if (pod.namespace, pod.name) in context.replica.groups.waiting:
         end_waiting(context.replica, (pod.namespace, pod.name))
     tell_scheduled(context, candidate.manifest, node_name, uid)
     return uid
