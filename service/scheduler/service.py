@@ -28,7 +28,7 @@ from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.events_stored_after_commits import EventRecorder
 from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
-from service.scheduler.commit.tickets import Ticket, key_reused
+from service.scheduler.commit.request_batches import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.deciding_worker_of_cluster import ClusterOwners, NoClusterOwners

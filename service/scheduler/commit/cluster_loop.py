@@ -32,13 +32,12 @@ from service.model.log.commit_log import (
 )
 from service.model.manifests.manifest import TemplateCache
 from service.model.selecting_objects.object_filters import ObjectFilter
-from service.scheduler.commit.batch import Batch, leases_of
 from service.scheduler.commit.commit_under_lock import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.events_stored_after_commits import Record
 from service.scheduler.commit.metrics import Meter, measure
-from service.scheduler.commit.tickets import Ticket
+from service.scheduler.commit.request_batches import Batch, Ticket, leases_of
 from service.scheduler.decide import is_advisory
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store

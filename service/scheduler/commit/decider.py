@@ -5,9 +5,8 @@ from datetime import UTC
 
 from service.model.errors import Denied, MoorageError
 from service.model.manifests.manifest import TemplateCache
-from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter, PluginTimer
-from service.scheduler.commit.tickets import AnswerOrError, Ticket
+from service.scheduler.commit.request_batches import AnswerOrError, Batch, Ticket
 from service.scheduler.decide import DECISIONS
 from service.scheduler.decide.context import DecisionContext, kept_of
 from service.scheduler.protocol.limits import Limits

@@ -16,7 +16,7 @@ import msgspec
 from service.model.errors import MoorageError
 from service.model.log.audit import ITSELF
 from service.scheduler.commit.cluster_loop import ClusterGone
-from service.scheduler.commit.tickets import Ticket
+from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import Intent

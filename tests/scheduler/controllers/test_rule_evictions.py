@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from service.model.manifests.manifest import TemplateCache
-from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.request_batches import Batch
 from service.scheduler.controllers.rule_evictions import Evictions
 from service.scheduler.decide.evicting import required_during_execution
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations

@@ -12,7 +12,7 @@ from service.model.json_and_patches.patches import apply_patch
 from service.model.manifests.manifest import NodeManifest, PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName
 from service.model.pod_templates.specs_differing_by_node import names_node
-from service.scheduler.decide.admission.admission_changes import as_created, was_admitted
+from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.selected_objects import (

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from service.engine.analysis.equal_verdicts_and_nearest_fit import verdict_key
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
-from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import (
     Candidate,
     candidates_of,
     explanation_of,
     place_pod,
 )
+from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.fork_changes import Displaced
 from service.scheduler.decide.planning.selected_objects import refused

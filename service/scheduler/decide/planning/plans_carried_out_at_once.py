@@ -13,7 +13,7 @@ from service.model.errors import Conflict, Forbidden, InvalidManifest
 from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
-from service.scheduler.decide.placing.whole_placement_request import place_pods
+from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.plan_making import plan_among_placements
 from service.scheduler.decide.planning.selected_objects import pods_of, refused

@@ -40,7 +40,7 @@ from service.engine.preemption.victims import Removability
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
-from service.scheduler.decide.admission.admission import knows_scheduler, unknown_scheduler
+from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.groups.group_membership import waits_for_members
