@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Coroutine, Mapping, Sequence, Set as AbstractSet
 from contextlib import aclosing
 from typing import Any, TypeVar, cast, overload
 
@@ -29,9 +29,9 @@ from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.events_stored_after_commits import EventRecorder
 from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
-from service.scheduler.commit.tickets import Ticket, key_reused
+from service.scheduler.commit.request_batches import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
-from service.scheduler.controllers.controller import Controllers, Observers
+from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.plan_execution import AllKeptPlans
@@ -45,33 +45,15 @@ from service.scheduler.deciding_workers.deciding_worker_of_cluster import (
     NoClusterOwners,
 )
 from service.scheduler.extender_calls import ExtenderCalls
-from service.scheduler.interleaved_planning import PastExplanation, Planner, Planners
+from service.scheduler.interleaved_planning import Planners
 from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, PlaceOverClusters
 from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
 from service.scheduler.node_heartbeat_storing import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
-from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
-from service.scheduler.protocol.intents import (
-    A,
-    DryRun,
-    ExplainPod,
-    FindCapacity,
-    FindRepairs,
-    Idempotency,
-    Intent,
-    MakePlan,
-    PlacePods,
-    PutConfig,
-)
+from service.scheduler.protocol.intents import A, DryRun, Idempotency, Intent, PlacePods, PutConfig
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.placements import (
-    ExplanationAnswer,
-    OverClustersAnswer,
-    PlacementAnswer,
-)
-from service.scheduler.protocol.plans import Planned
-from service.scheduler.protocol.repairs import RepairsAnswer
+from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
 from service.scheduler.watching import Watching
 
@@ -125,9 +107,8 @@ class Scheduler:
         """The controllers that look after nodes that are not ready, tainted or deleted."""
         self.plans = self._controllers_of(AllKeptPlans, holder)
         """The controllers that carry out plans that are kept."""
-        self.plans.plan = self.plan
         self._groups = self._controllers_of(AllSplitGroups, holder)
-        # All but the last hear of every commit.
+        # All but the last hear of commits.
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
             self.evictions,
@@ -136,7 +117,17 @@ class Scheduler:
             self._groups,
         )
         self._node_reports = NodeReporter(store)
-        self._planners = Planners(clock, ids, self._limits, self.templates)
+        self.planners = Planners(
+            clock,
+            ids,
+            self._limits,
+            self.templates,
+            store=store,
+            submit=self.submit,
+            loop_of=self.loop_of,
+            keep=self._keep,
+        )
+        self.plans.plan = self.planners.plan
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self.loops = Loops()
         """The clusters that this process has in memory, by name."""
@@ -172,7 +163,7 @@ class Scheduler:
         await self._cluster_owners.close()
         for task in (*self._background, *self._deletions.values()):
             task.cancel()
-        self._planners.stop()
+        self.planners.stop()
         for loop in self.loops.values():
             loop.stop()
         self.loops.clear()
@@ -350,47 +341,6 @@ class Scheduler:
         loop.last_used = self._clock.monotonic()
         return loop
 
-    async def plan(self, cluster: str, intent: MakePlan) -> Planned:
-        """Plan what to do after changes to a cluster, of which nothing is made.
-
-        Small plans are decided among placements. For all others, the cluster's replica is brought to
-        the head by an empty plan; then the plan is made on a second replica, beside placements.
-
-        Raises:
-            NotFound: there is no such cluster, or the plan names something that is not there.
-            Overloaded: too many plans of this cluster are waiting.
-            MoorageError: the plan is refused.
-        """
-        if intent.is_small(self._limits.plan_small_pods_max):
-            return await self.submit(cluster, intent)
-        return await self._beside_placements(
-            cluster, lambda planner, loop: planner.plan(loop, intent)
-        )
-
-    async def repairs(self, cluster: str, intent: FindRepairs) -> RepairsAnswer:
-        """Find the least changes after which a stored pod fits, on a second replica, beside placements.
-
-        Raises:
-            NotFound: there is no such cluster, or no such pod.
-            Denied: the pod's `schedulerName` is no profile.
-            Overloaded: too many plans of this cluster are waiting.
-        """
-        return await self._beside_placements(
-            cluster, lambda planner, loop: planner.repairs(loop, intent)
-        )
-
-    async def capacity(self, cluster: str, intent: FindCapacity) -> CapacityAnswer:
-        """Count how many pods fit, on a second replica, beside placements.
-
-        Raises:
-            NotFound: there is no such cluster.
-            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
-            Overloaded: too many plans of this cluster are waiting.
-        """
-        return await self._beside_placements(
-            cluster, lambda planner, loop: planner.capacity(loop, intent)
-        )
-
     async def place_over_clusters(
         self, asked: PlaceOverClusters, clusters: AsksClusters
     ) -> OverClustersAnswer:
@@ -403,37 +353,6 @@ class Scheduler:
         task = asyncio.create_task(placing.place(asked, clusters))
         self._keep(task)
         # If the caller goes away, this ends in order, so that its leases are given back.
-        return await asyncio.shield(task)
-
-    async def explain_past(
-        self, cluster: str, intent: ExplainPod, revision: int
-    ) -> ExplanationAnswer:
-        """Explain a pod as of an earlier revision, on a second replica, beside placements.
-
-        Raises:
-            NotFound: there is no such cluster, or there was no such pod.
-            Compacted: the log no longer tells what was at that revision.
-            InvalidManifest: too many objects have changed since.
-            Overloaded: too many plans of this cluster are waiting.
-        """
-
-        def explain(
-            planner: Planner, loop: ClusterLoop
-        ) -> Coroutine[None, None, ExplanationAnswer]:
-            past = PastExplanation(self._store, self._limits, loop.cluster_id, intent)
-            return planner.explain(loop, past, revision)
-
-        return await self._beside_placements(cluster, explain)
-
-    async def _beside_placements(
-        self, cluster: str, work: Callable[[Planner, ClusterLoop], Coroutine[None, None, T]]
-    ) -> T:
-        """Work on the second replica, after an empty plan that brings the cluster's to the head."""
-        await self.submit(cluster, MakePlan())
-        loop = await self.loop_of(cluster)
-        task = asyncio.create_task(work(self._planners.of(loop.cluster_id), loop))
-        self._keep(task)
-        # Work whose caller goes away is ended in order, else its replica would have to be dropped.
         return await asyncio.shield(task)
 
     async def store_events(self) -> None:
@@ -596,8 +515,10 @@ class Scheduler:
         Raises:
             NotFound: there is no such cluster.
         """
-        found = self.loops.asked(cluster)
+        found = self.loops.get(cluster)
         if found is not None and not found.ended:
+            if not found.is_awake:
+                self.loops.wake(found.cluster_id)
             return found
         cluster_id = await self._store.find_cluster(cluster)
         found = self.loops.get(cluster)
@@ -614,7 +535,7 @@ class Scheduler:
             loop.stop()
             for each in self._controllers:
                 each.drop(loop.cluster_id)
-            self._planners.drop(loop.cluster_id)
+            self.planners.drop(loop.cluster_id)
 
     def _new_loop(self, cluster: str, cluster_id: int) -> ClusterLoop:
         *own, _ = [each.of(cluster_id, cluster) for each in self._controllers]
@@ -627,7 +548,8 @@ class Scheduler:
             limits=self._limits,
             templates=self.templates,
             announce=self._announce,
-            observer=Observers(*own, self._planners.of(cluster_id).replica, at_load=groups),
+            observers=(*own, self.planners.of(cluster_id).replica),
+            at_load=groups,
             meter=self._meter,
             record=self._events.record,
         )
@@ -640,7 +562,8 @@ class Scheduler:
 
     def _announce(self, cluster_id: int) -> None:
         """Wake the watches of a log that has grown, and have other processes notified soon."""
-        self.watching.wake(cluster_id)
+        if feed := self.watching.feeds.get(cluster_id):
+            feed.wake()
         self._store.notify(cluster_id)
 
     async def _pulse(self) -> None:
@@ -655,7 +578,7 @@ class Scheduler:
             self._drop_unused(due)
             alive = {name: loop for name, loop in due.items() if name in self.loops}
             self._cluster_owners.tick(alive)
-            self._planners.tick()
+            self.planners.tick()
             for name, loop in alive.items():
                 self._look_after(name, loop)
             await self._look(

@@ -196,7 +196,7 @@ async def ended(
     async with stream(harness, headers, path=path, **given) as watch:
         await once(has_begun)
         for cluster_id in watching.cluster_ids:
-            watching.feed_of(cluster_id).end()
+            watching.feeds[cluster_id].end()
         await watch.task
     assert watch.status == 200, watch.text
     assert watch.complete

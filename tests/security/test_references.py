@@ -11,7 +11,7 @@ from hypothesis import example, given, strategies as st
 
 import service
 from service.api.security.visibility import OTHER, seen_body, seen_explanation, seen_placement
-from service.scheduler.decide.conditions_and_events.conditions import reasons_in
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import reasons_in
 from service.scheduler.decide.conditions_and_events.redactable_references import (
     pod_named,
     reference,
@@ -97,7 +97,7 @@ OWN_NAMES = {
     "engine/state/volumes_and_devices/pod_devices.py": "the pod's own name, and its claims'",
     "engine/state/volumes_and_devices/volumes.py": "the pod's own name, and a claim's, which is counted with others",
     "scheduler/decide/claims/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
-    "scheduler/decide/conditions_and_events/pod_events.py": "the pod that the event is about",
+    "scheduler/decide/conditions_and_events/pod_conditions_and_events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
     "scheduler/decide/placing/split_groups.py": "the group that the pod itself names",
     "scheduler/decide/evicting/evictions_that_mend_rules.py": "the owner of a rule in the victim's own namespace",

@@ -79,7 +79,7 @@ async def find_capacity(
         explain=sent.get("explain") or "None",
         caller=caller,
     )
-    answer = await services.scheduler.capacity(request.path_params["cluster"], intent)
+    answer = await services.scheduler.planners.capacity(request.path_params["cluster"], intent)
     told = seen_capacity(visibility_of(request), answer)
     return json_response(msgspec.json.encode(told), answer.revision)
 

@@ -371,7 +371,7 @@ async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) 
         revision = answer.revision
     else:
         revision = await services.past.head_from(path["cluster"], past)
-        answer = await services.scheduler.explain_past(path["cluster"], intent, past)
+        answer = await services.scheduler.planners.explain_past(path["cluster"], intent, past)
     explanation = seen_explanation(visibility_of(request), answer.explanation)
     return json_response(msgspec.json.encode(explanation), revision)
 

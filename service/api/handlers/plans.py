@@ -176,7 +176,7 @@ _PLAN = Operation(
 async def make_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Make a plan, of which nothing is stored."""
     asked, _ = await _asked(request, services, parse_plan)
-    planned = await services.scheduler.plan(request.path_params["cluster"], asked.intent)
+    planned = await services.scheduler.planners.plan(request.path_params["cluster"], asked.intent)
     told = seen_plan(visibility_of(request), planned, asked.steps_max)
     return json_response(msgspec.json.encode(told), planned.revision)
 

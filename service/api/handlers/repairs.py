@@ -96,7 +96,7 @@ async def find_repairs(request: AnyRequest, services: NamedDependency[Services])
         repairs_max=_within(number(asked, "limit"), "limit", _REPAIRS, _REPAIRS_MAX),
         removable=visibility,
     )
-    answer = await services.scheduler.repairs(path["cluster"], intent)
+    answer = await services.scheduler.planners.repairs(path["cluster"], intent)
     told = seen_repairs(visibility, answer)
     return json_response(msgspec.json.encode(told), answer.revision)
 

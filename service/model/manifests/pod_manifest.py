@@ -114,6 +114,11 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.pod.uid
 
     @property
+    def is_in_group(self) -> bool:
+        """Whether the pod is a member of a pod group, by its label or its spec."""
+        return self.template.group is not None or bool(self.pod.labels.get(POD_GROUP_LABEL))
+
+    @property
     @override
     def warnings(self) -> FieldWarnings:
         """The warnings about fields that are passed over, whatever the cluster."""

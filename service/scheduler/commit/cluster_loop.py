@@ -32,17 +32,16 @@ from service.model.log.commit_log import (
 )
 from service.model.manifests.manifest import TemplateCache
 from service.model.selecting_objects.object_filters import ObjectFilter
-from service.scheduler.commit.batch import Batch, leases_of
 from service.scheduler.commit.commit_under_lock import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.events_stored_after_commits import Record
 from service.scheduler.commit.metrics import Meter, measure
-from service.scheduler.commit.tickets import Ticket
+from service.scheduler.commit.request_batches import Batch, Ticket, leases_of
 from service.scheduler.decide import is_advisory
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
-from service.scheduler.replica.follower import Follower, Observer
+from service.scheduler.replica.follower import Follower, LoadObserver, Observer
 from service.scheduler.replica.lag import Lag
 from service.scheduler.replica.replica import Stored
 
@@ -75,12 +74,15 @@ class ClusterLoop:
         limits: Limits,
         templates: TemplateCache,
         announce: Announce,
-        observer: Observer,
+        observers: Sequence[Observer],
+        at_load: LoadObserver,
         meter: Meter,
         record: Record,
     ) -> None:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
+        self.is_awake = False
+        """Whether regular work is done for the cluster each time."""
         self._clock = clock
         self._limits = limits
         self.follower = Follower(
@@ -89,7 +91,8 @@ class ClusterLoop:
             clock=clock,
             templates=templates,
             limits=limits,
-            observer=observer,
+            observers=observers,
+            at_load=at_load,
         )
         """Holds the replica, if one is loaded; only this loop's task changes it."""
         self._meter = meter
@@ -175,10 +178,9 @@ class ClusterLoop:
 
     async def _head_from(self, head: Head) -> Head | None:
         """Wait a short time for the replica to reach a head, and return the one that it is at."""
-        committed = self.follower.committed
-        if committed.revision < head.revision:
+        if not self.follower.has_reached(head.revision):
             self.hear(head)
-        if not await committed.reach(head.revision, self._limits.list_wait_seconds):
+        if not await self.follower.reach(head.revision, self._limits.list_wait_seconds):
             return None
         return self._known_from(head)
 

@@ -8,9 +8,9 @@ from service.model.log.commit_log import (
     Diverged,
     LogPage,
 )
-from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.committer import Committer
 from service.scheduler.commit.decider import Decider, TakeTicket
+from service.scheduler.commit.request_batches import Batch
 from service.scheduler.replica.follower import Follower
 
 

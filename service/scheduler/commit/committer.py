@@ -16,8 +16,8 @@ from service.model.log.commit_log import (
     Lost,
     ReplicaMismatch,
 )
-from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter
+from service.scheduler.commit.request_batches import Batch
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, DecideLocked, Ids, Store
 

@@ -5,10 +5,9 @@ from datetime import UTC
 
 from service.model.errors import Denied, MoorageError
 from service.model.manifests.manifest import TemplateCache
-from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter, PluginTimer
-from service.scheduler.commit.tickets import AnswerOrError, Ticket
-from service.scheduler.decide import decide
+from service.scheduler.commit.request_batches import AnswerOrError, Batch, Ticket
+from service.scheduler.decide import DECISIONS
 from service.scheduler.decide.context import DecisionContext, kept_of
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids
@@ -105,7 +104,7 @@ class Decider:
         start, hints = batch.end, dict(ticket.hints)
         outcome: AnswerOrError
         try:
-            outcome = yield from decide(context, ticket.intent)
+            outcome = yield from DECISIONS[type(ticket.intent)](context, ticket.intent)
             self._refuse_growth(replica, start)
         except MoorageError as error:
             replica.undo(start)

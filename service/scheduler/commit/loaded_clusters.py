@@ -5,7 +5,7 @@ done for the clusters that are awake, and each time for a few of the others. So 
 how many clusters are in use, and not on how many there are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from typing_extensions import override
@@ -18,80 +18,65 @@ SLEEPERS_AT_A_TIME = 50
 """How many clusters that are not awake get their regular work at one time; then come the next."""
 
 
-class Loops(Mapping[str, ClusterLoop]):
-    """The loop of each cluster, by its name."""
+class Loops(dict[str, ClusterLoop]):
+    """The loop of each cluster, by its name; it is changed by the methods below alone."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, ClusterLoop] = {}
+        super().__init__()
         self._names: dict[int, str] = {}
         self._awake: dict[str, None] = {}
         self._round: Iterator[str] = iter(())
 
-    @override
-    def __getitem__(self, name: str) -> ClusterLoop:
-        return self._by_name[name]
-
-    @override
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
-
-    @override
-    def __len__(self) -> int:
-        return len(self._by_name)
-
     def of(self, cluster_ids: Iterable[int], *, idle_only: bool = False) -> list[ClusterLoop]:
         """Return the loops of these clusters, or only those without work; some may have no loop."""
         names = [self._names.get(each) for each in cluster_ids]
-        loops = [self._by_name[name] for name in names if name is not None]
+        loops = [self[name] for name in names if name is not None]
         return [loop for loop in loops if loop.idle] if idle_only else loops
 
     def put(self, name: str, loop: ClusterLoop) -> None:
         """Set the loop of a cluster, which is awake from now on."""
         self.remove(name)
-        self._by_name[name] = loop
+        self[name] = loop
         self._names[loop.cluster_id] = name
-        self._awake[name] = None
+        self.wake(loop.cluster_id)
 
     def remove(self, name: str) -> ClusterLoop | None:
         """Forget the loop of a cluster, and return it if there was one."""
-        loop = self._by_name.pop(name, None)
+        loop = self.pop(name, None)
         self._awake.pop(name, None)
         if loop is not None and self._names.get(loop.cluster_id) == name:
             del self._names[loop.cluster_id]
         return loop
 
+    @override
     def clear(self) -> None:
         """Forget the loops of all clusters."""
-        for each in (self._by_name, self._names, self._awake):
-            each.clear()
-
-    def asked(self, name: str) -> ClusterLoop | None:
-        """Return the loop of a cluster for a request, so that it is awake; None if there is none."""
-        loop = self._by_name.get(name)
-        if loop is not None:
-            self._awake[name] = None
-        return loop
+        super().clear()
+        self._names.clear()
+        self._awake.clear()
 
     def wake(self, cluster_id: int) -> None:
-        """Note that there is news of a cluster's log."""
+        """Note that there is a request for a cluster, or news of its log."""
         name = self._names.get(cluster_id)
         if name is not None:
             self._awake[name] = None
+            self[name].is_awake = True
 
     def sleep(self, name: str) -> None:
         """Note that there is nothing to do for a cluster now."""
         self._awake.pop(name, None)
+        self[name].is_awake = False
 
     @property
     def awake(self) -> list[ClusterLoop]:
         """The loops of the clusters that are awake."""
-        return [self._by_name[name] for name in self._awake]
+        return [self[name] for name in self._awake]
 
     def due(self) -> dict[str, ClusterLoop]:
         """Return the loops that get their regular work now: all that are awake, and a few others."""
         names = [*self._awake, *islice(self._round, SLEEPERS_AT_A_TIME)]
         missing = len(self._awake) + SLEEPERS_AT_A_TIME - len(names)
         if missing:
-            self._round = iter(list(self._by_name))
+            self._round = iter(list(self))
             names += islice(self._round, missing)
-        return {name: loop for name in names if (loop := self._by_name.get(name)) is not None}
+        return {name: loop for name in names if (loop := self.get(name)) is not None}

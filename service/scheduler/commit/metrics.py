@@ -8,8 +8,7 @@ import msgspec
 
 from service.engine import Execution, time_plugins
 from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.scheduler.commit.batch import MANY_KINDS, Batch
-from service.scheduler.commit.tickets import AnswerOrError
+from service.scheduler.commit.request_batches import MANY_KINDS, AnswerOrError, Batch
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer

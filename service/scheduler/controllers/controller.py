@@ -8,55 +8,26 @@ lease alone does not guarantee that: the decisions themselves check that nothing
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from service.model.errors import MoorageError
 from service.model.log.audit import ITSELF
 from service.scheduler.commit.cluster_loop import ClusterGone
-from service.scheduler.commit.tickets import Ticket
+from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import Intent
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
-from service.scheduler.replica.follower import Observer
-from service.scheduler.replica.replica import Entry, Replica
 
 PAUSE_SECONDS = 1.0
 """How long to pause after work that failed; clients are asked to retry no sooner, either."""
 
 _log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
-
-
-class ReplicaObserver(Protocol):
-    """Is told which replica a cluster has now."""
-
-    def loaded(self, replica: Replica) -> None:
-        """There is a new replica, of which nothing is tentative."""
-        ...
-
-
-class Observers:
-    """Several observers as one."""
-
-    def __init__(self, *observers: Observer, at_load: "ReplicaObserver") -> None:
-        """`at_load` is told of new replicas alone, which costs placements nothing."""
-        self._observers = observers
-        self._at_load = at_load
-
-    def loaded(self, replica: Replica) -> None:
-        """Pass this on to each observer."""
-        for each in (*self._observers, self._at_load):
-            each.loaded(replica)
-
-    def settled(self, entries: Sequence[Entry]) -> None:
-        """Pass this on to each observer."""
-        for each in self._observers:
-            each.settled(entries)
 
 
 class Controller(ABC):
@@ -73,6 +44,8 @@ class Controller(ABC):
         """Whether the lease is being asked for."""
         self._is_neglected = False
         self._closed = False
+        self.heeds_arrivals = False
+        """Whether commits have to be told that only brought new pods with their nodes."""
 
     @property
     def is_needed(self) -> bool:

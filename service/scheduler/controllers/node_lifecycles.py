@@ -1,6 +1,6 @@
 """Looking after nodes that stop reporting, are not ready, have taints that evict, or were deleted.
 
-For clusters without such nodes this costs no more than a look at each committed change.
+For clusters without nodes that have taints which evict, new pods with their nodes cost nothing here.
 """
 
 import logging
@@ -74,6 +74,7 @@ class NodeLifecycle(SweepController):
         self._replica = replica
         nodes = [each for each in replica.cluster.nodes.nodes if each is not None]
         self._tainted = {each.name for each in nodes if evicting(each.taints)}
+        self.heeds_arrivals = bool(self._tainted)
         unready = any(each.ready not in ("", "True") for each in nodes)
         self._changed |= unready or bool(self._tainted or replica.keys(NodeState.kind))
         self._advance()
@@ -88,6 +89,7 @@ class NodeLifecycle(SweepController):
                 self._note_node(entry)
             elif entry.kind in (CLUSTER_KIND, NodeState.kind):
                 self._changed = True
+        self.heeds_arrivals = bool(self._tainted)
         self._advance()
 
     def _comes_to_leave(self, entry: Entry) -> bool:

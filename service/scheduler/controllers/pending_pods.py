@@ -57,6 +57,7 @@ class PendingPods(Controller):
     def loaded(self, replica: Replica) -> None:
         """There is a new replica, of which nothing is tentative."""
         self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
+        self.heeds_arrivals = len(self.queue) > 0
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:
@@ -66,6 +67,7 @@ class PendingPods(Controller):
         except Exception:  # noqa: BLE001 - answers to what was committed must go out all the same
             _log.exception("The pending queue is of no use until the replica is loaded anew.")
             self._closed = True
+        self.heeds_arrivals = len(self.queue) > 0  # where no pod waits, none can be helped
         self._advance()
 
     # What happens as time passes

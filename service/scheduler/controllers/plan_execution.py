@@ -1,6 +1,6 @@
 """Carrying out plans that are kept: drains, rolling releases and rebalancing.
 
-For clusters without such plans this costs no more than a look at the kind of each committed change.
+For clusters without such plans, new pods with their nodes cost nothing here.
 """
 
 import logging
@@ -64,6 +64,7 @@ class KeptPlans(SweepController):
             for stored in replica.objects(PLAN.kind)
         }
         self._changed = self._is_to_be_done
+        self.heeds_arrivals = any(self._plans.values())
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:
@@ -73,7 +74,8 @@ class KeptPlans(SweepController):
                 self._note(entry)
             elif entry.kind == MoveReservation.kind:
                 self._changed = True
-        self._changed = self._changed or any(self._plans.values())
+        self.heeds_arrivals = any(self._plans.values())
+        self._changed = self._changed or self.heeds_arrivals
         self._advance()
 
     def _note(self, entry: Entry) -> None:

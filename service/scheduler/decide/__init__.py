@@ -15,9 +15,9 @@ from service.scheduler.decide.evicting.required_during_execution import evict_vi
 from service.scheduler.decide.node_lifecycle.sweep_over_nodes import sweep_nodes
 from service.scheduler.decide.object_writes import delete_object, put_object
 from service.scheduler.decide.placing.pending_pods import place_pending
+from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.decide.placing.split_groups import advance_group
 from service.scheduler.decide.placing.victims_by_node import find_victims
-from service.scheduler.decide.placing.whole_placement_request import place_pods
 from service.scheduler.decide.planning.clients_cordons_drains_and_pauses import (
     cordon_node,
     drain_node,

@@ -16,8 +16,8 @@ from service.model.manifests.manifest import (
     TemplateCache,
 )
 from service.scheduler.decide import decide
-from service.scheduler.decide.admission.admission_changes import as_created, was_admitted
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
+from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods

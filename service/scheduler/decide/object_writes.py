@@ -20,18 +20,6 @@ from service.model.manifests.manifest import (
     parse_namespace,
 )
 from service.model.objects.pod_resource_requests import requirements
-from service.scheduler.decide.admission.admission import (
-    admit,
-    admit_charge,
-    admit_claim,
-    admit_limits,
-    differs,
-)
-from service.scheduler.decide.admission.admission_changes import (
-    as_created,
-    as_updated,
-    was_admitted,
-)
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.allowed_pod_updates import (
     check_reserved_update,
@@ -42,6 +30,16 @@ from service.scheduler.decide.admission.field_ownership import is_managed, recor
 from service.scheduler.decide.admission.generated_names import with_name
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
 from service.scheduler.decide.admission.plan_admission import refuse_impossible, with_progress
+from service.scheduler.decide.admission.pod_admission import (
+    admit,
+    admit_charge,
+    admit_claim,
+    admit_limits,
+    as_created,
+    as_updated,
+    differs,
+    was_admitted,
+)
 from service.scheduler.decide.admission.pod_write_authorization import (
     authorize_change,
     authorize_removal,

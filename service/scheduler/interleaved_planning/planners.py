@@ -5,9 +5,9 @@ with a pause after each, so a placement waits for one or two such slices. See do
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,12 +25,12 @@ from service.scheduler.interleaved_planning.past_explanations import PastExplana
 from service.scheduler.interleaved_planning.planning_replica import PlanningReplica
 from service.scheduler.interleaved_planning.python_garbage_collection import no_collections
 from service.scheduler.protocol.capacity import CapacityAnswer
-from service.scheduler.protocol.intents import FindCapacity, FindRepairs, MakePlan
+from service.scheduler.protocol.intents import ExplainPod, FindCapacity, FindRepairs, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import ExplanationAnswer
 from service.scheduler.protocol.plans import Fit, PlanBounds, Planned
 from service.scheduler.protocol.repairs import RepairsAnswer
-from service.scheduler.protocol.store_and_clock import Clock, Ids
+from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
 from service.scheduler.replica.replica import Replica
 
 T = TypeVar("T")
@@ -193,14 +193,106 @@ class Planner:
 
 
 class Planners:
-    """The planners of all clusters of this process."""
+    """The planners of all clusters of this process, and what callers may ask of them.
 
-    def __init__(self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache) -> None:
+    They answer requests that change nothing, and that placements must not wait for. A cluster's
+    replica is brought to the head by an empty plan that is decided among placements; then the work
+    is done on a second replica.
+    """
+
+    def __init__(  # noqa: PLR0913 - all that they need of the world, by name
+        self,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        *,
+        store: Store,
+        submit: Callable[[str, MakePlan], Awaitable[Planned]],
+        loop_of: Callable[[str], Awaitable[ClusterLoop]],
+        keep: Callable[[asyncio.Task[Any]], None],
+    ) -> None:
+        """`submit` has an intent decided among placements, and `keep` keeps a task until it ends."""
+        self._store = store
+        self._submit = submit
+        self._loop_of = loop_of
+        self._keep = keep
         self._clock = clock
         self._ids = ids
         self._limits = limits
         self._templates = templates
         self._by_cluster: dict[int, Planner] = {}
+
+    async def plan(self, cluster: str, intent: MakePlan) -> Planned:
+        """Plan what to do after changes to a cluster, of which nothing is made.
+
+        Small plans are decided among placements.
+
+        Raises:
+            NotFound: there is no such cluster, or the plan names something that is not there.
+            Overloaded: too many plans of this cluster are waiting.
+            MoorageError: the plan is refused.
+        """
+        if intent.is_small(self._limits.plan_small_pods_max):
+            return await self._submit(cluster, intent)
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.plan(loop, intent)
+        )
+
+    async def repairs(self, cluster: str, intent: FindRepairs) -> RepairsAnswer:
+        """Find the least changes after which a stored pod fits.
+
+        Raises:
+            NotFound: there is no such cluster, or no such pod.
+            Denied: the pod's `schedulerName` is no profile.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.repairs(loop, intent)
+        )
+
+    async def capacity(self, cluster: str, intent: FindCapacity) -> CapacityAnswer:
+        """Count how many pods fit.
+
+        Raises:
+            NotFound: there is no such cluster.
+            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.capacity(loop, intent)
+        )
+
+    async def explain_past(
+        self, cluster: str, intent: ExplainPod, revision: int
+    ) -> ExplanationAnswer:
+        """Explain a pod as of an earlier revision.
+
+        Raises:
+            NotFound: there is no such cluster, or there was no such pod.
+            Compacted: the log no longer tells what was at that revision.
+            InvalidManifest: too many objects have changed since.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+
+        def explain(
+            planner: Planner, loop: ClusterLoop
+        ) -> Coroutine[None, None, ExplanationAnswer]:
+            past = PastExplanation(self._store, self._limits, loop.cluster_id, intent)
+            return planner.explain(loop, past, revision)
+
+        return await self._beside_placements(cluster, explain)
+
+    async def _beside_placements(
+        self, cluster: str, work: Callable[[Planner, ClusterLoop], Coroutine[None, None, T]]
+    ) -> T:
+        """Work on the second replica, after an empty plan that brings the cluster's to the head."""
+        await self._submit(cluster, MakePlan())
+        loop = await self._loop_of(cluster)
+        task = asyncio.create_task(work(self.of(loop.cluster_id), loop))
+        self._keep(task)
+        # Work whose caller goes away is ended in order, else its replica would have to be dropped.
+        return await asyncio.shield(task)
 
     def of(self, cluster_id: int) -> Planner:
         """Return the planner of a cluster; if there is none, it is made."""

@@ -19,6 +19,7 @@ class PlanningReplica:
     def __init__(self, templates: TemplateCache, behind_max: int) -> None:
         self._templates = templates
         self._behind_max = behind_max
+        self.heeds_arrivals = False
         self._source: Replica | None = None
         """The replica that it follows; None if there is nothing that could follow."""
         self._replica: Replica | None = None
@@ -32,7 +33,7 @@ class PlanningReplica:
     def drop(self) -> None:
         """Give it up; the next plan has a new one made."""
         self._source = self._replica = None
-        self._behind = []
+        self.heeds_arrivals, self._behind = False, []
 
     # What it hears of the first replica
 
@@ -56,7 +57,7 @@ class PlanningReplica:
         """
         if self._source is not source:
             self.drop()
-            self._source = source
+            self._source, self.heeds_arrivals = source, True
             revision = source.committed_revision
             replica = yield from copying(source.committed_objects(), self._templates)
             replica.arrive(revision)

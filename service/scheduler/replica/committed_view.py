@@ -5,7 +5,6 @@ Nothing is kept before the first list asks, so a cluster that nobody lists in th
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from service.model.manifests.manifest import NodeManifest, PodManifest
 from service.model.objects.pods_and_nodes import ObjectName
@@ -22,56 +21,43 @@ Group = tuple[str, ...]
 _NAMESPACE, _LABEL = "namespace", "label"
 _GROUPED_AT_ONCE = 30
 """So many objects take about a quarter of a millisecond."""
-_NOWHERE = -1
-"""The revision while there is no replica: no revision that anybody waits for is reached."""
 
 
 class CommittedObjects:
-    """Pods and nodes as the log has them at `revision`, in groups that filters ask for."""
+    """Pods and nodes as the log has them, in groups that filters ask for."""
 
     def __init__(self) -> None:
-        self.revision = _NOWHERE
+        self.heeds_arrivals = False
         self.are_grouped = False
         self._groups: dict[Group, dict[ObjectName, Stored]] = {}
         self._grouping = asyncio.Lock()
         self._meanwhile: list[Entry] | None = None
         """The changes that came while the groups are made; None if they are not being made."""
-        self._news = asyncio.Event()
 
     def drop(self) -> None:
         """Forget everything, as the replica is given up."""
-        self.revision, self.are_grouped, self._groups, self._meanwhile = _NOWHERE, False, {}, None
+        self.heeds_arrivals, self.are_grouped, self._groups, self._meanwhile = (
+            False,
+            False,
+            {},
+            None,
+        )
 
-    def loaded(self, replica: Replica) -> None:
+    def loaded(self, replica: Replica) -> None:  # noqa: ARG002 - it is passed when groups are asked for
         """Begin anew with a replica of which nothing is tentative."""
         self.drop()
-        self._reached(replica.revision)
 
-    def settled(self, entries: Sequence[Entry], revision: int) -> None:
-        """Take in changes that are in the log, which is known up to this revision now."""
+    def settled(self, entries: Sequence[Entry]) -> None:
+        """Take in changes that are in the log."""
         if self.are_grouped:
             self._follow(entries)
         elif self._meanwhile is not None:
             self._meanwhile.extend(entries)
-        self._reached(revision)
 
     def _follow(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if entry.kind in INDEXED_KINDS:
                 self._change(entry.key, entry.before, entry.after)
-
-    def _reached(self, revision: int) -> None:
-        self.revision = revision
-        told, self._news = self._news, asyncio.Event()
-        told.set()
-
-    async def reach(self, revision: int, seconds: float) -> bool:
-        """Wait a limited time for a revision, and return whether it is reached."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while self.revision < revision:
-                    await self._news.wait()
-        return self.revision >= revision
 
     async def group(self, replica: Replica) -> None:
         """Make the groups of the replica that was loaded last, a few objects at a time, if they are not there.
@@ -83,6 +69,7 @@ class CommittedObjects:
             if self.are_grouped:
                 return
             meanwhile = self._meanwhile = list[Entry]()
+            self.heeds_arrivals = True
             tentative = replica.tentative()
             present = [each for kind in INDEXED_KINDS for each in replica.objects(kind)]
             for number, stored in enumerate(present, start=1):
@@ -98,7 +85,7 @@ class CommittedObjects:
             self.are_grouped, self._meanwhile = True, None
 
     def candidates(self, kind: str, wanted: ObjectFilter, namespace: str | None) -> list[Stored]:
-        """Return all objects of a kind that may pass a filter, in no order, as they are at `revision`.
+        """Return all objects of a kind that may pass a filter, in no order, as they are in the log.
 
         They are the smallest group that has all of these; the groups have to be there.
         """

@@ -1,13 +1,15 @@
 """A replica that follows its cluster's log."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
 from service.model.errors import StorageUnavailable
 from service.model.log.commit_log import Diverged, Head, LogPage
-from service.model.manifests.manifest import TemplateCache
+from service.model.manifests.manifest import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects
@@ -17,12 +19,23 @@ from service.scheduler.replica.replica import Entry, Mark, Replica
 _log = logging.getLogger(__name__)
 
 
-class Observer(Protocol):
-    """Is told what the replica holds for certain. Its methods raise nothing."""
+class LoadObserver(Protocol):
+    """Is told which replica a cluster has now. Its methods raise nothing."""
 
     def loaded(self, replica: Replica) -> None:
         """There is a new replica, of which nothing is tentative."""
         ...
+
+
+class Observer(LoadObserver, Protocol):
+    """Is told what the replica holds for certain. Its methods raise nothing."""
+
+    heeds_arrivals: bool
+    """Whether it has to hear of commits that did nothing but bring new pods, each with its node.
+
+    Most commits are such ones. While this is false, they are not told, unless the cluster has rules
+    that are required during execution: a pod that comes may break these.
+    """
 
     def settled(self, entries: Sequence[Entry]) -> None:
         """These changes of the replica are in the log."""
@@ -44,20 +57,25 @@ class Follower:
         clock: Clock,
         templates: TemplateCache,
         limits: Limits,
-        observer: Observer,
+        observers: Sequence[Observer],
+        at_load: LoadObserver,
     ) -> None:
+        """`at_load` hears of new replicas alone."""
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
         self._templates = templates
         self._limits = limits
-        self._observer = observer
         self._reason = "the cluster is used"
         """Why the next replica is loaded."""
         self._loading: Loading[Replica] | None = None
         """A load that stopped because the database could not be reached, and will go on later."""
         self.committed = CommittedObjects()
         """Pods and nodes at `head`, without tentative changes."""
+        self._observers: Sequence[Observer] = (self.committed, *observers)
+        self._at_load = at_load
+        self._news: asyncio.Event | None = None
+        """Set at the next change or load; None while nobody waits for one."""
         self.replica: Replica | None = None
         self.head: Head | None = None
         self._known: Head | None = None
@@ -83,6 +101,19 @@ class Follower:
             assert head.revision == end.revision
             self.head = head
             self.replica.settle(end)
+
+    async def reach(self, revision: int, seconds: float) -> bool:
+        """Wait a limited time for the replica to reach a revision of the log, and return whether it has."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.has_reached(revision):
+                    self._news = self._news or asyncio.Event()
+                    await self._news.wait()
+        return self.has_reached(revision)
+
+    def has_reached(self, revision: int) -> bool:
+        """Whether there is a replica that has all that is in the log up to a revision."""
+        return self.replica is not None and self.replica.committed_revision >= revision
 
     async def catch_up(self) -> None:
         """Bring the replica to the log's end; load it if there is none or it has diverged.
@@ -135,8 +166,9 @@ class Follower:
             raise
         self.replica, self.head = replica, head
         replica.on_settled = self._settled
-        self.committed.loaded(replica)
-        self._observer.loaded(replica)
+        self._tell_news()
+        for each in (*self._observers, self._at_load):
+            each.loaded(replica)
         told = {
             "reason": self._reason,
             "revision": head.revision,
@@ -147,8 +179,16 @@ class Follower:
 
     def _settled(self, entries: Sequence[Entry]) -> None:
         assert self.replica is not None
-        self.committed.settled(entries, self.replica.committed_revision)
-        self._observer.settled(entries)
+        self._tell_news()
+        concerns_all = self.replica.cluster.endures or not _are_arrivals(entries)
+        for each in self._observers:
+            if concerns_all or each.heeds_arrivals:
+                each.settled(entries)
+
+    def _tell_news(self) -> None:
+        if self._news is not None:
+            self._news.set()
+            self._news = None
 
     def _new_loading(self) -> Loading[Replica]:
         return Loading(
@@ -170,3 +210,14 @@ class Follower:
             return True
         self.apply(page)
         return page.revision < page.head.revision
+
+
+def _are_arrivals(entries: Sequence[Entry]) -> bool:
+    """Whether each change is a new pod that came with its node."""
+    for entry in entries:
+        if entry.before is not None or entry.after is None:
+            return False
+        manifest = entry.after.manifest
+        if not isinstance(manifest, PodManifest) or manifest.pod.node_name is None:
+            return False
+    return True

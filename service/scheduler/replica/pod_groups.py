@@ -29,7 +29,8 @@ class Groups:
 
     def __init__(self) -> None:
         self._labelled: dict[GroupRef, dict[ObjectName, None]] = {}
-        self._waiting: dict[ObjectName, WaitingGroup] = {}
+        self.waiting: dict[ObjectName, WaitingGroup] = {}
+        """The group of pods with which each pod waits to be placed all or none."""
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         """Follow the change of one object, which came (no `before`), changed, or went (no `after`)."""
@@ -47,21 +48,17 @@ class Groups:
         """The stored pods that have a group's label, or name it in their specs."""
         return self._labelled.get(group, {}).keys()
 
-    def waiting_with(self, key: ObjectName) -> WaitingGroup | None:
-        """The group of pods with which a pod waits to be placed all or none, if there is one."""
-        return self._waiting.get(key)
-
     def all_waiting(self) -> list[WaitingGroup]:
         """All groups of pods that wait to be placed all or none."""
-        return list({each.name: each for each in self._waiting.values()}.values())
+        return list({each.name: each for each in self.waiting.values()}.values())
 
     def _rewait(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         if isinstance(before, WaitingGroup):
             for key in before.members:
-                if self._waiting.get(key) is before:
-                    del self._waiting[key]
+                if self.waiting.get(key) is before:
+                    del self.waiting[key]
         if isinstance(after, WaitingGroup):
-            self._waiting.update(dict.fromkeys(after.members, after))
+            self.waiting.update(dict.fromkeys(after.members, after))
 
     def _relabel(
         self, old: tuple[GroupRef, ObjectName] | None, new: tuple[GroupRef, ObjectName] | None

@@ -353,8 +353,15 @@ class Replica:
         """Have quotas and groups follow an object that came, changed or went."""
         old = before.manifest if before is not None else None
         new = after.manifest if after is not None else None
-        self.ledger.change(old, new)
-        self.groups.change(old, new)
+        present = new or old
+        if not isinstance(present, PodManifest):
+            self.ledger.change(old, new)
+            self.groups.change(old, new)
+            return
+        if self.ledger.accounts:
+            self.ledger.change(old, new)
+        if present.is_in_group or (isinstance(old, PodManifest) and old.is_in_group):
+            self.groups.change(old, new)
 
     def enter(self, manifest: StoredManifest) -> ObjectName:
         """Pass an object to the engine, and return its key: a tuple that is shared, to save memory."""

@@ -28,7 +28,8 @@ class Watching:
         self._clock = clock
         self._limits = limits
         self._spawn = spawn
-        self._feeds: dict[int, Feed] = {}
+        self.feeds: dict[int, Feed] = {}
+        """The feed that the watches of a cluster share, for each cluster that is watched."""
         self._seats: Counter[str | None] = Counter()
         """How many watches each caller has. A watch is counted before anything is awaited, so that
         calls at the same time cannot exceed the limit together."""
@@ -43,20 +44,11 @@ class Watching:
     @property
     def cluster_ids(self) -> set[int]:
         """The clusters that are watched."""
-        return set(self._feeds)
-
-    def feed_of(self, cluster_id: int) -> Feed:
-        """Return the feed that the watches of a cluster share; raises KeyError if there are none."""
-        return self._feeds[cluster_id]
-
-    def wake(self, cluster_id: int) -> None:
-        """Have the log of a cluster read, as it has grown."""
-        if feed := self._feeds.get(cluster_id):
-            feed.wake()
+        return set(self.feeds)
 
     def hear(self, heads: dict[int, Head], asked: set[int]) -> None:
         """Take in the heads of the clusters `asked`; a cluster that is gone has none."""
-        for cluster_id, feed in list(self._feeds.items()):
+        for cluster_id, feed in list(self.feeds.items()):
             if cluster_id in asked:
                 feed.hear(heads.get(cluster_id))
 
@@ -67,9 +59,9 @@ class Watching:
 
     def end_feeds(self) -> None:
         """End all feeds, and so all watches that take commits from them."""
-        for feed in self._feeds.values():
+        for feed in self.feeds.values():
             feed.end()
-        self._feeds.clear()
+        self.feeds.clear()
 
     async def open(
         self, cluster: str, since: int | None, caller: str | None = None, node: str | None = None
@@ -166,13 +158,13 @@ class Watching:
 
     def join(self, cluster_id: int, head: Head) -> Feed:
         """Use the feed of a cluster, begun at `head` if there is none; call `leave` when done."""
-        feed = self._feeds.get(cluster_id)
+        feed = self.feeds.get(cluster_id)
         if feed is None or feed.ended:
             feed = Feed(cluster_id, head, store=self._store, clock=self._clock, limits=self._limits)
             if self._closed:
                 feed.end()
             else:
-                self._feeds[cluster_id] = feed
+                self.feeds[cluster_id] = feed
                 self._spawn(feed.run())
         feed.watchers += 1
         feed.wake()
@@ -183,8 +175,8 @@ class Watching:
         feed.watchers -= 1
         if feed.watchers == 0:
             feed.end()
-            if self._feeds.get(feed.cluster_id) is feed:
-                del self._feeds[feed.cluster_id]
+            if self.feeds.get(feed.cluster_id) is feed:
+                del self.feeds[feed.cluster_id]
 
 
 class WatchBegin(NamedTuple):

@@ -272,7 +272,7 @@ async def test_a_compacted_revision_is_gone_and_one_to_come_is_not_reached(
 async def test_a_problem_is_the_last_line(harness: Harness):
     async with stream(harness, LINES, path=BINDINGS) as told:
         await told.until_lines(1)
-        harness.scheduler.watching.feed_of(1).end(HistoryReplaced("Another history."))
+        harness.scheduler.watching.feeds[1].end(HistoryReplaced("Another history."))
         await told.task
     assert [each.get("action") for each in told.lines] == ["Bookmark", None]
     assert told.lines[-1]["code"] == "HistoryReplaced"

@@ -455,7 +455,7 @@ async def is_compacted(harness: Harness) -> bool:
 
 async def test_a_stream_whose_history_is_replaced_ends_with_an_error(harness: Harness):
     async with stream(harness) as watch:
-        feed = harness.scheduler.watching.feed_of(1)
+        feed = harness.scheduler.watching.feeds[1]
         feed.end(HistoryReplaced("Another history."))
         await watch.until(2)
         await watch.task

@@ -6,15 +6,9 @@ from service.engine import GroupPlacement, Placement
 from service.model.errors import RevisionConflict
 from service.scheduler import decide as decide_module
 from service.scheduler.commit import decider as deciding_module
-from service.scheduler.commit.tickets import Ticket
+from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.decide import object_writes
-from service.scheduler.decide.placing import (
-    all_or_nothing,
-    gangs,
-    one_by_one,
-    one_pod,
-    whole_placement_request,
-)
+from service.scheduler.decide.placing import all_or_nothing, gangs, one_pod, placement_request
 from service.scheduler.decide.placing.one_pod import Candidate
 from service.scheduler.replica.replica import Replica
 from service.scheduler.service import Scheduler
@@ -45,10 +39,10 @@ def group_kept_without_a_check(patch):
     patch.setattr(all_or_nothing, "placing_group", place_as_before)
 
 
-@bug("A9", "whole_placement_request.place_as_group")
+@bug("A9", "placement_request.place_as_group")
 def groups_placed_one_by_one(patch):
     """AllOrNothing places those that it can."""
-    patch.setattr(whole_placement_request, "place_as_group", one_by_one.place_one_by_one)
+    patch.setattr(placement_request, "place_as_group", placement_request.place_one_by_one)
 
 
 @bug("A9", "Gang.search")
@@ -115,20 +109,16 @@ def namespace_leaves_its_pods(patch):
     patch.setattr(Replica, "in_namespace", lambda self, namespace: [])
 
 
-@bug("A7", "whole_placement_request.place_pods")
+@bug("A7", "placement_request.place_pods")
 def dry_runs_are_stored(patch):
     """A dry run is answered as one, but committed."""
-    place_pods = whole_placement_request.place_pods
+    place_pods = placement_request.place_pods
 
     def place_for_real(context, intent):
-        answer = yield from place_pods(
-            context, whole_placement_request.replace(intent, dry_run=False)
-        )
-        return (
-            whole_placement_request.replace(answer, committed=False) if intent.dry_run else answer
-        )
+        answer = yield from place_pods(context, placement_request.replace(intent, dry_run=False))
+        return placement_request.replace(answer, committed=False) if intent.dry_run else answer
 
-    patch.setitem(decide_module.DECISIONS, whole_placement_request.PlacePods, place_for_real)
+    patch.setitem(decide_module.DECISIONS, placement_request.PlacePods, place_for_real)
 
 
 @bug("A2", "Candidate.is_placed")
@@ -152,7 +142,7 @@ def other_request_answered_under_a_key(patch):
         cluster_id = (await self.loop_of(cluster)).cluster_id
         records = await made[self]["store"].find_answers(cluster_id, [key])
         same = records[0].request_hash if records else idempotency.request_hash
-        forged = whole_placement_request.replace(idempotency, request_hash=same)
+        forged = placement_request.replace(idempotency, request_hash=same)
         return await recorded(self, cluster, forged, key)
 
     patch.setattr(Scheduler, "recorded", recorded_for_any)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from itertools import permutations
 
-from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.request_batches import Batch
 from service.scheduler.replica.replica import Mark
 from tests.builders import matching, pod
 from tests.scheduler.controllers.test_rule_evictions import (

@@ -5,21 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from service.model.manifests.manifest import TemplateCache
-from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.request_batches import Batch
 from service.scheduler.controllers.rule_evictions import Evictions
 from service.scheduler.decide.evicting import required_during_execution
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_manifest_types import EvictionState
 from service.scheduler.service import Scheduler
-from tests.builders import (
-    REQUIRED_DURING_EXECUTION,
-    matching,
-    namespace,
-    node,
-    pod,
-    requirement,
-)
+from tests.builders import REQUIRED_DURING_EXECUTION, matching, namespace, node, pod, requirement
 from tests.scheduler.world import CountedIds, World, world
 
 ENDURING = {"execution": REQUIRED_DURING_EXECUTION}

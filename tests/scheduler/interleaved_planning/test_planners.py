@@ -50,7 +50,7 @@ def zone_lost(**rest: Any) -> MakePlan:
 
 
 async def planned(w: World, intent: MakePlan, worker: int = 0) -> Planned:
-    return await w.schedulers[worker].plan("default", intent)
+    return await w.schedulers[worker].planners.plan("default", intent)
 
 
 async def test_a_placement_is_answered_while_a_plan_is_made() -> None:

@@ -40,7 +40,7 @@ def kept(committed):
 
 def watched(replica):
     committed = CommittedObjects()
-    replica.on_settled = lambda entries: committed.settled(entries, replica.committed_revision)
+    replica.on_settled = committed.settled
     committed.loaded(replica)
     return committed
 

@@ -12,7 +12,7 @@ from service.engine.analysis.violations import Crowd, Inspection, Rivals, Violat
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.configuration.config import ClusterConfig
 from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.scheduler.decide.conditions_and_events.pod_events import Rule
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import Rule
 from service.scheduler.decide.conditions_and_events.redactable_references import (
     pod_named,
     reference,

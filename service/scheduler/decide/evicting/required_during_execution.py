@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from service.engine.analysis.violations import Inspection, Violation, key_of
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, PodSpec
-from service.scheduler.decide.conditions_and_events.conditions import evicted
-from service.scheduler.decide.conditions_and_events.pod_events import (
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
     Rule,
+    evicted,
     tell_evicted,
     tell_eviction_blocked,
 )

@@ -56,7 +56,7 @@ def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
     own = group_of(manifest)
     if own is not None:
         return own
-    waiting = replica.groups.waiting_with((manifest.namespace, manifest.name))
+    waiting = replica.groups.waiting.get((manifest.namespace, manifest.name))
     return GroupRef("", waiting.name) if waiting is not None else None
 
 

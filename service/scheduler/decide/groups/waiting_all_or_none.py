@@ -17,7 +17,7 @@ def wait_together(context: DecisionContext, keys: Sequence[ObjectName]) -> None:
     nothing changes.
     """
     replica, members = context.replica, tuple(keys)
-    groups = {each.name: each for key in keys if (each := replica.groups.waiting_with(key))}
+    groups = {each.name: each for key in keys if (each := replica.groups.waiting.get(key))}
     if any(sorted(each.members) == sorted(members) for each in groups.values()):
         return
     for key in keys:
@@ -29,7 +29,7 @@ def wait_together(context: DecisionContext, keys: Sequence[ObjectName]) -> None:
 
 def leave_waiting(replica: Replica, key: ObjectName) -> None:
     """Take a pod out of the group that it waits with; delete the group if no other member waits."""
-    group = replica.groups.waiting_with(key)
+    group = replica.groups.waiting.get(key)
     if group is None:
         return
     rest = tuple(each for each in group.members if each != key)
@@ -41,7 +41,7 @@ def leave_waiting(replica: Replica, key: ObjectName) -> None:
 
 def end_waiting(replica: Replica, key: ObjectName) -> None:
     """Delete the group of a pod that has got its node, if no other member waits any more."""
-    group = replica.groups.waiting_with(key)
+    group = replica.groups.waiting.get(key)
     if group is not None and not _somebody_waits(replica, group.members):
         replica.delete(group.kind, "", group.name)
 

@@ -11,8 +11,12 @@ from msgspec.structs import replace
 
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
-from service.scheduler.decide.conditions_and_events.conditions import evicted, failed, placed_at
-from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+    evicted,
+    failed,
+    placed_at,
+    tell_evicted,
+)
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (

@@ -4,8 +4,10 @@ from msgspec.structs import replace
 
 from service.engine import Colocation, GroupRefusal, Placement, placing_group
 from service.model.objects.pods_and_nodes import ObjectName
-from service.scheduler.decide.conditions_and_events.conditions import GATED_REASON
-from service.scheduler.decide.conditions_and_events.pod_events import tell_failed
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+    GATED_REASON,
+    tell_failed,
+)
 from service.scheduler.decide.conditions_and_events.redactable_references import reference
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of, shortage

@@ -15,7 +15,10 @@ from service.engine import (
 )
 from service.model.errors import Denied
 from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.scheduler.decide.conditions_and_events.conditions import GATED, GATED_REASON
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+    GATED,
+    GATED_REASON,
+)
 from service.scheduler.decide.conditions_and_events.redactable_references import reference
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import Members, shortage

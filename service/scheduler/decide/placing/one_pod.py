@@ -17,13 +17,15 @@ from service.engine import (
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.scheduler.decide.admission.admission import admit, knows_scheduler, unknown_scheduler
-from service.scheduler.decide.admission.admission_changes import (
+from service.scheduler.decide.admission.admission_policies import admit_by_policies
+from service.scheduler.decide.admission.pod_admission import (
+    admit,
     as_created,
     as_updated,
+    knows_scheduler,
+    unknown_scheduler,
     was_admitted,
 )
-from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.pod_write_authorization import authorize_status
 from service.scheduler.decide.admission.switched_off_features import (
     warnings_of_features,
@@ -31,13 +33,14 @@ from service.scheduler.decide.admission.switched_off_features import (
 )
 from service.scheduler.decide.claims.device_claims import allocate_devices
 from service.scheduler.decide.claims.volume_bindings import bind_volumes
-from service.scheduler.decide.conditions_and_events.conditions import (
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
     GATED,
     GATED_REASON,
     bound,
+    tell_failed,
+    tell_scheduled,
     waiting,
 )
-from service.scheduler.decide.conditions_and_events.pod_events import tell_failed, tell_scheduled
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.waiting_all_or_none import end_waiting
 from service.scheduler.decide.move_reservations import note_arrival
@@ -325,7 +328,7 @@ def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -
     if context.replica.cluster.reserved:
         note_arrival(context.replica, placed.pod)
     context.remember(pod.namespace, pod.name, node_name)
-    if context.replica.groups.waiting_with((pod.namespace, pod.name)) is not None:
+    if (pod.namespace, pod.name) in context.replica.groups.waiting:
         end_waiting(context.replica, (pod.namespace, pod.name))
     tell_scheduled(context, candidate.manifest, node_name, uid)
     return uid

@@ -11,9 +11,13 @@ from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.model.errors import Denied
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
-from service.scheduler.decide.admission.admission import UNKNOWN_SCHEDULER
-from service.scheduler.decide.conditions_and_events.conditions import GATED, GATED_REASON, waiting
-from service.scheduler.decide.conditions_and_events.pod_events import tell_failed
+from service.scheduler.decide.admission.pod_admission import UNKNOWN_SCHEDULER
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+    GATED,
+    GATED_REASON,
+    tell_failed,
+    waiting,
+)
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
 from service.scheduler.decide.groups.group_membership import members_of, waits_with

@@ -13,8 +13,11 @@ from service.model.multi_cluster.multi_cluster_criteria import (
     ReservationComparison,
 )
 from service.model.objects.pods_and_nodes import Pod
-from service.scheduler.decide.conditions_and_events.conditions import bound, waiting
-from service.scheduler.decide.conditions_and_events.pod_events import tell_scheduled
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+    bound,
+    tell_scheduled,
+    waiting,
+)
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.decide.groups.waiting_all_or_none import leave_waiting

@@ -19,8 +19,8 @@ from service.model.plans.plans import ProtectedPods
 from service.scheduler.decide.conditions_and_events.redactable_references import pod_named
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
+from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.planning.drained_pods import DrainUnit
 from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.fork_with_undo import Fork

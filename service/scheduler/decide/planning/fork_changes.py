@@ -12,7 +12,7 @@ from service.model.json_and_patches.patches import apply_patch
 from service.model.manifests.manifest import NodeManifest, PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName
 from service.model.pod_templates.specs_differing_by_node import names_node
-from service.scheduler.decide.admission.admission_changes import as_created, was_admitted
+from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.objects_a_change_is_about import (

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from service.engine.analysis.pods_with_equal_verdicts import verdict_key
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
-from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import (
     Candidate,
     candidates_of,
     explanation_of,
     place_pod,
 )
+from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.planning.fork_changes import Displaced
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.objects_a_change_is_about import refused

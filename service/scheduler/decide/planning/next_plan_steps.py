@@ -21,12 +21,12 @@ from service.scheduler.decide.admission.plan_admission import (
     replace_of,
     with_status,
 )
-from service.scheduler.decide.conditions_and_events.conditions import (
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
     EVICTION_REASON,
     evicted,
     reasons_in,
+    tell_evicted,
 )
-from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.scheduler.decide.admission.admission import knows_scheduler
+from service.scheduler.decide.admission.pod_admission import knows_scheduler
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.planning.fork_changes import Displaced
 from service.scheduler.decide.planning.fork_placements import Placing, wanted_by

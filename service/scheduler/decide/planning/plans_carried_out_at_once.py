@@ -13,7 +13,7 @@ from service.model.errors import Conflict, Forbidden, InvalidManifest
 from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
-from service.scheduler.decide.placing.whole_placement_request import place_pods
+from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.objects_a_change_is_about import pods_of, refused
 from service.scheduler.decide.planning.plan_making import plan_among_placements

@@ -14,8 +14,11 @@ from service.model.manifests.manifest import KeptManifest, PodManifest
 from service.model.plans.plans import ObjectiveProgress, PlanMove, PlanProgress
 from service.model.plans.rebalance_objectives import OBJECTIVES_WANTED, block_amount
 from service.scheduler.decide.admission.plan_admission import plan_of
-from service.scheduler.decide.conditions_and_events.conditions import EVICTION_REASON, evicted
-from service.scheduler.decide.conditions_and_events.pod_events import tell_evicted
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+    EVICTION_REASON,
+    evicted,
+    tell_evicted,
+)
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.move_reservations import give_up, reservations_in, reserve
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds

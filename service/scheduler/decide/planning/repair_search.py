@@ -26,11 +26,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
-from service.engine.analysis.nodes_that_could_be_added import (
-    adding_like,
-    shape_of,
-    template_name,
-)
+from service.engine.analysis.nodes_that_could_be_added import adding_like, shape_of, template_name
 from service.engine.analysis.obstacles import (
     Key,
     Kind,
@@ -45,7 +41,7 @@ from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
 from service.model.plans.plans import ProtectedPods
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
-from service.scheduler.decide.admission.admission import knows_scheduler, unknown_scheduler
+from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.groups.group_membership import waits_for_members
@@ -55,11 +51,7 @@ from service.scheduler.decide.placing.one_pod import Candidate, held_back_by
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.plans import PlanBounds
-from service.scheduler.protocol.repairs import (
-    Repair,
-    RepairMove,
-    RepairsAnswer,
-)
+from service.scheduler.protocol.repairs import Repair, RepairMove, RepairsAnswer
 
 _KINDS_MAX = 300
 """So many kinds of nodes are looked at, those with the fewest obstacles first."""

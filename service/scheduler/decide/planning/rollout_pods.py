@@ -17,11 +17,11 @@ from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName
 from service.model.plans.plans import ProtectedPods
-from service.scheduler.decide.admission.admission_changes import as_created, as_updated
+from service.scheduler.decide.admission.pod_admission import as_created, as_updated
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate
+from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.planning.eviction_waves import (
     PROTECTED,
     Kept,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from service.engine import Cluster, Explanation, explain, explain_node
 from service.model.objects.pods_and_nodes import Node, Pod
 from service.model.objects.quantity import format_amount
-from service.scheduler.decide.admission.admission import knows_scheduler, unknown_scheduler
+from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.groups.group_membership import waits_for_members
 from service.scheduler.decide.groups.shared_domain import shares_domain

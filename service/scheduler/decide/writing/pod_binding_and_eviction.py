@@ -3,17 +3,19 @@
 from service.engine import check
 from service.model.errors import BindingRefused, Conflict
 from service.model.manifests.manifest import PodManifest
-from service.scheduler.decide.admission.admission import admit, knows_scheduler, unknown_scheduler
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of
+from service.scheduler.decide.admission.pod_admission import (
+    admit,
+    knows_scheduler,
+    unknown_scheduler,
+)
 from service.scheduler.decide.claims.device_claims import allocate_devices
 from service.scheduler.decide.claims.volume_bindings import bind_volumes
-from service.scheduler.decide.conditions_and_events.conditions import (
+from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
     EVICTION_REASON,
     GATED,
     bound,
     evicted,
-)
-from service.scheduler.decide.conditions_and_events.pod_events import (
     tell_evicted,
     tell_forced,
     tell_scheduled,

@@ -63,7 +63,8 @@ class Ledger:
     def __init__(self, cluster: Cluster) -> None:
         self.charges = Charges(cluster)
         self._cluster = cluster
-        self._accounts: dict[str, dict[str, Account]] = {}
+        self.accounts: dict[str, dict[str, Account]] = {}
+        """The quotas by namespace and name; while there is none, pods need not be told of."""
         self._residents: dict[str, _Residents] | None = None
         """The pods by namespace; None until a sum has to be counted, and while there is no quota."""
 
@@ -73,8 +74,7 @@ class Ledger:
         """Follow the change of an object, which came (no `before`), changed, or went (no `after`)."""
         match after or before:
             case PodManifest():
-                if self._accounts:
-                    self.move(_pod_of(before), _pod_of(after))
+                self.move(_pod_of(before), _pod_of(after))
             case NodeManifest():
                 if _shape_of(before) != _shape_of(after):
                     self._forget_costs()
@@ -90,11 +90,11 @@ class Ledger:
 
         A caller may also reserve an amount by a move, which it takes back by the opposite move.
         """
-        if not self._accounts:
+        if not self.accounts:
             return
         pod = after or before
         assert pod is not None
-        for account in self._accounts.get(pod.namespace, {}).values():
+        for account in self.accounts.get(pod.namespace, {}).values():
             if before is not None:
                 account.charge(self.charges, before, -1)
             if after is not None:
@@ -115,13 +115,13 @@ class Ledger:
     def swap_quota(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         """Follow a quota that came, changed or went; its sums are counted when somebody asks."""
         if isinstance(before, QuotaManifest):
-            accounts = self._accounts[before.namespace]
+            accounts = self.accounts[before.namespace]
             del accounts[before.name]
             if not accounts:
-                del self._accounts[before.namespace]
+                del self.accounts[before.namespace]
         if isinstance(after, QuotaManifest):
-            self._accounts.setdefault(after.namespace, {})[after.name] = Account(after.quota)
-        if not self._accounts:
+            self.accounts.setdefault(after.namespace, {})[after.name] = Account(after.quota)
+        if not self.accounts:
             self._residents = None
 
     def _forget_all(self) -> None:
@@ -137,18 +137,18 @@ class Ledger:
             account.opportunity = None
 
     def _all(self) -> Iterator[Account]:
-        return (each for accounts in self._accounts.values() for each in accounts.values())
+        return (each for accounts in self.accounts.values() for each in accounts.values())
 
     # What is used
 
     def quotas(self, namespace: str) -> list[ResourceQuota]:
         """The quotas of a namespace, by name."""
-        accounts = self._accounts.get(namespace)
+        accounts = self.accounts.get(namespace)
         return [accounts[name].quota for name in sorted(accounts)] if accounts else []
 
     def usage(self, namespace: str, name: str) -> Usage:
         """Return what is used of a quota; raises KeyError if there is no such quota."""
-        account = self._accounts[namespace][name]
+        account = self.accounts[namespace][name]
         used = self._used(account) | self._opportunity(account)
         return Usage(account.quota, {each: used.get(each, 0) for each in account.quota.hard})
 
