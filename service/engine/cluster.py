@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.engine.node_ranking.rank_cache import RowCache
+from service.engine.node_ranking.candidate_ranks import RowCache
 from service.engine.node_ranking.static_masks_and_scores import StaticRows
 from service.engine.plugins_of_a_profile import Pipeline, pipelines_of
-from service.engine.state.node_columns.node_values_from_domain_counts import NodeViews
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_counts_by_domain import NodeViews
 from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Use
 from service.engine.state.pod_classes.data_sets import DataSets
 from service.engine.state.pod_classes.matchers import Subject
@@ -221,7 +221,7 @@ class Cluster:
     def recount(self, slot: int, sign: int) -> None:
         """Add a node's pods to the counters of its domains (`sign` = 1), or subtract them (-1)."""
         for pod_class, pods in self._classes_on[slot].items():
-            pod_class.count(slot, sign * pods)
+            _add_to_counters(pod_class, slot, sign * pods)
 
     # Namespaces
 
@@ -505,7 +505,7 @@ class Cluster:
         _tally(self._classes_on[slot], pod_class, pods)
         if pod_class.volumes is not None:
             self.volumes.count(pod_class.volumes, slot, pods)
-        pod_class.count(slot, pods)
+        _add_to_counters(pod_class, slot, pods)
 
     # What decisions ask
 
@@ -615,6 +615,15 @@ def _compiles_alike(one: ClusterConfig, other: ClusterConfig) -> bool:
         for field in ClusterConfig.__struct_fields__
         if field not in _NEVER_COMPILED
     )
+
+
+def _add_to_counters(pod_class: PodClass, slot: int, pods: int) -> None:
+    """Add pods on a node to all counters that count their class; subtract if negative."""
+    for entry in pod_class.matched:
+        for counter in entry.counters.values():
+            counter.add(slot, pods)
+    for term in pod_class.template.owned:
+        term.counter.add(slot, pods)
 
 
 K = TypeVar("K", int, PodClass, OwnerReference)

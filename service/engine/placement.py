@@ -1,6 +1,6 @@
 """Where a pod goes: all filters on all nodes, then the greatest score; ties are broken by hash.
 
-The fast path reads cached ranks (`service.engine.node_ranking.rank_cache`) and counters.
+The fast path reads cached ranks (`service.engine.node_ranking.candidate_ranks`) and counters.
 `service.engine.analysis.explanation` asks the same plugins for their reasons, node by node.
 """
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.node_ranking.candidates import Candidates
+from service.engine.node_ranking.candidate_ranks import Candidates
 from service.engine.nominations import assume, reservations, reserved_node
 from service.engine.plugin_protocol.plugin import DomainScores, RelativeScore
-from service.engine.plugins_of_a_profile import Pipeline, RelativeWeight
+from service.engine.plugins_of_a_profile import Pipeline, RelationPlugins, RelativeWeight
 from service.engine.refusal import Refusal, refuse
 from service.engine.spread_fallback_when_full import fallbacks, variant
 from service.engine.state.node_columns.columns import Ints
 from service.engine.state.node_columns.domain_chosen_by_group import GroupDomain
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO, tie_hash
+from service.engine.state.node_columns.nodes import NodeTable, tie_hash
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO
 from service.engine.state.node_columns.vetoes import Vetoes
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.objects.devices import ClaimAllocation
@@ -217,7 +217,7 @@ def relation_vetoes(
     A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
     """
     vetoes: list[Vetoes] = []
-    for plugin in pipeline.relation_filters:
+    for plugin in _relation_plugins(pod_class, pipeline).filters:
         if plugin.concerns(pod_class):
             vetoes += [v for v in plugin.vetoes(nodes, pod_class, expected) if v.may_exclude]
     if pod_class.volumes is not None:
@@ -226,12 +226,20 @@ def relation_vetoes(
     return vetoes
 
 
+def _relation_plugins(pod_class: PodClass, pipeline: Pipeline) -> RelationPlugins:
+    """Return the plugins that apply to the class; which these are is kept with it."""
+    found = pod_class.relation_plugins
+    if not isinstance(found, RelationPlugins) or found.pipeline is not pipeline:
+        found = pod_class.relation_plugins = RelationPlugins(pipeline, pod_class)
+    return found
+
+
 def _relations(
     nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline
 ) -> list[tuple[RelativeScore, RelativeWeight]]:
     """Return the relations to other pods that score pods of a class, each with its weight."""
     answer = []
-    for each in pipeline.relation_scores:
+    for each in _relation_plugins(pod_class, pipeline).scores:
         score = each.plugin.scoring(nodes, pod_class)
         if score is not None:
             answer.append((score, each))
@@ -252,7 +260,7 @@ def _relative_scores(
         weight = relative.weight
         by_domain = score.by_domain(candidates.vacant)
         if by_domain is not None:
-            answer.append(by_domain.weighed(weight))
+            answer.append(DomainScores(by_domain.key, [weight * each for each in by_domain.scores]))
             continue
         scores = score.on_nodes(candidates.ranks, weight << TIE_BITS)
         if scores is not None:

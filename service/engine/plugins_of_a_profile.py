@@ -1,13 +1,16 @@
 """The plugins of one profile, put where they are asked, each with its weight.
 
-Which plugins are asked when is decided once for each profile; placements then go through tuples of
-the plugins concerned.
+Which plugins are asked when is decided once for each profile, and of those that look at other pods
+once for each class of pods; placements then go through tuples of the plugins concerned.
 """
+
+from typing import final
 
 from service.engine.plugin_protocol.plugin import NodePlugin, RelationPlugin
 from service.engine.plugin_protocol.volume_plugin import VolumePlugin
 from service.engine.plugin_registry import known_plugins
 from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import ProfileRules
+from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 
 
@@ -26,6 +29,22 @@ class RelativeWeight:
         `span` is the difference between the greatest and the least sum.
         """
         return self.weight * self.plugin.scale(above, span)
+
+
+@final
+class RelationPlugins:
+    """The plugins of a profile that look at other pods and apply to pods of one class."""
+
+    __slots__ = ("filters", "pipeline", "scores")
+
+    def __init__(self, pipeline: "Pipeline", pod_class: PodClass) -> None:
+        self.pipeline = pipeline
+        self.filters = tuple(
+            [each for each in pipeline.relation_filters if each.applies(pod_class)]
+        )
+        self.scores = tuple(
+            [each for each in pipeline.relation_scores if each.plugin.applies(pod_class)]
+        )
 
 
 class Pipeline:

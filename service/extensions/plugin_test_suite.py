@@ -20,7 +20,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine import Cluster, Placement, explain, place
-from service.engine.node_ranking.candidates import Candidates
+from service.engine.node_ranking.candidate_ranks import Candidates
 from service.engine.placement import candidates_of, pipeline_of, relation_vetoes
 from service.engine.plugin_protocol.cluster_events import (
     ClusterEvent,

@@ -17,6 +17,8 @@ class Keeping:
     def __init__(self, *, on: bool, may_begin: bool) -> None:
         self.on = on
         self.may_begin = may_begin
+        self.never = not (on or may_begin)
+        """Whether the audit is kept for no caller, so that commits need not ask."""
 
     def begin(self) -> None:
         """Note that callers can be told apart from now on."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from service import compiled_engine
-from service.engine.state.node_columns.columns import DirtyLog
+from service.engine.state.node_columns.pod_counts_by_domain import DirtyLog
 from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
 from tests.strategies import DATA, DEFAULT_SPREAD, NODE_FEATURES, POD_FEATURES, VOLUMES
@@ -37,8 +37,8 @@ class ShortLog(DirtyLog):
 TINY = {
     "service.engine.state.node_columns.nodes.DirtyLog": ShortLog,
     "service.engine.state.node_columns.pod_counts_by_domain.DirtyLog": ShortLog,
-    "service.engine.state.node_columns.node_values_from_domain_counts.REPAIRS_MAX": 1,
-    "service.engine.state.node_columns.node_values_from_domain_counts.VIEWS_BYTES_MAX": 100,
+    "service.engine.state.node_columns.pod_counts_by_domain.REPAIRS_MAX": 1,
+    "service.engine.state.node_columns.pod_counts_by_domain.VIEWS_BYTES_MAX": 100,
     "service.engine.state.pod_classes.pod_class_lookup.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }
@@ -148,7 +148,7 @@ class VolumesAreMany(Patched):
     limits: ClassVar = {
         "service.engine.state.node_columns.nodes_selected_by_rules.FEW_NODES": 0,
         "service.engine.state.node_columns.nodes_selected_by_rules.BYTES_MAX": 1_000,
-        "service.engine.node_ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.node_ranking.candidate_ranks.PASSES_BEFORE": 0,
         "service.engine.state.node_columns.tree_layout.LEAF": 1,
     }
 
@@ -158,7 +158,7 @@ class ManyPodsAreAlike(Patched):
 
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
-        "service.engine.node_ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.node_ranking.candidate_ranks.PASSES_BEFORE": 0,
         "service.engine.state.node_columns.tree_layout.LEAF": 1,
     }
 

@@ -25,7 +25,7 @@ from service.engine.analysis.explanation import check
 from service.engine.analysis.volumes_claims_get_on_a_node import assume_bindings, bindings_on
 from service.engine.cluster import Cluster
 from service.engine.groups.colocation import Colocation, domains_of
-from service.engine.node_ranking.candidates import Candidates
+from service.engine.node_ranking.candidate_ranks import Candidates
 from service.engine.placement import (
     Placement,
     best_placement,

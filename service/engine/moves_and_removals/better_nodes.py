@@ -26,7 +26,7 @@ from service.engine.placement import (
     unreserved,
 )
 from service.engine.state.node_columns.columns import Ints, Mask, Slots
-from service.engine.state.node_columns.rank_as_one_integer import tie_hash
+from service.engine.state.node_columns.nodes import tie_hash
 from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import Use
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.objects.pods_and_nodes import Pod

@@ -11,8 +11,8 @@ affinity takes 80 and 40 µs at 5,000 nodes, 370 and 63 µs at 50,000.
 from service.engine.node_ranking.best_node_by_affinity_level import Levels, distinct
 from service.engine.plugin_protocol.plugin import Scale
 from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.node_values_from_domain_counts import Weighed, WeighedSum
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_counts_by_domain import Weighed, WeighedSum
 
 PATIENCE = 4
 """Putting the nodes in order (0.15 ms at 5,000 nodes) costs as much as so many passes over all

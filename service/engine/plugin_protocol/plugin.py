@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from service.engine.plugin_protocol.cluster_events import ANY_CHANGE, Change, ClusterEvent, Pair
 from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows
-from service.engine.state.node_columns.node_values_from_domain_counts import Weighed
 from service.engine.state.node_columns.nodes import NodeTable
+from service.engine.state.node_columns.pod_counts_by_domain import Weighed
 from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes
@@ -341,9 +341,6 @@ class DomainScores(NamedTuple):
         """Return the score of one node."""
         return self.scores[self.key.cells[slot]]
 
-    def weighed(self, weight: int) -> "DomainScores":
-        return DomainScores(self.key, [weight * each for each in self.scores])
-
 
 Vacant = Callable[[TopologyKey], list[bool]]
 """A function that tells for each domain of a key with few domains whether it has no feasible node;
@@ -415,6 +412,14 @@ class RelativeScore:
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RelationPlugin(Plugin):
     """A plugin that judges by other pods, through counters; it is asked for each placement."""
+
+    def applies(self, pod_class: PodClass) -> bool:
+        """Whether the filter or the score can concern pods of the class, whatever else there is.
+
+        This is decided once for each class, by its template and what it has of volumes and devices;
+        if it is False, the plugin is left out.
+        """
+        return True
 
     def concerns(self, pod_class: PodClass) -> bool:
         """Whether the filter may reject a node for pods of the class; if not, it costs nothing."""

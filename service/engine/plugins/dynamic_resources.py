@@ -58,8 +58,12 @@ class DynamicResources(RelationPlugin):
         return None if reason is None else PreFilter(reason=reason)
 
     @override
-    def concerns(self, pod_class: PodClass) -> bool:
+    def applies(self, pod_class: PodClass) -> bool:
         return pod_class.devices is not None
+
+    @override
+    def concerns(self, pod_class: PodClass) -> bool:
+        return self.applies(pod_class)
 
     @override
     def vetoes(

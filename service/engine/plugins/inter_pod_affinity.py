@@ -33,9 +33,8 @@ from service.engine.plugin_protocol.plugin import (
     bounds_of,
 )
 from service.engine.state.node_columns.columns import Ints, Mask
-from service.engine.state.node_columns.node_values_from_domain_counts import Weighed
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, Held
+from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, Held, Weighed
 from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes

@@ -92,6 +92,11 @@ class PodTopologySpread(RelationPlugin):
         return rules._replace(constraints=self._constraints, constraints_need_keys=self._need_keys)
 
     @override
+    def applies(self, pod_class: PodClass) -> bool:
+        template = pod_class.template
+        return bool(template.hard_spread or template.soft_spread)
+
+    @override
     def concerns(self, pod_class: PodClass) -> bool:
         """Whether there are hard constraints; if not, the filter passes every node."""
         return bool(pod_class.template.hard_spread)

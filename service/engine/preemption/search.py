@@ -27,7 +27,7 @@ from service.engine.refusal import (
     prefilter,
 )
 from service.engine.state.node_columns.columns import Mask, Slots
-from service.engine.state.node_columns.rank_as_one_integer import tie_hash
+from service.engine.state.node_columns.nodes import tie_hash
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.configuration.config import PreemptionScope
 from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget

@@ -15,7 +15,7 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.node_ranking.affinity_ranks import AffinityRanks
 from service.engine.node_ranking.best_node_tree import BestNodeTree
-from service.engine.node_ranking.rank_cache import RowCache
+from service.engine.node_ranking.candidate_ranks import RowCache
 from service.engine.state.node_columns.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
 from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, SpreadCounter
 from service.engine.state.node_columns.topology import NO_DOMAIN

@@ -133,13 +133,18 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         if pod.required_node_name and not pod.node_name:
             members = with_required_node(members, pod.required_node_name)
         node_name = f'"nodeName":"{pod.node_name}",' if pod.node_name else ""
+        uid, created = pod.uid, self.created
+        if uid and created:  # as every pod has that is stored
+            identity = f',"uid":"{uid}","creationTimestamp":"{created}"'
+        else:
+            identity = self._identity(uid)
         parts = (
             self.head,
             b'"name":"',
             pod.name.encode(),
             b'"',
             members,
-            f'{self._identity(pod.uid)}}},"spec":{{{node_name}'.encode(),
+            f'{identity}}},"spec":{{{node_name}'.encode(),
             self.template.spec_json[1:],
             b',"status":' + self.status if self.status is not None else b"",
             b"," + self.rest if self.rest else b"",

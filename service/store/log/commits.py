@@ -165,7 +165,8 @@ class Commits:
     def _call(self, cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
         """The statement and its arguments; without events and audit a simpler statement is enough."""
         arguments = _arguments(cluster_id, request)
-        if request.audit and self._audit.of([entry.caller for entry in request.audit]):
+        audit = () if self._audit.never else request.audit
+        if audit and self._audit.of([entry.caller for entry in audit]):
             kept = (*event_columns(request.events), *audit_columns(request.audit))
             return _COMMIT_WITH_AUDIT, (*arguments, *kept)
         if request.events:

@@ -13,7 +13,7 @@ from service.model.log.past_revision_types import (
     Readable,
 )
 from service.model.selecting_objects.selectable_fields import WAS_PENDING
-from service.store.memory.memory_cluster import ClusterState
+from service.store.memory.memory_commits import ClusterState
 
 
 class MemoryPast:

@@ -3,51 +3,33 @@
 No call waits for anything, so no call sees another one half done.
 """
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nsmallest
 from uuid import UUID
 
-from service.model.errors import Conflict, NotFound, OutcomeUnknown
-from service.model.log.audit import (
-    ITSELF,
-    SERVER_CHAIN,
-    AuditedCaller,
-    AuditEntry,
-    AuditRow,
-)
+from service.model.errors import Conflict, NotFound
+from service.model.log.audit import ITSELF, SERVER_CHAIN, AuditedCaller, AuditEntry, AuditRow
 from service.model.log.commit_log import (
     CLUSTER_KIND,
     CLUSTER_NAME,
     COMPACTION_STEP_ROWS_MAX,
-    LEASE_SECONDS_MAX,
-    LOCKED_LAG_CHANGES_MAX,
     REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
     UNREADY,
-    Behind,
     Change,
     ClusterRow,
     CommitRequest,
-    CommitResult,
-    Committed,
     Counts,
     Diverged,
-    DuplicateKey,
     EventPage,
     Head,
     HeldLeases,
-    IdempotencyKey,
-    IdempotencyRecord,
     Lease,
-    LeasesEnded,
     LogPage,
-    Lost,
     NodeLeases,
     NodeReports,
-    NotYet,
     ObjectKey,
     ObjectPage,
     ObjectRead,
@@ -59,15 +41,14 @@ from service.model.log.commit_log import (
 )
 from service.model.log.events import Event, EventRow
 from service.store.connecting.connections import PoolUse
-from service.store.memory.memory_audit import AuditLog
-from service.store.memory.memory_cluster import ROOT, ClusterState
+from service.store.memory.memory_commits import ROOT, ClusterState, MemoryCommits, lasts
 from service.store.memory.memory_past import MemoryPast
 from service.store.memory.memory_principals import MemoryPrincipals
 from service.store.memory.memory_webhooks import MemoryWebhooks
 from service.store.whether_audit_is_kept import Keeping
 
 
-class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
+class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
     """A store in memory that keeps the contract of `service.store.postgres.PostgresStore` call by call.
 
     `clock` is the database's clock, `new_id` makes the ids that PostgreSQL would make. The
@@ -86,19 +67,13 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         audit: bool = False,
         may_audit: bool = False,
     ) -> None:
-        self.keeping = Keeping(on=audit, may_begin=may_audit)
-        """Whether the audit is kept, as far as this process knows."""
+        MemoryCommits.__init__(self, clock, new_id, Keeping(on=audit, may_begin=may_audit))
         MemoryPast.__init__(self, self.state_of)
         MemoryPrincipals.__init__(self, clock, self._record, self.keeping)
         MemoryWebhooks.__init__(self, clock, self.state_of, lambda: self.clusters, self._record)
         self._clock = clock
-        self.audit = AuditLog()
-        """The chains of the audit."""
         self._new_id = new_id
-        self.clusters: dict[int, ClusterState] = {}
-        """All that each cluster has, by the cluster's number; simulations look at it directly."""
         self._numbers = iter(range(1, 1 << 62))
-        self._listeners: list[_Listener] = []
         self._reports: dict[str, tuple[datetime, dict[int, ReplicaState]]] = {}
         self._workers: dict[tuple[str, str], datetime] = {}
         self._create("default", b"{}")
@@ -211,107 +186,6 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
                 return own
         raise NotFound(f"There is no cluster {name!r}.")
 
-    def state_of(self, cluster_id: int) -> ClusterState:
-        """All that a cluster has; raises NotFound if there is no such cluster."""
-        if cluster_id not in self.clusters:
-            raise NotFound(f"There is no cluster {cluster_id}.")
-        return self.clusters[cluster_id]
-
-    # Committing
-
-    async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
-        """Extend the log if it still ends where the request expects it to (P1)."""
-        return self.commit_to(self.state_of(cluster_id), request)
-
-    def commit_to(self, own: ClusterState, request: CommitRequest) -> CommitResult:
-        """Compare and swap the head, as `commit` and `commit_locked` do."""
-        callers = [entry.caller for entry in request.audit]
-        # This raises if the changes contradict one another, wherever the head is.
-        acting = effects(request.changes)
-        expected = (request.expected_revision, request.expected_tip)
-        if (own.head.revision, own.head.tip) != expected:
-            return Lost(own.head)
-        at = max(self._clock(), own.head.at)
-        if request.not_before is not None and at < request.not_before:
-            return NotYet(own.head)
-        if request.leases and (ended := self._ended(request.leases)):
-            return LeasesEnded(ended)
-        if request.idempotency:
-            known = own.find([record.id for record in request.idempotency])
-            if known:
-                return DuplicateKey(known)
-        own.append(request, acting, at)
-        if callers and self.keeping.of(callers):
-            self.audit.add(own.cluster_id, own.cluster_id, own.name, at, request.audit)
-        return Committed(own.head)
-
-    def _ended(self, leases: Sequence[HeldLeases]) -> frozenset[str]:
-        """The holders that no longer have all of their leases."""
-        now = self._clock()
-
-        def is_held(holder: str, cluster_id: int, name: str) -> bool:
-            own = self.clusters.get(cluster_id)
-            lease = own.leases.get(name) if own else None
-            return lease is not None and lease.holder == holder and _lasts(lease, now)
-
-        return frozenset(
-            each.holder
-            for each in leases
-            if not all(is_held(each.holder, *named) for named in each.names)
-        )
-
-    async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
-        """Find out what became of an attempt, and make sure that it stays so (P4)."""
-        own = self.state_of(cluster_id)
-        expected = (request.expected_revision, request.expected_tip)
-        if (own.head.revision, own.head.tip) == expected:
-            at = max(self._clock(), own.head.at)
-            own.extend(self._new_id(), own.head.revision, at, "Fence", own.head.revision)
-            return Lost(own.head)
-        for commit in own.commits:
-            if commit.commit_id == request.commit_id:
-                return Committed(Head(commit.last, commit.commit_id, commit.at))
-        if own.floor > request.expected_revision:
-            raise OutcomeUnknown("Whether the change was committed can no longer be found out.")
-        return Lost(own.head)
-
-    async def commit_locked(
-        self,
-        cluster_id: int,
-        after: int,
-        tip: UUID,
-        decide: Callable[[LogPage], CommitRequest | None],
-    ) -> CommitResult | Behind | Diverged | None:
-        """Hand the log since (`after`, `tip`) to `decide` and commit its answer at once (P6)."""
-        own = self.state_of(cluster_id)
-        if own.head.revision - after > LOCKED_LAG_CHANGES_MAX:
-            return Behind(own.head)
-        page = own.page(after, tip, LOCKED_LAG_CHANGES_MAX)
-        if isinstance(page, Diverged):
-            return page
-        request = decide(page)
-        return None if request is None else self.commit_to(own, request)
-
-    async def record_answers(
-        self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
-    ) -> CommitResult:
-        """Record answers that changed nothing, if the log still ends at this head (P11)."""
-        own = self.state_of(cluster_id)
-        if (own.head.revision, own.head.tip) != (head.revision, head.tip):
-            return Lost(own.head)
-        known = own.find(record.id for record in records)
-        if known:
-            return DuplicateKey(known)
-        own.record(records, self._clock())
-        return Committed(own.head)
-
-    async def find_answers(
-        self, cluster_id: int, keys: Sequence[IdempotencyKey]
-    ) -> tuple[IdempotencyRecord, ...]:
-        """The recorded answers of these keys; none if the cluster is gone."""
-        own = self.clusters.get(cluster_id)
-        return () if own is None else own.find(keys)
-
     # The audit
 
     @property
@@ -422,7 +296,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         if own is None:
             return None
         held = own.leases.get(name)
-        if held is not None and held.holder != holder and _lasts(held, now):
+        if held is not None and held.holder != holder and lasts(held, now):
             return None
         until = now + timedelta(seconds=seconds)
         own.leases[name] = Lease(cluster_id=cluster_id, name=name, holder=holder, until=until)
@@ -440,7 +314,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         """The clusters whose lease of this name has expired, so that its holder neither prolonged nor released it."""
         now = self._clock()
         leases = {own.name: own.leases.get(name) for own in self.clusters.values()}
-        return sorted(name for name, lease in leases.items() if lease and not _lasts(lease, now))
+        return sorted(name for name, lease in leases.items() if lease and not lasts(lease, now))
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
         """The clusters whose lease of this name nobody holds, and that have an object with these bytes in its body."""
@@ -465,7 +339,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         """Give a lease to another holder, if the holder still has it; return whether that was done."""
         own, now = self.clusters.get(cluster_id), self._clock()
         held = own.leases.get(name) if own else None
-        if own is None or held is None or held.holder != holder or not _lasts(held, now):
+        if own is None or held is None or held.holder != holder or not lasts(held, now):
             return False
         until = now + timedelta(seconds=seconds)
         own.leases[name] = Lease(cluster_id=cluster_id, name=name, holder=to, until=until)
@@ -479,7 +353,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         self._workers[servers, name] = now + timedelta(seconds=seconds)
         self._workers = {each: until for each, until in self._workers.items() if until > now}
         held = [own.leases[lease] for own in self.clusters.values() if lease in own.leases]
-        holders = Counter(each.holder for each in held if _lasts(each, now))
+        holders = Counter(each.holder for each in held if lasts(each, now))
         return {each: holders[each] for common, each in self._workers if common == servers}
 
     async def withdraw_worker(self, servers: str, name: str) -> None:
@@ -642,53 +516,12 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         await self.lift_revision(cluster_id)
         return True
 
-    # Hints
-
-    def notify(self, cluster_id: int) -> None:
-        """Let listeners know that a cluster's log has grown (P14)."""
-        for listener in self._listeners:
-            listener.hear(cluster_id)
-
-    async def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield clusters whose logs have grown; first an empty set, as earlier hints may have been missed."""
-        listener = _Listener()
-        self._listeners.append(listener)
-        try:
-            yield frozenset()
-            while True:
-                yield await listener.take()
-        finally:
-            self._listeners.remove(listener)
-
-
-class _Listener:
-    """The hints that one listener has been sent and has not taken yet."""
-
-    def __init__(self) -> None:
-        self._heard: set[int] = set()
-        self._news = asyncio.Event()
-
-    def hear(self, cluster_id: int) -> None:
-        self._heard.add(cluster_id)
-        self._news.set()
-
-    async def take(self) -> frozenset[int]:
-        await self._news.wait()
-        self._news.clear()
-        heard = frozenset(self._heard)
-        self._heard.clear()
-        return heard
-
 
 def _needs_look(row: ObjectRow) -> bool:
     """Whether an object is a node with a taint that evicts, or one that may not be ready, or a node's state."""
     if row.kind == "Node":
         return b'"NoExecute"' in row.body or bool(UNREADY.search(row.body))
     return row.kind == "NodeState"
-
-
-def _lasts(lease: Lease, now: datetime) -> bool:
-    return now < lease.until <= now + timedelta(seconds=LEASE_SECONDS_MAX)
 
 
 def _is_within(key: ObjectKey, namespaces: Collection[str] | None) -> bool:

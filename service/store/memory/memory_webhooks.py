@@ -7,7 +7,7 @@ import msgspec
 
 from service.model.log.audit import AuditedCaller, AuditEntry
 from service.model.webhooks import Change, Settled, WebhookRow
-from service.store.memory.memory_cluster import ClusterState
+from service.store.memory.memory_commits import ClusterState
 
 
 class MemoryWebhooks:

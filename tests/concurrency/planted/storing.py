@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from service.model.log.commit_log import Committed, Head, Lost, ObjectPage, ReplicaMismatch, effects
-from service.store.memory.memory_cluster import ClusterState
+from service.store.memory.memory_commits import ClusterState
 from service.store.memory.memory_store import MemoryStore
 from tests.concurrency.planted.registry import bug, made_with
 

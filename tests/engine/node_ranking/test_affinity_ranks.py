@@ -5,10 +5,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from service.engine import Placement, explain, place
-from service.engine.node_ranking import affinity_ranks, rank_cache
+from service.engine.node_ranking import affinity_ranks, candidate_ranks
 from service.engine.node_ranking.best_node_by_affinity_level import Levels
 from service.engine.state.node_columns import topology
-from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, tie_hash
+from service.engine.state.node_columns.nodes import tie_hash
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS
 from service.engine.state.node_columns.tree_layout import Layout
 from tests.builders import matching, node, pod
 from tests.engine import objects
@@ -29,7 +30,7 @@ def small(monkeypatch):
     """As with thousands of nodes that are asked for thousands of times."""
     monkeypatch.setattr(topology, "FEW_DOMAINS", 0)
     monkeypatch.setattr(affinity_ranks, "PATIENCE", 2)
-    monkeypatch.setattr(rank_cache, "PASSES_BEFORE", 0)
+    monkeypatch.setattr(candidate_ranks, "PASSES_BEFORE", 0)
 
 
 def host(number):

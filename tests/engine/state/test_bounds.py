@@ -7,7 +7,7 @@ import pytest
 from service.engine import cluster as cluster_module
 from service.engine.node_ranking import affinity_ranks
 from service.engine.state.node_columns import nodes as nodes_module, topology
-from service.engine.state.node_columns.columns import DirtyLog
+from service.engine.state.node_columns.pod_counts_by_domain import DirtyLog
 from service.engine.state.pod_classes import pod_class_lookup as templates_module
 from tests.builders import IGNORED_DURING_EXECUTION, matching, node, pod
 from tests.engine.scene import Scene

@@ -1,4 +1,4 @@
-"""NumPy columns that can grow, over node slots or topology domains, and logs of what changed."""
+"""NumPy columns that can grow, over node slots or topology domains."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, TypeVar
@@ -48,39 +48,6 @@ class Column:
             self._base = grown
             self.cells = grown.data
         self.values = self._base[:size]
-
-
-class DirtyLog:
-    """The slots (or domains) that changed, in order, so that a cache repairs only what it missed.
-
-    Old entries are dropped: a reader that needs them gets None from `since`, and has to rebuild.
-    """
-
-    __slots__ = ("_entries", "_limit", "_start", "position")
-
-    def __init__(self, limit: int) -> None:
-        self._entries: list[int] = []
-        self._start = 0
-        self._limit = limit
-        self.position = 0
-        """How many slots were ever appended."""
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def append(self, slot: int) -> None:
-        self._entries.append(slot)
-        self.position += 1
-        if len(self._entries) > self._limit:
-            half = len(self._entries) // 2
-            del self._entries[:half]
-            self._start += half
-
-    def since(self, position: int) -> list[int] | None:
-        """Return the slots from `position` on; None if they are no longer known."""
-        if position < self._start:
-            return None
-        return self._entries[position - self._start :]
 
 
 T = TypeVar("T", bound=Hashable)

@@ -2,22 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from service.engine.state.node_columns.columns import (
-    Column,
-    DirtyLog,
-    Ids,
-    Interner,
-    Ints,
-    Mask,
-    Slots,
-)
-from service.engine.state.node_columns.node_values_from_domain_counts import NodeViews
-from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, tie_hash
+from service.engine.state.node_columns.columns import Column, Ids, Interner, Ints, Mask, Slots
+from service.engine.state.node_columns.pod_counts_by_domain import DirtyLog, NodeViews
+from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS
 from service.engine.state.node_columns.topology import NodeItself, TopologyKey
 from service.engine.state.node_columns.tree_layout import Layout
 from service.model.multi_cluster.whole_cluster_topology_key import topology_value
@@ -55,6 +48,14 @@ def timeless(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     if all(taint.time_added is None for taint in taints):
         return taints
     return tuple(replace(taint, time_added=None) for taint in taints)
+
+
+def tie_hash(name: str) -> int:
+    """Hash the name of a node or pod to an integer below 2**TIE_BITS, the same in every process.
+
+    The hashes of both decide between nodes of equal score.
+    """
+    return int.from_bytes(blake2b(name.encode(), digest_size=TIE_BITS // 8).digest(), "big")
 
 
 class NodeTable:

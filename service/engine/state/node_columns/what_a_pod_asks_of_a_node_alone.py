@@ -1,7 +1,7 @@
 """The part of a pod that is judged by one node alone: requests, ports, tolerations, selectors.
 
 Many pods, and many templates, share one `NodeRules`. Masks and scores over nodes that depend on
-nothing else are cached for each `NodeRules` (`service.engine.node_ranking.rank_cache`).
+nothing else are cached for each `NodeRules` (`service.engine.node_ranking.candidate_ranks`).
 """
 
 from collections import Counter

@@ -226,6 +226,7 @@ class PodClass:
         "nodes",
         "owners",
         "pods",
+        "relation_plugins",
         "template",
         "terminating",
         "volumes",
@@ -277,17 +278,11 @@ class PodClass:
         The class may as well keep its template, and be told that its namespace has other labels.
         """
         self.template = template
+        self.relation_plugins: object = None
+        """The plugins that apply to the class, as placements found them; None: not asked for yet."""
         own = Subject(self.namespace, namespace_labels, self.labels, self.terminating)
         self.hard_self = tuple([rule.counts_owner(own) for rule in template.hard_spread])
         """For each hard spread rule, whether the pod itself counts."""
-
-    def count(self, slot: int, pods: int) -> None:
-        """Add pods on a node to all counters that count this class; subtract if negative."""
-        for entry in self.matched:
-            for counter in entry.counters.values():
-                counter.add(slot, pods)
-        for term in self.template.owned:
-            term.counter.add(slot, pods)
 
     def first_for(self, terms: Sequence[AffinityTerm]) -> list[bool]:
         """For each required term, whether a pod of the class would be the first that matches it.

@@ -274,7 +274,7 @@ def _saying(
 
 
 def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
-    """Return why a pod may not be placed at all; None if it may."""
+    """Return why a pod without a node may not be placed at all; None if it may."""
     pod = candidate.pod
     if candidate.lost_node is not None:
         told = (
@@ -283,7 +283,7 @@ def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
         return Denied(NODE_NOT_FOUND, told)
     if context.replica.reservations and candidate.key in context.replica.reservations:
         return Denied(RESERVED_REASON, RESERVED)
-    if not pod.wants_node:
+    if pod.terminating or pod.finished:
         return Denied("PodNotActive", "The pod is being deleted, or has ended: it gets no node.")
     if not knows_scheduler(context.replica.cluster, pod):
         return unknown_scheduler(context.replica.cluster, pod)

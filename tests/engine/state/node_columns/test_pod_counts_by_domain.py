@@ -1,13 +1,18 @@
-"""A view that is repaired says what one says that is made now, however many counts changed."""
+"""A view that is repaired says what one says that is made now; the log of changes tells what it missed."""
 
 import pytest
 
-from service.engine.state.node_columns.node_values_from_domain_counts import Weighed, WeighedSum
-from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter
+from service.engine.state.node_columns.pod_counts_by_domain import (
+    DirtyLog,
+    DomainCounter,
+    Weighed,
+    WeighedSum,
+)
 from service.engine.state.node_columns.topology import TopologyKey
 
 NODES = 600
 DOMAINS = 300
+LIMIT = 6
 
 
 def key_of_many_domains():
@@ -28,3 +33,14 @@ def test_however_many_counts_of_any_term_changed(changed, changes, once):
     for number in range(changes):
         terms[changed].counter.add(number * 7 % NODES, 1 + number % 3)
     assert view.values().tolist() == WeighedSum(terms).values().tolist()
+
+
+def test_every_reader_gets_all_that_it_missed_or_none():
+    log = DirtyLog(limit=LIMIT)
+    for slot in range(4 * LIMIT):
+        log.append(slot)
+        for position in range(log.position + 1):
+            missed = log.since(position)
+            assert missed is None or missed == list(range(position, log.position))
+        assert log.since(log.position) == []
+        assert log.since(max(0, log.position - LIMIT // 2)) is not None
