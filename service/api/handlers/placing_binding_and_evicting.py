@@ -1,5 +1,6 @@
 """Places pods, binds, confirms and evicts them by name, and explains where they can go."""
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -124,7 +125,10 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     parsed = await parse_placement(
         body, services.scheduler.templates, services.settings.request_items_max
     )
-    require_placing(caller, parsed)
+    render: Callable[[PlacementAnswer], Rendered] = _rendered
+    if not caller.principal.is_admin:  # who may place everywhere, and sees all
+        require_placing(caller, parsed)
+        render = partial(_rendered_for, visibility_for(caller.principal, caller.cluster))
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
     intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
@@ -135,7 +139,6 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
             reserving=told.reserving,
             without_groups=told.alone or told.reserving is not None,
         )
-    render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
 
 
@@ -143,8 +146,12 @@ def _rendered_step(answer: GroupAnswer) -> Rendered:
     return Rendered(_encode(answer))
 
 
-def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
-    body = _encode(seen_placement(visibility, answer))
+def _rendered_for(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
+    return _rendered(seen_placement(visibility, answer))
+
+
+def _rendered(answer: PlacementAnswer) -> Rendered:
+    body = _encode(answer)
     if not answer.warnings:
         return Rendered(body)
     return Rendered(body, warning=warning_header(answer.warnings))
