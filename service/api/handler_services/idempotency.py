@@ -14,7 +14,7 @@ from service.api.bodies.return_minimal import as_applied
 from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import Parameter
 from service.api.problems import MalformedRequest
-from service.api.security.callers import principal_of, told_caller
+from service.api.security.authentication import principal_of, told_caller
 from service.api.telemetry.metrics import Metrics
 from service.scheduler.protocol.answers import Answer, LinesAnswer, RecordedAnswer, WriteAnswer
 from service.scheduler.protocol.intents import Idempotency, Intent

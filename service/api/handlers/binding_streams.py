@@ -26,7 +26,7 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
-from service.api.security.callers import caller_of
+from service.api.security.authentication import caller_of
 from service.scheduler.watching import BindingSelection
 
 _RECORD = {

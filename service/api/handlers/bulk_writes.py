@@ -44,8 +44,8 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced
+from service.api.security.authentication import deciding_for
 from service.api.security.rights_to_objects_in_bodies import (
-    deciding_for,
     refusal,
     require_pruning,
     require_writing,

@@ -18,7 +18,7 @@ from service.api.handlers.objects import rendered_object
 from service.api.openapi.object_operations import Resource, create_operation
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import RESOURCES
-from service.api.security.rights_to_objects_in_bodies import deciding_for
+from service.api.security.authentication import deciding_for
 from service.api.security.visibility import visibility_of
 from service.model.manifests.manifest import parse_new
 from service.model.plans.plans import PLAN

@@ -33,8 +33,8 @@ from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import require
 from service.api.problems import problem_of, request_id_of
-from service.api.security.callers import caller_of
-from service.api.security.rights_to_objects_in_bodies import deciding_for, deletable_in
+from service.api.security.authentication import caller_of, deciding_for
+from service.api.security.rights_to_objects_in_bodies import deletable_in
 from service.api.security.visibility import EVERYBODYS, visibility_of
 from service.model.errors import FieldError, InvalidManifest, MoorageError
 from service.scheduler.protocol.answers import DeletionsAnswer

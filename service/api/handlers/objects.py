@@ -72,8 +72,7 @@ from service.api.reading.event_reads import EVENT_KIND
 from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
 from service.api.reading.past_reads import KEYS_AT_ONCE
 from service.api.reading.stored_reads import BATCH_ROWS, Wanted
-from service.api.security.callers import told_caller
-from service.api.security.rights_to_objects_in_bodies import deciding_for
+from service.api.security.authentication import deciding_for, told_caller
 from service.api.security.visibility import (
     Lists,
     Visibility,

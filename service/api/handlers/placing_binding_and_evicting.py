@@ -39,11 +39,8 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.rights_to_objects_in_bodies import (
-    deciding_for,
-    require_force,
-    require_placing,
-)
+from service.api.security.authentication import deciding_for
+from service.api.security.rights_to_objects_in_bodies import require_force, require_placing
 from service.api.security.visibility import (
     Visibility,
     seen_explanation,

@@ -22,7 +22,8 @@ from service.api.openapi import plan_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.rights_to_objects_in_bodies import deciding_for, require_planning
+from service.api.security.authentication import deciding_for
+from service.api.security.rights_to_objects_in_bodies import require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of
 from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.intents import CommitPlan

@@ -29,7 +29,8 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.rights_to_objects_in_bodies import deciding_for, refusal
+from service.api.security.authentication import deciding_for
+from service.api.security.rights_to_objects_in_bodies import refusal
 from service.model.errors import Forbidden, InvalidManifest
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.callers import Caller

@@ -22,7 +22,7 @@ from service.api.problems import (
     URLTooLong,
     encode_problem,
 )
-from service.api.security.callers import (
+from service.api.security.authentication import (
     REQUEST_ID_HEADER,
     caller_in,
     ids_in,

@@ -15,8 +15,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.api.openapi.rights_each_operation_needs import ACCESS, Access, Public, check_access
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
-from service.api.security.authentication import Authentication
-from service.api.security.callers import identify, principal_of
+from service.api.security.authentication import Authentication, identify, principal_of
 from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.rate_limits import Rates
 from service.model.principals import EVERYBODY

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from service.api.openapi.rights_each_operation_needs import Public, access_of
 from service.api.problems import TooManyFailures, TooManyRequests
-from service.api.security.callers import address_of, parsed_address
+from service.api.security.authentication import address_of, parsed_address
 from service.model.principals import Principal
 from service.settings import Settings
 

@@ -15,7 +15,7 @@ from service.api.bodies.streamed_responses import is_head
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operation_declaration import NDJSON, Operation
 from service.api.problems import request_id_of
-from service.api.security.callers import (
+from service.api.security.authentication import (
     address_of,
     identify,
     ids_in,
