@@ -10,12 +10,14 @@ from litestar.di import NamedDependency
 from service.api.bodies.deletion_lines import parse_deletion
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.generated_names import NewNames
-from service.api.bodies.manifests import items_in, parse_items, read_members
 from service.api.bodies.request_reading import (
     AnyRequest,
+    items_in,
     media_type,
     number,
+    parse_items,
     query,
+    read_members,
     wrong_parameter,
 )
 from service.api.bodies.responses import warning_header

@@ -8,9 +8,15 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.manifests import items_in, read_members, unknown_fields
 from service.api.bodies.pod_status_reports import parse_report
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import (
+    AnyRequest,
+    items_in,
+    media_type,
+    query,
+    read_members,
+    unknown_fields,
+)
 from service.api.bodies.return_minimal import prefers_minimal
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
