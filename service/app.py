@@ -26,10 +26,10 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.request_reading import BodyReader
+from service.api.handler_services.decided_operations import FastPath
 from service.api.handler_services.server_services import Services
 from service.api.handlers.server import check_ready
 from service.api.middleware.edge import Edge
-from service.api.middleware.fast_path import FastPath
 from service.api.openapi.rights_each_operation_needs import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads

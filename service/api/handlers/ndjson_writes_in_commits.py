@@ -19,7 +19,8 @@ from service.api.bodies.return_minimal import (
     prefers_minimal,
 )
 from service.api.bodies.streamed_responses import Pieces, Streamed
-from service.api.handler_services.idempotency import Rendered, submit_chunk
+from service.api.handler_services.decided_operations import submit_once
+from service.api.handler_services.idempotency import Rendered
 from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import NDJSON
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
@@ -176,7 +177,7 @@ async def _submit(
     body = b"\n".join(lines)
     rendered_chunk = rendered_minimally if prefers_minimal(request) else rendered_lines
     try:
-        revision, rendered, _ = await submit_chunk(
+        revision, rendered, _ = await submit_once(
             request, services, intent, body, rendered_chunk, chunk=chunk
         )
     finally:
