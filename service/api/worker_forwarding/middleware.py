@@ -1,6 +1,7 @@
 """Passes requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
 
 from collections.abc import Iterable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -106,9 +107,7 @@ class ForwardingMiddleware:
             terms=terms_of(scope),
         )
         repeat, cluster = _repeat(scope), cluster_in(request)
-
-        async def here() -> ForwardedAnswer:
-            return await _here(app, scope, body)
+        here = partial(_here, app, scope, body)
 
         async def instead() -> ForwardedAnswer:
             """Have whoever has taken the holder's place decide it, so that not all do at once."""
