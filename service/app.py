@@ -26,10 +26,10 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.request_reading import BodyReader
+from service.api.handler_services.decided_operations import FastPath
 from service.api.handler_services.server_services import Services
 from service.api.handlers.server import check_ready
 from service.api.middleware.edge import Edge
-from service.api.middleware.fast_path import FastPath
 from service.api.openapi.rights_each_operation_needs import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
@@ -384,18 +384,23 @@ def _forwarding(
     except ValueError as error:
         _log.warning("No request will be forwarded: %s", error)
         return None
-    presence, servers = Liveness(path.parent, own), servers_of(settings, own)
+    liveness, servers = Liveness(path.parent, own), servers_of(settings, own)
     peers = SocketPeers(
         path.parent,
         answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
         budget=budget,
         servers=servers,
     )
-    others = OtherWorkers(path, presence, servers, peers)
+    others = OtherWorkers(path, liveness, servers, peers)
     server = f"{socket.gethostname()}:{settings.port}" if others.servers is None else ALL_SERVERS
     own = own if others.servers is None else others.servers.own
-    knows = {"lives": others.lives, "answers": peers.answers}
-    cluster_owners = ClusterOwners(store, clock, limits, server=server, own=own, **knows)
+    cluster_owners = ClusterOwners(
+        *(store, clock, limits),
+        server=server,
+        own=own,
+        lives=others.lives,
+        answers=peers.answers,
+    )
     return _Forwarding(settings, cluster_owners, others, clock, limits, metrics, budget)
 
 
@@ -412,11 +417,11 @@ class OtherWorkers(NamedTuple):
 
     def lives(self, worker: str) -> bool:
         """Whether a worker is running, as far as is known."""
-        if self.servers is None or self.servers.is_here(worker):
-            return self.liveness.lives(worker)
-        return not self.servers.is_gone(worker)
+        if self.servers is not None and not self.is_of_this_server(worker):
+            return not self.servers.is_gone(worker)
+        return self.liveness.lives(worker)
 
-    def end_with_this(self, worker: str) -> bool:
+    def is_of_this_server(self, worker: str) -> bool:
         """Whether a worker is of this server, and so is likely to be told to stop when this one is."""
         return self.servers is None or self.servers.is_here(worker)
 
@@ -443,7 +448,7 @@ class _Forwarding:
         self.middleware = ForwardingMiddleware(cluster_owners, others.peers, bodies, metrics)
         self.shares = ClusterShares(
             *(cluster_owners, clock, limits.owner_lease_seconds, self.middleware.prepare),
-            ends_too=others.end_with_this,
+            ends_too=others.is_of_this_server,
         )
         """What gives each worker its share of the clusters."""
         self._leaving: asyncio.Task[None] | None = None
@@ -465,16 +470,18 @@ class _Forwarding:
         if servers is not None and settings.peer_certificate is not None:
             yield ReplacedCertificates(servers, settings).run()
 
-    def leave(self) -> None:
-        """Begin to give the clusters to workers of other servers, while requests are still answered."""
+    def leave(self) -> asyncio.Task[None]:
+        """Begin to give the clusters to workers of other servers, while requests are still answered.
+
+        Returns the task that does so, which is the same at each call.
+        """
         if self._leaving is None:
             self._leaving = asyncio.create_task(self.shares.leave(LEAVE_SECONDS_MAX))
+        return self._leaving
 
     async def stop(self) -> None:
         """Give the clusters away, answer the requests that others have forwarded, and take no more."""
-        self.leave()
-        if self._leaving is not None:
-            await self._leaving
+        await self.leave()
         if self._others.servers is not None:
             self._others.servers.stop_listening()
         if self._listener is not None:
@@ -489,7 +496,7 @@ async def _warm_up() -> None:
     await asyncio.to_thread(warm_up)
 
 
-def on_stop_signal(act: Callable[[], None]) -> None:
+def on_stop_signal(act: Callable[[], object]) -> None:
     """Call `act` within the running event loop as soon as this process gets a signal to stop.
 
     Streams have to end then, because the HTTP server waits for them before its lifespan ends. The
@@ -507,7 +514,7 @@ def on_stop_signal(act: Callable[[], None]) -> None:
 
 
 def _both(
-    before: Handler, loop: asyncio.AbstractEventLoop, act: Callable[[], None]
+    before: Handler, loop: asyncio.AbstractEventLoop, act: Callable[[], object]
 ) -> Callable[[int, FrameType | None], None]:
     def handle(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(act)

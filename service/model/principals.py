@@ -57,11 +57,12 @@ class Principal(msgspec.Struct, frozen=True):
     """The groups that it is in, as an identity provider says."""
     expires_at: datetime | None = None
     """When the proof of an identity provider ends."""
+    is_admin: bool = False
+    """Whether it may do everything on this server; it follows from the grants, whatever is given for it."""
 
-    @property
-    def is_admin(self) -> bool:
-        """Whether it may do everything on this server."""
-        return ADMIN in self.grants
+    def __post_init__(self) -> None:
+        """Look for the grant of everything once, so that no right of an admin has to be looked up later."""
+        msgspec.structs.force_setattr(self, "is_admin", ADMIN in self.grants)
 
     @property
     def is_identified(self) -> bool:

@@ -1,6 +1,7 @@
+import msgspec
 import pytest
 
-from service.model.principals import VERBS_OF, Grant, Principal
+from service.model.principals import BOOTSTRAP, VERBS_OF, Grant, Principal
 
 
 def test_a_grant_on_a_namespace_gives_nothing_elsewhere():
@@ -38,6 +39,14 @@ def test_only_the_role_of_admin_on_everything_makes_an_admin(role):
     assert Principal("ci", (Grant(role),)).is_admin == (role == "admin")
     assert not Principal("ci", (Grant(role, "default"),)).is_admin
     assert not Principal("ci", (Grant(role, namespace="shop"),)).is_admin
+
+
+def test_nobody_becomes_an_admin_by_saying_so():
+    said = msgspec.msgpack.encode({"name": "ci", "is_admin": True})
+
+    assert not Principal("ci", is_admin=True).is_admin
+    assert not msgspec.msgpack.decode(said, type=Principal).is_admin
+    assert not msgspec.structs.replace(BOOTSTRAP, grants=(Grant("reader"),)).is_admin
 
 
 def test_only_those_who_observe_state_facts():

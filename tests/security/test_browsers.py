@@ -11,7 +11,7 @@ import pytest
 
 from service.api.routes import HANDLERS
 from service.api.security.authentication import Authentication
-from service.api.security.cross_origin_checks import BrowserCheck
+from service.api.security.cross_origin_checks import HOSTS_MAX, BrowserCheck
 from service.app import SystemClock
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.conftest import MakeHarness
@@ -141,6 +141,27 @@ async def test_a_server_without_a_token_wants_one_host(
 ) -> None:
     headers = [("host", host) for host in hosts]
     assert (await answered(harness, *headers))[:2] == (400, "MalformedRequest")
+
+
+async def test_a_host_that_programs_have_named_opens_no_way_for_pages(harness: Harness) -> None:
+    assert [(await answered(harness, OWN))[0] for _ in range(2)] == [200, 200]
+
+    for others in (
+        [("origin", "http://rebind.test")],
+        [("sec-fetch-site", "cross-site")],
+        [("host", "rebind.test")],
+    ):
+        assert (await answered(harness, OWN, *others))[0] in {400, 403}
+
+
+async def test_only_so_many_hosts_are_remembered() -> None:
+    check = BrowserCheck("")
+
+    for number in range(HOSTS_MAX + 1):
+        host = f"h{number}.localhost".encode()
+        check.check({"headers": [(b"host", host)], "method": "GET", "path": "/"})
+
+    assert len(check.own_hosts) == HOSTS_MAX
 
 
 async def test_further_names_can_be_allowed(make_harness: MakeHarness) -> None:

@@ -5,9 +5,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from service.api.bodies.manifests import items_in, read_members
 from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
-from service.api.bodies.request_reading import converted
+from service.api.bodies.request_reading import converted, items_in, read_members
 from service.api.openapi.principal_types import ScopeName
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.stepwise_json_reading import Member, whole

@@ -1,1 +1,1 @@
-"""What every handler works with: the services of the server, and idempotent answers."""
+"""What every handler works with: the services of the server, decided operations, and idempotent answers."""

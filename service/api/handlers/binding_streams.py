@@ -8,13 +8,7 @@ from service.api.bodies.streamed_responses import Streamed
 from service.api.event_streams.binding_stream import BindingEvents, BindingLines
 from service.api.event_streams.server_sent_events import EVENT_STREAM
 from service.api.handler_services.server_services import Services
-from service.api.handlers.watch import (
-    LAST_EVENT_ID,
-    SINCE,
-    TIMEOUT,
-    WATCH_PROBLEMS,
-    open_stream,
-)
+from service.api.handlers.watch import LAST_EVENT_ID, SINCE, TIMEOUT, WATCH_PROBLEMS, open_stream
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     NDJSON,
@@ -26,7 +20,7 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
-from service.api.security.callers import caller_of
+from service.api.security.authentication import caller_of
 from service.scheduler.watching import BindingSelection
 
 _RECORD = {

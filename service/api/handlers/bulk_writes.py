@@ -4,29 +4,27 @@ from collections.abc import Sequence
 from functools import partial
 
 import msgspec
-from litestar import Response, post
+from litestar import post
 from litestar.di import NamedDependency
 
 from service.api.bodies.deletion_lines import parse_deletion
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.generated_names import NewNames
-from service.api.bodies.manifests import items_in, parse_items, read_members
 from service.api.bodies.request_reading import (
     AnyRequest,
+    items_in,
     media_type,
     number,
+    parse_items,
     query,
+    read_members,
     wrong_parameter,
 )
 from service.api.bodies.responses import warning_header
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
-from service.api.handler_services.idempotency import (
-    IDEMPOTENCY_KEY,
-    KEY_PROBLEMS,
-    Rendered,
-    submit_once,
-)
+from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines
 from service.api.openapi import object_types
@@ -44,8 +42,8 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced
+from service.api.security.authentication import deciding_for
 from service.api.security.rights_to_objects_in_bodies import (
-    deciding_for,
     refusal,
     require_pruning,
     require_writing,
@@ -134,7 +132,7 @@ _OPERATION = Operation(
 @post(CLUSTER_PATH + "/apply", status_code=200, opt=described(_OPERATION))
 async def apply_objects(
     request: AnyRequest, services: NamedDependency[Services]
-) -> Response[bytes] | Streamed:
+) -> SubmittedAnswer | Streamed:
     """Put many objects."""
     parameters = query(request)
     if media_type(request) == NDJSON:

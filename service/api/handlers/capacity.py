@@ -15,7 +15,8 @@ from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing
+from service.api.security.authentication import deciding_for
+from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.security.visibility import seen_capacity, visibility_of
 from service.model.json_and_patches.strict_json import decode_strict, encode
 from service.model.validation import names

@@ -27,7 +27,7 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.rights_each_operation_needs import Admin, Cluster, Namespaced
 from service.api.reading.stored_reads import Reads
-from service.api.security.callers import caller_of, told_caller
+from service.api.security.authentication import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of
 from service.model.configuration.config import ClusterConfig, stored_config
 from service.model.configuration.extenders import ExtenderHosts

@@ -15,8 +15,7 @@ from service.api.openapi import object_types, plan_types
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Cluster
-from service.api.security.callers import told_caller
-from service.api.security.rights_to_objects_in_bodies import deciding_for
+from service.api.security.authentication import deciding_for, told_caller
 from service.model.plans.plans import PLAN, PlanState
 from service.scheduler.decide.admission.plan_admission import require_draining
 from service.scheduler.protocol.answers import ObjectAnswer

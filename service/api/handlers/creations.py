@@ -1,9 +1,8 @@
 """Creates objects whose names the server makes, or that must not be there yet: POST on a collection."""
 
 from functools import partial
-from typing import Any
 
-from litestar import Response, post
+from litestar import post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
@@ -12,13 +11,14 @@ from service.api.bodies.generated_names import NewNames
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.return_minimal import prefers_minimal
 from service.api.bodies.server_side_apply import manager_of
-from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
+from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
 from service.api.openapi.object_operations import Resource, create_operation
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import RESOURCES
-from service.api.security.rights_to_objects_in_bodies import deciding_for
+from service.api.security.authentication import deciding_for
 from service.api.security.visibility import visibility_of
 from service.model.manifests.manifest import parse_new
 from service.model.plans.plans import PLAN
@@ -29,13 +29,13 @@ def _handler(resource: Resource) -> HTTPRouteHandler:
     operation = create_operation(resource, IDEMPOTENCY_KEY, KEY_PROBLEMS)
 
     @post(resource.collection, status_code=201, opt=described(operation))
-    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> Response[Any]:
+    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
         return await _create(request, services, resource)
 
     return handle
 
 
-async def _create(request: AnyRequest, services: Services, resource: Resource) -> Response[bytes]:
+async def _create(request: AnyRequest, services: Services, resource: Resource) -> SubmittedAnswer:
     media_type(request)
     parameters = query(request)
     body = await services.bodies.read(request)

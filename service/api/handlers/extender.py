@@ -34,8 +34,8 @@ from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
-from service.api.security.callers import told_caller
-from service.api.security.rights_to_objects_in_bodies import deciding_for, require_placing
+from service.api.security.authentication import deciding_for, told_caller
+from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.security.visibility import seen_placement, seen_refusal, visibility_of
 from service.model.errors import BindingRefused, Conflict, Denied, InvalidManifest, NotFound
 from service.scheduler.protocol.intents import FindVictims

@@ -13,12 +13,12 @@ from service.api.bodies.filters import parse_filters
 from service.api.bodies.request_reading import AnyRequest, flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
 from service.api.bodies.return_minimal import as_applied, minimal_results, prefers_minimal
+from service.api.handler_services.decided_operations import submit_once
 from service.api.handler_services.idempotency import (
     IDEMPOTENCY_KEY,
     KEY_PROBLEMS,
     Rendered,
     as_replayed,
-    submit_chunk,
 )
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import delete_options
@@ -33,8 +33,8 @@ from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import require
 from service.api.problems import problem_of, request_id_of
-from service.api.security.callers import caller_of
-from service.api.security.rights_to_objects_in_bodies import deciding_for, deletable_in
+from service.api.security.authentication import caller_of, deciding_for
+from service.api.security.rights_to_objects_in_bodies import deletable_in
 from service.api.security.visibility import EVERYBODYS, visibility_of
 from service.model.errors import FieldError, InvalidManifest, MoorageError
 from service.scheduler.protocol.answers import DeletionsAnswer
@@ -125,7 +125,7 @@ class _Commits:
         return self._told()
 
     async def _commit(self, wanted: DeleteObjects) -> DeletionsAnswer:
-        _, rendered, is_replayed = await submit_chunk(
+        _, rendered, is_replayed = await submit_once(
             self._request,
             self._services,
             dry_if_asked(self._request, self._parameters, wanted),

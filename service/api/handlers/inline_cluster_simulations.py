@@ -8,9 +8,17 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.manifests import items_in, parse_items, read_members, unknown_fields
 from service.api.bodies.placement_requests import parse_pods, refuse_repeated
-from service.api.bodies.request_reading import AnyRequest, converted, media_type, query
+from service.api.bodies.request_reading import (
+    AnyRequest,
+    converted,
+    items_in,
+    media_type,
+    parse_items,
+    query,
+    read_members,
+    unknown_fields,
+)
 from service.api.bodies.responses import warning_header
 from service.api.handler_services.server_services import Services
 from service.api.openapi import placement_types

@@ -14,7 +14,7 @@ from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Opera
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.problems import PROBLEM_JSON
-from service.api.security.callers import caller_of
+from service.api.security.authentication import caller_of
 from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms
 from service.api.worker_forwarding.requests_to_other_clusters_as_caller import ask_cluster

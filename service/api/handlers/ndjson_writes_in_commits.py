@@ -12,14 +12,10 @@ from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.request_reading import AnyRequest, header
 from service.api.bodies.responses import revision_headers
-from service.api.bodies.return_minimal import (
-    APPLIED,
-    PREFERENCE,
-    minimal_results,
-    prefers_minimal,
-)
+from service.api.bodies.return_minimal import APPLIED, PREFERENCE, minimal_results, prefers_minimal
 from service.api.bodies.streamed_responses import Pieces, Streamed
-from service.api.handler_services.idempotency import Rendered, submit_chunk
+from service.api.handler_services.decided_operations import submit_once
+from service.api.handler_services.idempotency import Rendered
 from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import NDJSON
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
@@ -176,7 +172,7 @@ async def _submit(
     body = b"\n".join(lines)
     rendered_chunk = rendered_minimally if prefers_minimal(request) else rendered_lines
     try:
-        revision, rendered, _ = await submit_chunk(
+        revision, rendered, _ = await submit_once(
             request, services, intent, body, rendered_chunk, chunk=chunk
         )
     finally:

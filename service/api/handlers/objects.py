@@ -43,12 +43,7 @@ from service.api.bodies.server_side_apply import decode_applied, manager_of, nam
 from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handler_services.idempotency import Rendered
 from service.api.handler_services.server_services import Services
-from service.api.handlers.sorted_lists import (
-    SortedList,
-    named_with_order,
-    parse_order,
-    sorted_list,
-)
+from service.api.handlers.sorted_lists import SortedList, named_with_order, parse_order, sorted_list
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -72,8 +67,7 @@ from service.api.reading.event_reads import EVENT_KIND
 from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
 from service.api.reading.past_reads import KEYS_AT_ONCE
 from service.api.reading.stored_reads import BATCH_ROWS, Wanted
-from service.api.security.callers import told_caller
-from service.api.security.rights_to_objects_in_bodies import deciding_for
+from service.api.security.authentication import deciding_for, told_caller
 from service.api.security.visibility import (
     Lists,
     Visibility,

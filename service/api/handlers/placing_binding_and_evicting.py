@@ -1,5 +1,6 @@
 """Places pods, binds, confirms and evicts them by name, and explains where they can go."""
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -17,12 +18,8 @@ from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.request_reading import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
 from service.api.bodies.return_minimal import prefers_minimal
-from service.api.handler_services.idempotency import (
-    IDEMPOTENCY_KEY,
-    KEY_PROBLEMS,
-    Rendered,
-    submit_once,
-)
+from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
 from service.api.openapi import object_types, placement_types
@@ -38,11 +35,8 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.rights_to_objects_in_bodies import (
-    deciding_for,
-    require_force,
-    require_placing,
-)
+from service.api.security.authentication import deciding_for
+from service.api.security.rights_to_objects_in_bodies import require_force, require_placing
 from service.api.security.visibility import (
     Visibility,
     seen_explanation,
@@ -111,7 +105,7 @@ _PLACE = Operation(
 
 
 @post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
-async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
     """Place pods, and store where they were placed."""
     media_type(request)
     parameters = query(request)
@@ -124,7 +118,10 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     parsed = await parse_placement(
         body, services.scheduler.templates, services.settings.request_items_max
     )
-    require_placing(caller, parsed)
+    render: Callable[[PlacementAnswer], Rendered] = _rendered
+    if not caller.principal.is_admin:  # who may place everywhere, and sees all
+        require_placing(caller, parsed)
+        render = partial(_rendered_for, visibility_for(caller.principal, caller.cluster))
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
     intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
@@ -135,7 +132,6 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
             reserving=told.reserving,
             without_groups=told.alone or told.reserving is not None,
         )
-    render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
 
 
@@ -143,8 +139,12 @@ def _rendered_step(answer: GroupAnswer) -> Rendered:
     return Rendered(_encode(answer))
 
 
-def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
-    body = _encode(seen_placement(visibility, answer))
+def _rendered_for(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
+    return _rendered(seen_placement(visibility, answer))
+
+
+def _rendered(answer: PlacementAnswer) -> Rendered:
+    body = _encode(answer)
     if not answer.warnings:
         return Rendered(body)
     return Rendered(body, warning=warning_header(answer.warnings))
@@ -183,7 +183,7 @@ _BIND = Operation(
 
 
 @post(PODS.item + "/binding", status_code=200, opt=described(_BIND))
-async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
     """Bind a pod to a node that passes all filters, or to any node with `force`."""
     media_type(request)
     parameters = query(request)
@@ -310,7 +310,7 @@ _EVICT = Operation(
 
 
 @post(PODS.item + "/eviction", status_code=201, opt=described(_EVICT))
-async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
     """Ask for a pod to be stopped."""
     media_type(request)
     parameters = query(request)

@@ -11,18 +11,15 @@ from litestar.di import NamedDependency
 from service.api.bodies.plan_requests import PlanRequest, parse_plan, parse_plan_commit
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
-from service.api.handler_services.idempotency import (
-    IDEMPOTENCY_KEY,
-    KEY_PROBLEMS,
-    Rendered,
-    submit_once,
-)
+from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.openapi import plan_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.rights_to_objects_in_bodies import deciding_for, require_planning
+from service.api.security.authentication import deciding_for
+from service.api.security.rights_to_objects_in_bodies import require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of
 from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.intents import CommitPlan
@@ -234,7 +231,7 @@ _COMMIT = Operation(
 
 
 @post(CLUSTER_PATH + "/plan-commits", status_code=200, opt=described(_COMMIT))
-async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
     """Make a plan, and carry it out if its goal is reached."""
     asked, body = await _asked(request, services, parse_plan_commit)
     intent = CommitPlan(plan=asked.intent, expected=asked.expected)

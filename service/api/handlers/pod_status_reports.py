@@ -4,17 +4,24 @@ from collections.abc import Sequence
 from functools import partial
 
 import msgspec
-from litestar import Response, post
+from litestar import post
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.manifests import items_in, read_members, unknown_fields
 from service.api.bodies.pod_status_reports import parse_report
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import (
+    AnyRequest,
+    items_in,
+    media_type,
+    query,
+    read_members,
+    unknown_fields,
+)
 from service.api.bodies.return_minimal import prefers_minimal
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
-from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
+from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines, rendered_lines_in_one
 from service.api.openapi import object_types
@@ -29,7 +36,8 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.rights_to_objects_in_bodies import deciding_for, refusal
+from service.api.security.authentication import deciding_for
+from service.api.security.rights_to_objects_in_bodies import refusal
 from service.model.errors import Forbidden, InvalidManifest
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.callers import Caller
@@ -84,7 +92,7 @@ _OPERATION = Operation(
 @post(CLUSTER_PATH + "/pods/statuses", status_code=200, opt=described(_OPERATION))
 async def report_statuses(
     request: AnyRequest, services: NamedDependency[Services]
-) -> Response[bytes] | Streamed:
+) -> SubmittedAnswer | Streamed:
     """Change the status of many pods."""
     parameters = query(request)
     if media_type(request) == NDJSON:

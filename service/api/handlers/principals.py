@@ -33,8 +33,7 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.rights_each_operation_needs import Admin, Cluster
 from service.api.problems import MalformedRequest
-from service.api.security.authentication import NewToken, new_token
-from service.api.security.callers import caller_of, told_caller
+from service.api.security.authentication import NewToken, caller_of, new_token, told_caller
 from service.model.errors import (
     FieldError,
     InvalidManifest,

@@ -33,7 +33,7 @@ from service.api.openapi.resources import RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.openapi.watch_types import WatchStream
 from service.api.problems import RevisionNotReached, request_id_of
-from service.api.security.callers import caller_of
+from service.api.security.authentication import caller_of
 from service.api.security.refusal_audit import note_refused
 from service.api.security.visibility import sight_of
 from service.model.log.commit_log import CLUSTER_KIND

@@ -43,7 +43,7 @@ from service.api.openapi.webhook_types import (
     WebhookSettings,
     WebhookStatus,
 )
-from service.api.security.callers import told_caller
+from service.api.security.authentication import told_caller
 from service.api.webhooks.allowed_addresses import wrong_url
 from service.api.webhooks.messages import ping
 from service.api.webhooks.sending import new_secret

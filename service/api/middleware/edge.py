@@ -22,7 +22,7 @@ from service.api.problems import (
     URLTooLong,
     encode_problem,
 )
-from service.api.security.callers import (
+from service.api.security.authentication import (
     REQUEST_ID_HEADER,
     caller_in,
     ids_in,
@@ -30,6 +30,7 @@ from service.api.security.callers import (
     operation_id_of,
     principal_of,
 )
+from service.api.security.cross_origin_checks import BROWSERS_OWN
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance
 from service.api.security.refusal_audit import Refusals
 from service.api.security.trusted_proxies import Proxies
@@ -136,7 +137,8 @@ class Edge:
         except MoorageError as error:
             await _refuse(answering, scope, error, request_id)
         else:
-            await self._compressing(scope, receive, answering)
+            names_codings = b"accept-encoding" in dict(scope["headers"])
+            await (self._compressing if names_codings else self.app)(scope, receive, answering)
         seconds = self._monotonic() - started
         self._metrics.request(operation_id_of(scope), answering.status, seconds)
         if span is not None:
@@ -153,23 +155,31 @@ class Edge:
             raise URLTooLong(f"The URL is longer than {self._url_bytes_max} bytes.")
         if sum(map(len, chain.from_iterable(headers))) > self._header_bytes_max:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
-        _check_framing(headers)
+        names = [name for name, _ in headers]
+        _check_framing(names)
         _check_path(scope["path"], path)
-        if arrival.seemed_open:
+        if arrival.seemed_open and not self._is_no_browser(headers, names):
             self._entrance.browsers.check(scope)
         cast("dict[str, Any]", scope)[ARRIVAL] = arrival
+
+    def _is_no_browser(self, headers: list[tuple[bytes, bytes]], names: list[bytes]) -> bool:
+        """Whether a request has a single `Host`, known to be this server's, and no header of browsers."""
+        return (
+            names.count(b"host") == 1
+            and headers[names.index(b"host")][1] in self._entrance.browsers.own_hosts
+            and not any(each in names for each in BROWSERS_OWN)
+        )
 
 
 def _has_credentials(scope: HTTPScope) -> bool:
     return any(name == b"authorization" for name, _ in scope["headers"])
 
 
-def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:
+def _check_framing(names: list[bytes]) -> None:
     """Refuse a body that is framed in two ways, for so requests are smuggled past proxies.
 
     Granian reads the chunks and drops the length, which is safe; other servers may pass on both.
     """
-    names = [name for name, _ in headers]
     if b"transfer-encoding" in names and b"content-length" in names:
         raise MalformedRequest("Send Content-Length or Transfer-Encoding, not both.")
     if names.count(b"content-length") > 1:

@@ -12,7 +12,8 @@ from service.api.problems import Unauthorized
 from service.model.errors import Forbidden
 from service.model.principals import Principal, Verb
 
-_ACCESS = "access"
+ACCESS = "access"
+"""The key of the `opt` of a handler under which it declares who may call it."""
 
 NOT_KNOWN = "Send `Authorization: Bearer <token>` with a token of this server."
 """What a caller is told who is not known and should be."""
@@ -49,7 +50,7 @@ Access = Public | Cluster | Namespaced | Admin
 
 def declared(access: Access) -> dict[str, Any]:
     """The `opt` of a Litestar handler that declares who may call it."""
-    return {_ACCESS: access}
+    return {ACCESS: access}
 
 
 def access_of(handler: BaseRouteHandler) -> Access:
@@ -58,7 +59,7 @@ def access_of(handler: BaseRouteHandler) -> Access:
     Raises:
         ImproperlyConfiguredException: the handler declares none.
     """
-    access = handler.opt.get(_ACCESS)
+    access = handler.opt.get(ACCESS)
     if not isinstance(access, Access):
         raise ImproperlyConfiguredException(f"{handler} does not say who may call it.")
     return access

@@ -12,7 +12,6 @@ does.
 """
 
 import re
-from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from litestar.types import HTTPScope
@@ -31,6 +30,11 @@ _OWN_PAGES = frozenset({"same-origin", "none"})
 _OPENED = {b"sec-fetch-mode": "navigate", b"sec-fetch-dest": "document"}
 _PAGES = re.compile(r"/|/docs(?:/[^/]+)*|/openapi\.json|/(?:errors|warnings)(?:/[^/]*)?")
 
+BROWSERS_OWN = (b"origin", b"sec-fetch-site")
+"""Only browsers write these headers."""
+HOSTS_MAX = 256
+"""How many values of `Host` are remembered; a server is reached by few names."""
+
 _Fields = dict[bytes, list[str]]
 
 
@@ -41,6 +45,11 @@ class BrowserCheck:
         """`allowed_hosts` has names besides those of loopback, separated by commas."""
         names = (name.strip().lower() for name in allowed_hosts.split(","))
         self._allowed = frozenset(name for name in names if name)
+        self.own_hosts: set[bytes] = set()
+        """Values of `Host` that are known to name this server.
+
+        A request with one of them, and with none of the headers in `BROWSERS_OWN`, needs no check.
+        """
 
     def check(self, scope: HTTPScope) -> None:
         """Check that a request was meant for this server, and comes from no page but its own.
@@ -60,6 +69,8 @@ class BrowserCheck:
                 "A server without a token answers to localhost and addresses of loopback, "
                 f"not to {host[:100]!r}; MOORAGE_ALLOWED_HOSTS can name others."
             )
+        if len(self.own_hosts) < HOSTS_MAX:
+            self.own_hosts.add(hosts[0].encode("latin-1"))
         _check_origin(fields[b"origin"], host, scope.get("scheme", "http"))
         if not _OWN_PAGES.issuperset(fields[b"sec-fetch-site"]) and not _opens_a_page(
             scope, fields
@@ -68,8 +79,7 @@ class BrowserCheck:
 
 
 def _fields(scope: HTTPScope) -> _Fields:
-    found: _Fields = {b"host": [], b"origin": [], b"sec-fetch-site": []}
-    found |= {name: [] for name in _OPENED}
+    found: _Fields = {name: [] for name in (b"host", *BROWSERS_OWN, *_OPENED)}
     for name, value in scope["headers"]:
         if name in found:
             found[name].append(value.decode("latin-1"))
@@ -82,7 +92,6 @@ def _name_of(host: str) -> str | None:
     return match["name"] if match else None
 
 
-@lru_cache(maxsize=256)  # a server is reached by few names
 def _is_loopback(host: str) -> bool:
     name = _name_of(host)
     if name is None:

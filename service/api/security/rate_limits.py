@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from service.api.openapi.rights_each_operation_needs import Public, access_of
 from service.api.problems import TooManyFailures, TooManyRequests
-from service.api.security.callers import address_of, parsed_address
+from service.api.security.authentication import address_of, parsed_address
 from service.model.principals import Principal
 from service.settings import Settings
 
@@ -82,6 +82,8 @@ class Rates:
         )
         self._requests = _a_second(settings.requests_per_second, "requests")
         self._writes = _a_second(settings.writes_per_second, "writes")
+        self.bound_principals = bool(self._requests or self._writes)
+        """Whether known principals may ask too often; if not, their requests need not be counted."""
         self._told: dict[str, float] = {}
         """By address, the time when it was last logged that it fails too often."""
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 from litestar.types import HTTPScope, Scope
 
-from service.api.security.callers import caller_in
+from service.api.security.authentication import caller_in
 from service.model.errors import StorageUnavailable
 from service.model.log.audit import AuditedCaller, AuditEntry
 from service.scheduler.protocol.store_and_clock import Clock

@@ -6,10 +6,8 @@ node already) are made when the request is decided: see `service.scheduler.decid
 
 from collections.abc import Iterable, Mapping
 
-from service.api.bodies.request_reading import AnyRequest
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.rights_each_operation_needs import require, require_any
-from service.api.security.callers import caller_of
 from service.model.errors import Forbidden
 from service.model.manifests.manifest import Applicable, PriorityClassManifest
 from service.model.principals import Verb
@@ -27,11 +25,6 @@ _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
     },
 }
 """By kind, the verbs of which a caller needs at least one to change objects of this kind."""
-
-
-def deciding_for(request: AnyRequest) -> Caller:
-    """The caller that a request is decided for."""
-    return Caller(caller_of(request.scope), request.path_params["cluster"])
 
 
 def require_placing(caller: Caller, intent: PlacePods) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from litestar.types import HTTPScope
 
-from service.api.security.callers import parsed_address
+from service.api.security.authentication import parsed_address
 from service.settings import IPAddress, IPNetwork
 
 _HEADER = b"x-forwarded-for"

@@ -16,7 +16,7 @@ from service.api.bodies.request_reading import AnyRequest
 from service.api.openapi.rights_each_operation_needs import require
 from service.api.problems import GrantsChanged
 from service.api.reading.stored_reads import Wanted
-from service.api.security.callers import caller_of
+from service.api.security.authentication import caller_of
 from service.engine import PROVISION
 from service.engine.analysis.culprits import Culprit
 from service.engine.analysis.explanation import Explanation, Summary

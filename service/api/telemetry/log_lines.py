@@ -16,7 +16,7 @@ import structlog
 from structlog.dev import Column, ConsoleRenderer, KeyValueColumnFormatter
 from structlog.types import EventDict, Processor
 
-from service.api.security.callers import current_request
+from service.api.security.authentication import current_request
 from service.cluster_in_log_lines import CLUSTER
 from service.settings import Settings, named_levels
 

@@ -1,6 +1,7 @@
 """Passes requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
 
 from collections.abc import Iterable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +16,13 @@ from service.api.bodies.streamed_responses import is_head
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operation_declaration import NDJSON, Operation
 from service.api.problems import request_id_of
-from service.api.security.callers import address_of, identify, ids_in, name_request, principal_of
+from service.api.security.authentication import (
+    address_of,
+    identify,
+    ids_in,
+    name_request,
+    principal_of,
+)
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.api.worker_forwarding.fields_only_servers_may_send import rest_on, terms_of
@@ -100,9 +107,7 @@ class ForwardingMiddleware:
             terms=terms_of(scope),
         )
         repeat, cluster = _repeat(scope), cluster_in(request)
-
-        async def here() -> ForwardedAnswer:
-            return await _here(app, scope, body)
+        here = partial(_here, app, scope, body)
 
         async def instead() -> ForwardedAnswer:
             """Have whoever has taken the holder's place decide it, so that not all do at once."""

@@ -5,7 +5,7 @@ from typing import Any
 from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.request_reading import AnyRequest
 from service.api.problems import request_id_of
-from service.api.security.callers import address_of, identify, name_request, principal_of
+from service.api.security.authentication import address_of, identify, name_request, principal_of
 from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms, rest_on
 from service.api.worker_forwarding.middleware import answer_of
 from service.api.worker_forwarding.sockets import ForwardedAnswer
