@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.log.events import Event, EventReason, EventType
-from service.model.manifests.manifest import PodCondition, PodManifest
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.manifest_types import PodCondition
 from service.scheduler.decide.conditions_and_events.redactable_references import BEGIN, END
 from service.scheduler.decide.context import DecisionContext
 
