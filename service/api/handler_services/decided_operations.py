@@ -34,8 +34,8 @@ _REPLAYED = (REPLAYED.encode(), b"true")
 A = TypeVar("A", bound=Answer)
 
 
-class SubmittedAnswer(NamedTuple):
-    """The answer to a submitted intent, as JSON, ready to be sent."""
+class DecidedAnswer(NamedTuple):
+    """The answer to an intent that was decided, as JSON, ready to be sent."""
 
     revision: int
     rendered: Rendered
@@ -70,7 +70,7 @@ async def submit_once(
     render: Callable[[A], Rendered],
     *,
     chunk: int = 0,
-) -> SubmittedAnswer:
+) -> DecidedAnswer:
     """Submit an intent, under the request's idempotency key if it has one.
 
     `chunk` is the number of the commit if a request makes several.
@@ -85,9 +85,9 @@ async def submit_once(
     )
     if isinstance(answer, RecordedAnswer):
         rendered = msgspec.msgpack.decode(answer.answer, type=Rendered)
-        return SubmittedAnswer(answer.revision, rendered, is_replayed=True)
+        return DecidedAnswer(answer.revision, rendered, is_replayed=True)
     _count_warnings(services.metrics, answer)
-    return SubmittedAnswer(answer.revision, render(answer), is_replayed=False)
+    return DecidedAnswer(answer.revision, render(answer), is_replayed=False)
 
 
 def _count_warnings(metrics: Metrics, answer: Answer) -> None:
@@ -130,12 +130,12 @@ class FastPath:
         self, handler: HTTPRouteHandler, scope: HTTPScope, receive: Receive, send: Send
     ) -> None:
         request: AnyRequest = Request(scope, receive=receive)
-        answer: SubmittedAnswer | Response[bytes]
+        answer: DecidedAnswer | Response[bytes]
         try:
             answer = await handler.fn(request, self._services)
         except Exception as error:  # noqa: BLE001 - every exception becomes a problem document
             answer = answer_error(request, error)
-        if isinstance(answer, SubmittedAnswer):
+        if isinstance(answer, DecidedAnswer):
             rendered = answer.rendered
             await _send(send, rendered.status, answer.headers(), rendered.body)
         elif _is_whole(answer):

@@ -23,7 +23,7 @@ from service.api.bodies.request_reading import (
 from service.api.bodies.responses import warning_header
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
-from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines
@@ -132,7 +132,7 @@ _OPERATION = Operation(
 @post(CLUSTER_PATH + "/apply", status_code=200, opt=described(_OPERATION))
 async def apply_objects(
     request: AnyRequest, services: NamedDependency[Services]
-) -> SubmittedAnswer | Streamed:
+) -> DecidedAnswer | Streamed:
     """Put many objects."""
     parameters = query(request)
     if media_type(request) == NDJSON:

@@ -11,7 +11,7 @@ from service.api.bodies.generated_names import NewNames
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.return_minimal import prefers_minimal
 from service.api.bodies.server_side_apply import manager_of
-from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
@@ -29,13 +29,13 @@ def _handler(resource: Resource) -> HTTPRouteHandler:
     operation = create_operation(resource, IDEMPOTENCY_KEY, KEY_PROBLEMS)
 
     @post(resource.collection, status_code=201, opt=described(operation))
-    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
+    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
         return await _create(request, services, resource)
 
     return handle
 
 
-async def _create(request: AnyRequest, services: Services, resource: Resource) -> SubmittedAnswer:
+async def _create(request: AnyRequest, services: Services, resource: Resource) -> DecidedAnswer:
     media_type(request)
     parameters = query(request)
     body = await services.bodies.read(request)

@@ -18,7 +18,7 @@ from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.request_reading import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
 from service.api.bodies.return_minimal import prefers_minimal
-from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
@@ -105,7 +105,7 @@ _PLACE = Operation(
 
 
 @post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
-async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
+async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Place pods, and store where they were placed."""
     media_type(request)
     parameters = query(request)
@@ -183,7 +183,7 @@ _BIND = Operation(
 
 
 @post(PODS.item + "/binding", status_code=200, opt=described(_BIND))
-async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
+async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Bind a pod to a node that passes all filters, or to any node with `force`."""
     media_type(request)
     parameters = query(request)
@@ -310,7 +310,7 @@ _EVICT = Operation(
 
 
 @post(PODS.item + "/eviction", status_code=201, opt=described(_EVICT))
-async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
+async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Ask for a pod to be stopped."""
     media_type(request)
     parameters = query(request)

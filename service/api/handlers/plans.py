@@ -11,7 +11,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.plan_requests import PlanRequest, parse_plan, parse_plan_commit
 from service.api.bodies.request_reading import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
-from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.openapi import plan_types
@@ -231,7 +231,7 @@ _COMMIT = Operation(
 
 
 @post(CLUSTER_PATH + "/plan-commits", status_code=200, opt=described(_COMMIT))
-async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) -> SubmittedAnswer:
+async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Make a plan, and carry it out if its goal is reached."""
     asked, body = await _asked(request, services, parse_plan_commit)
     intent = CommitPlan(plan=asked.intent, expected=asked.expected)

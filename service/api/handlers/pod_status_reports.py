@@ -20,7 +20,7 @@ from service.api.bodies.request_reading import (
 from service.api.bodies.return_minimal import prefers_minimal
 from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
-from service.api.handler_services.decided_operations import SubmittedAnswer, submit_once
+from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines, rendered_lines_in_one
@@ -92,7 +92,7 @@ _OPERATION = Operation(
 @post(CLUSTER_PATH + "/pods/statuses", status_code=200, opt=described(_OPERATION))
 async def report_statuses(
     request: AnyRequest, services: NamedDependency[Services]
-) -> SubmittedAnswer | Streamed:
+) -> DecidedAnswer | Streamed:
     """Change the status of many pods."""
     parameters = query(request)
     if media_type(request) == NDJSON:

@@ -14,7 +14,7 @@ import logging
 import socket
 import ssl
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
 from importlib import metadata
@@ -32,6 +32,7 @@ from service.api.worker_forwarding.peer_names import (
     server_in,
 )
 from service.api.worker_forwarding.unanswered_requests import Unreachable
+from service.certificate_files import CertificateFiles
 from service.settings import InvalidSettings, Settings
 from service.tcp_keepalive import keep_alive
 
@@ -305,7 +306,8 @@ class ReplacedCertificates:
     def __init__(self, servers: Servers, settings: Settings) -> None:
         self._servers = servers
         self._settings = settings
-        self._known: Sequence[tuple[int, int, int]] = ()
+        named = settings.peer_certificate, settings.peer_key, settings.peer_authorities
+        self._files = CertificateFiles(Path(file) for file in named if file is not None)
 
     async def run(self) -> None:
         """Look again and again, until this is cancelled."""
@@ -316,23 +318,14 @@ class ReplacedCertificates:
     async def look(self) -> None:
         """Look once whether the files were written since the last look; raises nothing."""
         try:
-            written = self._written()
-            if written == self._known:
+            if not self._files.were_written():
                 return
-            self._known = written
             certificates = await asyncio.to_thread(certificates_of, self._settings)
         except (OSError, InvalidSettings) as error:  # perhaps only half of it is written
             _log.warning("The certificates between servers stay those before: %s", error)
             return
         if certificates is not None:
             await self._servers.renew(certificates)
-
-    def _written(self) -> Sequence[tuple[int, int, int]]:
-        """What changes of each file when it is written; raises OSError if one is missing."""
-        named = self._settings
-        files = named.peer_certificate, named.peer_key, named.peer_authorities
-        states = [Path(file).stat() for file in files if file is not None]
-        return [(each.st_mtime_ns, each.st_ino, each.st_size) for each in states]
 
 
 def _listening(host: str, ports: range) -> socket.socket:

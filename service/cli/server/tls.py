@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from service.certificate_files import CertificateFiles
 from service.cli.errors import WrongUsage
 from service.settings import Settings
 
@@ -28,13 +29,6 @@ class Certificate(NamedTuple):
         except (OSError, ValueError) as error:  # An SSLError is an OSError, too.
             return f"{self.certificate} and {self.key} are no certificate and its key: {error}"
         return None
-
-    def written_at(self) -> tuple[int, int]:
-        """Return when the two files were written, in nanoseconds; zeros if one is missing."""
-        try:
-            return self.certificate.stat().st_mtime_ns, self.key.stat().st_mtime_ns
-        except OSError:
-            return 0, 0
 
 
 def certificate_of(settings: Settings) -> Certificate | None:
@@ -59,12 +53,11 @@ def watch(
     """In a thread, call `renewed` each time usable new files were written, until `stop` is set."""
 
     def look() -> None:
-        known = certificate.written_at()
+        files = CertificateFiles(certificate)
+        _were_written(files)
         while not stop.wait(LOOK_SECONDS):
-            written_at = certificate.written_at()
-            if written_at in (known, (0, 0)):
+            if not _were_written(files):
                 continue
-            known = written_at
             if (problem := certificate.problem()) is not None:  # perhaps only half of it is written
                 _log.warning("The certificate stays the one before: %s", problem)
                 continue
@@ -74,3 +67,10 @@ def watch(
     thread = threading.Thread(target=look, name="certificate", daemon=True)
     thread.start()
     return thread
+
+
+def _were_written(files: CertificateFiles) -> bool:
+    try:
+        return files.were_written()
+    except OSError:  # one is missing, perhaps until it is renamed
+        return False
