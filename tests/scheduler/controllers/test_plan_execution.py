@@ -25,12 +25,6 @@ async def plan(w: World, name: str = "drain-n1") -> dict[str, Any]:
     return await w.stored("Plan", "", name) or {}
 
 
-async def restart(w: World, *names: str) -> None:
-    for name in names:
-        await w.ask(DeleteObject(kind="Pod", namespace="default", name=name))
-        await w.place(pod(name).label(app=name[0]))
-
-
 async def test_a_plan_that_has_ended_is_deleted_after_an_hour() -> None:
     async with world(limits=Limits(plan_kept_seconds=3600)) as w:
         await w.apply(N1, N2)
@@ -139,7 +133,11 @@ async def test_pods_that_are_leaving_do_not_count_for_their_budgets_twice() -> N
         for _ in range(5):
             await w.pass_time(1)
         assert (await plan(w))["status"]["evicted"] == 1
-        await restart(w, "w0")
+        await w.ask(DeleteObject(kind="Pod", namespace="default", name="w0"))
+        for _ in range(5):
+            await w.pass_time(1)
+        assert (await plan(w))["status"]["evicted"] == 1
+        await w.place(pod("w0").label(app="w"))
         for _ in range(5):
             await w.pass_time(1)
         assert (await plan(w))["status"]["evicted"] == 2
