@@ -24,8 +24,8 @@ from service.api.problems import RevisionNotReached
 from service.model.errors import MoorageError, NotFound
 from service.model.log.audit import AuditRow
 from service.model.log.commit_log import (
+    ClusterCounts,
     ClusterRow,
-    Counts,
     EventPage,
     Head,
     ObjectKey,
@@ -88,7 +88,7 @@ class Reads(Source, Protocol):
         """One cluster with its configuration and counts."""
         ...
 
-    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         ...
 

@@ -10,10 +10,10 @@ from service.model.log.commit_log import (
     CLUSTER_KIND,
     CLUSTER_NAME,
     Change,
+    ClusterCounts,
     ClusterRow,
     CommitInfo,
     CommitRequest,
-    Counts,
     Diverged,
     Effect,
     Head,
@@ -114,5 +114,5 @@ class ClusterState:
             name=self.name,
             head=self.head,
             config=self.objects[ObjectKey(CLUSTER_KIND, "", CLUSTER_NAME)].body,
-            counts=Counts(nodes=nodes, pods=len(pods), pending=pending),
+            counts=ClusterCounts(nodes=nodes, pods=len(pods), pending=pending),
         )

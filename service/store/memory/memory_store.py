@@ -29,11 +29,11 @@ from service.model.log.commit_log import (
     UNREADY,
     Behind,
     Change,
+    ClusterCounts,
     ClusterRow,
     CommitRequest,
     CommitResult,
     Committed,
-    Counts,
     Diverged,
     DuplicateKey,
     EventPage,
@@ -161,24 +161,26 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         if self.keeping.of([entry.caller]):
             self.audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
 
-    async def counts(self, cluster_id: int) -> Counts:
+    async def counts(self, cluster_id: int) -> ClusterCounts:
         """Count the nodes and pods of a cluster; raises NotFound if there is no such cluster."""
         return self.state_of(cluster_id).row().counts
 
-    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         return {
             number: self._count_pods(number, set(namespaces)) for number, namespaces in of.items()
         }
 
-    def _count_pods(self, cluster_id: int, namespaces: set[str]) -> Counts:
+    def _count_pods(self, cluster_id: int, namespaces: set[str]) -> ClusterCounts:
         own = self.clusters.get(cluster_id)
         pods = [
             row
             for key, row in (own.objects.items() if own else ())
             if key.kind == "Pod" and key.namespace in namespaces
         ]
-        return Counts(pods=len(pods), pending=sum(row.node_name is None for row in pods))
+        return ClusterCounts(
+            nodes=0, pods=len(pods), pending=sum(row.node_name is None for row in pods)
+        )
 
     def _create(self, name: str, config: bytes) -> ClusterState:
         at = self._clock()
