@@ -8,7 +8,7 @@ import msgspec
 from service.api.bodies.manifests import items_in, read_members
 from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
 from service.api.bodies.request_reading import converted
-from service.api.openapi.principal_types import ScopeName
+from service.api.openapi.principal_types import DNSLabel
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.stepwise_json_reading import Member, whole
 from service.model.json_and_patches.strict_json import decode_strict, encode
@@ -24,7 +24,7 @@ from service.scheduler.replica.pod_groups import group_of
 
 _OF_ONE_CLUSTER = ("podRefs", "explain", "preemption", "preemptionScope", "compare")
 _CHOICE = ("strategy", "splitGroups")
-_Names = Annotated[list[ScopeName], msgspec.Meta(min_length=1)]
+_Names = Annotated[list[DNSLabel], msgspec.Meta(min_length=1)]
 
 
 class _Choice(msgspec.Struct, frozen=True, rename="camel"):

@@ -55,6 +55,7 @@ from service.scheduler.protocol.plans import (
     Place,
     PlanBounds,
     PlanChange,
+    PlanStepKey,
     PutPods,
     Rebalance,
     Remove,
@@ -66,7 +67,6 @@ from service.scheduler.protocol.plans import (
     SetLabels,
     SetNamespaceLabels,
     SetTaints,
-    StepKey,
     UncordonNodes,
 )
 
@@ -122,7 +122,7 @@ class PlanRequest(NamedTuple):
 
     intent: MakePlan
     steps_max: int
-    expected: tuple[StepKey, ...] | None = None
+    expected: tuple[PlanStepKey, ...] | None = None
     """The steps that it has to have; None if any will do."""
 
 
@@ -179,8 +179,8 @@ async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanR
     )
 
 
-def _step_key(sent: Json) -> StepKey:
-    return StepKey(
+def _step_key(sent: Json) -> PlanStepKey:
+    return PlanStepKey(
         sent["action"], sent.get("namespace"), sent["name"], sent.get("from"), sent.get("to")
     )
 

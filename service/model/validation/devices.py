@@ -237,7 +237,7 @@ _REQUEST = record(
     },
     required=("name",),
     closed=False,
-    hints={"deviceClassName": "exactly.deviceClassName"},
+    mistakes={"deviceClassName": "exactly.deviceClassName"},
     also=(_one_way, _alternatives_differ),
 )
 _CONSTRAINT = _in_part(

@@ -242,7 +242,7 @@ SPEC = declared(
         "workloadRef": _WORKLOAD_REFERENCE,
     },
     required=("containers",),
-    hints={
+    mistakes={
         "topologySpreadConstraint": "topologySpreadConstraints",
         "connection": "connections",
         "toleration": "tolerations",

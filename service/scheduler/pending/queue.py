@@ -33,7 +33,7 @@ from service.scheduler.pending.equivalence_classes import (
     Order,
     State,
 )
-from service.scheduler.pending.hint_index import HintIndex
+from service.scheduler.pending.hint_index import QueueingHintIndex
 from service.scheduler.pending.queueing_hints import (
     EVERYTHING,
     MEMBERS,
@@ -77,7 +77,7 @@ class PendingQueue:
         """The classes that are tried again at a time: groups, since their message changes then, and
         pods for which no more pods may be evicted before."""
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
-        self._index = HintIndex()
+        self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)
         self._starvation = Starvation(self._limits.pending_failures_max)
         self._updates = ConditionUpdates(self._limits)

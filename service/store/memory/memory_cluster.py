@@ -26,6 +26,7 @@ from service.model.log.commit_log import (
     ReplicaMismatch,
 )
 from service.model.log.events import Event, merged, rows_of
+from service.model.objects.pods_and_nodes import ObjectName
 from service.store.log.log_page_building import Extract, build_page
 
 ROOT = UUID(int=0)
@@ -47,7 +48,7 @@ class ClusterState:
     leases: dict[str, Lease] = field(default_factory=dict)
     node_leases: dict[str, datetime] = field(default_factory=dict)
     """When each node last reported."""
-    events: dict[tuple[str, str], Event] = field(default_factory=dict)
+    events: dict[ObjectName, Event] = field(default_factory=dict)
     """The events by namespace and name."""
 
     def append(self, request: CommitRequest, acting: Sequence[Effect], at: datetime) -> None:

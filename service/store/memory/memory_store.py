@@ -58,6 +58,7 @@ from service.model.log.commit_log import (
     first_rows,
 )
 from service.model.log.events import Event, EventRow
+from service.model.objects.pods_and_nodes import ObjectName
 from service.store.connecting.connections import PoolUse
 from service.store.memory.memory_audit import AuditLog
 from service.store.memory.memory_cluster import ROOT, ClusterState
@@ -399,7 +400,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         *,
         namespace: str | None = None,
         node_name: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> ObjectPage:
         """At most `limit` objects that follow the key `after`, ordered by namespace and name."""
@@ -595,7 +596,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
         cluster_id: int,
         *,
         namespace: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> EventPage:
         """At most `limit` events that follow the key `after`, ordered by namespace and name."""
