@@ -1,14 +1,18 @@
 """What is one thing is declared once: types with the same fields are about different things."""
 
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pkgutil import walk_packages
+from typing import get_args
 
 import msgspec
 
 import service
+from service.model.plans.repair_changes import AnyRepairChange
+from service.scheduler.protocol.plans import CHANGES
 from tests.paths import ROOT
 
 STRUCTS = {
@@ -44,6 +48,13 @@ def structs(of: type = msgspec.Struct) -> Iterator[type[msgspec.Struct]]:
         yield from structs(each)
 
 
+def is_written(each: type) -> bool:
+    """Whether a type stands in a module of the service, and was not made from something else."""
+    module = sys.modules[each.__module__]
+    written = vars(module).get(each.__name__) is each
+    return written and module.__name__.startswith("service.")
+
+
 def alike(types: Iterable[tuple[str, frozenset[object]]]) -> list[tuple[str, ...]]:
     """The names of types that have the same fields, and at least two of them."""
     names: dict[frozenset[object], list[str]] = defaultdict(list)
@@ -63,7 +74,7 @@ def test_no_type_has_the_same_fields_as_another() -> None:
             frozenset((own.name, str(own.type)) for own in msgspec.structs.fields(each)),
         )
         for each in structs()
-        if each.__module__.startswith("service.") and "__annotations__" in vars(each)
+        if is_written(each) and "__annotations__" in vars(each)
     )
 
     assert found == sorted(STRUCTS)
@@ -77,3 +88,13 @@ def test_no_schema_has_the_same_properties_as_another() -> None:
     )
 
     assert found == sorted(SCHEMAS)
+
+
+def test_repairs_write_changes_of_nodes_and_pods_as_plans_take_them() -> None:
+    """They name what they are about, where plans may also select it, so that the types differ."""
+    shared = {each.__name__: each for each in get_args(AnyRepairChange) if each.__name__ in CHANGES}
+
+    assert shared.keys() == {"UncordonNodes", "SetLabels", "SetTaints", "AddNodes", "RemovePods"}
+    for name, each in shared.items():
+        stated = {*each.__struct_fields__} - {"names", "namespace"}
+        assert stated <= {*CHANGES[name].__struct_fields__}, name
