@@ -15,13 +15,13 @@ from service.model.validation.combinators import (
     entries_of,
     items_of,
     list_of,
-    record,
     text,
     without_nulls,
 )
 from service.model.validation.pods import TOLERATION
 from service.model.validation.resources import OVERHEAD
 from service.model.validation.selectors import LABELS
+from service.model.validation.type_derived_rules import declared
 
 Json = dict[str, object]
 
@@ -63,9 +63,9 @@ RUNTIME_CLASS = KeptKind(
     body=RuntimeClassBody,
     fields={
         "handler": text(names.dns_label),
-        "overhead": record({"podFixed": OVERHEAD}, closed=False),
-        "scheduling": record(
-            {"nodeSelector": LABELS, "tolerations": list_of(TOLERATION)}, closed=False
+        "overhead": declared(Overhead, {"podFixed": OVERHEAD}),
+        "scheduling": declared(
+            RuntimeClassScheduling, {"nodeSelector": LABELS, "tolerations": list_of(TOLERATION)}
         ),
     },
     required=("handler",),
