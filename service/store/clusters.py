@@ -6,11 +6,7 @@ import asyncpg
 
 from service.model.errors import Conflict, NotFound
 from service.model.log.audit import ITSELF, AuditedCaller
-from service.model.log.commit_log import (
-    ClusterRow,
-    Counts,
-    Head,
-)
+from service.model.log.commit_log import NO_OBJECTS, ClusterCounts, ClusterRow, Head
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
 from service.store.whether_audit_is_kept import Keeping
@@ -109,20 +105,20 @@ class Clusters:
             return ()
         return (caller.principal, caller.address, caller.operation, caller.request_id)
 
-    async def counts(self, cluster_id: int) -> Counts:
+    async def counts(self, cluster_id: int) -> ClusterCounts:
         """Count the nodes and pods of a cluster; raises NotFound if there is no such cluster."""
         for found in await self._clusters(number=cluster_id):
             return found.counts
         raise NotFound(f"There is no cluster {cluster_id}.")
 
-    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         pairs = [(number, each) for number, namespaces in of.items() for each in set(namespaces)]
         columns = [number for number, _ in pairs], [namespace for _, namespace in pairs]
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
                 rows = await connection.fetch(_PODS, *columns)
-        return dict.fromkeys(of, Counts()) | {row["cluster_id"]: _counts(row) for row in rows}
+        return dict.fromkeys(of, NO_OBJECTS) | {row["cluster_id"]: _counts(row) for row in rows}
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
         """All clusters, or the one with the given number."""
@@ -144,8 +140,8 @@ def _row(row: asyncpg.Record) -> ClusterRow:
     )
 
 
-def _counts(row: asyncpg.Record, nodes: int = 0) -> Counts:
-    return Counts(nodes=nodes, pods=row["pods"], pending=row["pods"] - row["placed"])
+def _counts(row: asyncpg.Record, nodes: int = 0) -> ClusterCounts:
+    return ClusterCounts(nodes=nodes, pods=row["pods"], pending=row["pods"] - row["placed"])
 
 
 def _unknown(name: str) -> NotFound:

@@ -8,6 +8,7 @@ import asyncpg
 from service.model.errors import NotFound
 from service.model.log.commit_log import EventPage, Head
 from service.model.log.events import Event, EventRow, rows_of
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.times import rfc3339
 from service.store import array_literals
 from service.store.connecting.connections import Connections
@@ -67,7 +68,7 @@ class Events:
         cluster_id: int,
         *,
         namespace: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> EventPage:
         """At most `limit` events that follow the key `after`, ordered by namespace and name."""

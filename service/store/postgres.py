@@ -71,7 +71,7 @@ class PostgresStore(
         commits = Connections(url, to_commit, self.guard, size=connections, outages=outages)
         reads = Connections(url, to_read, self.guard, size=connections, outages=outages)
         self.pools = Pools(commits, reads)
-        self.hints = LogNotifications(connector(url, {}, self.guard, outages), outages)
+        self.notifications = LogNotifications(connector(url, {}, self.guard, outages), outages)
         self._takeovers = Takeovers(url, self.guard)
         keeping = Keeping(on=audit, may_begin=may_audit)
         Audit.__init__(self, commits, reads, keeping)
@@ -109,7 +109,7 @@ class PostgresStore(
 
     def notify(self, cluster_id: int) -> None:
         """Hint to other processes that a cluster's log has grown (P14)."""
-        self.hints.notify(cluster_id)
+        self.notifications.notify(cluster_id)
 
     async def listen(self) -> AsyncGenerator[frozenset[int], None]:
         """Yield clusters whose logs have grown, by the hints of other processes (see `LogNotifications.listen`).
@@ -118,7 +118,7 @@ class PostgresStore(
         """
         looking = asyncio.create_task(self._takeovers.look_on())
         try:
-            async with aclosing(self.hints.listen()) as heard:
+            async with aclosing(self.notifications.listen()) as heard:
                 async for grown in heard:
                     yield grown
         finally:
@@ -128,7 +128,7 @@ class PostgresStore(
     async def close(self) -> None:
         """Wait for commits that still run, and close all connections."""
         await self.finish()
-        await self.hints.close()
+        await self.notifications.close()
         for pool in self.pools:
             await pool.close()
 

@@ -17,6 +17,7 @@ from service.model.log.commit_log import (
     ObjectRead,
     ObjectRow,
 )
+from service.model.objects.pods_and_nodes import ObjectName
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
 from service.store.log.log_reads import read_page
@@ -136,7 +137,7 @@ class Reads:
         *,
         namespace: str | None = None,
         node_name: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> ObjectPage:
         """At most `limit` objects that follow the key `after`, ordered by namespace and name.

@@ -13,7 +13,14 @@ from service.model.errors import Conflict, MoorageError
 from service.model.manifests.manifest import parse_pod
 from service.model.objects.pods_and_nodes import LabelSelector
 from service.scheduler.protocol.intents import CommitPlan, Intent, MakePlan
-from service.scheduler.protocol.plans import Place, Planned, Remove, RemovePods, Selection, StepKey
+from service.scheduler.protocol.plans import (
+    Place,
+    Planned,
+    PlanStepKey,
+    Remove,
+    RemovePods,
+    Selection,
+)
 from tests.builders import HOST, matching, node, pod
 from tests.concurrency.checker.state import State
 from tests.reference.view import is_terminating
@@ -51,7 +58,7 @@ async def begin(w: World) -> None:
     await w.apply(guard)
 
 
-def removal(count: int, expected: tuple[StepKey, ...] | None = None) -> CommitPlan:
+def removal(count: int, expected: tuple[PlanStepKey, ...] | None = None) -> CommitPlan:
     selector = LabelSelector(match_labels={"app": "web"})
     goal = Remove(pods=Selection(selector=selector, namespace="default"), count=count)
     return CommitPlan(plan=MakePlan(goal=goal), expected=expected)
@@ -141,7 +148,7 @@ async def test_a_plan_that_eight_have_seen_is_carried_out_once() -> None:
     async with world(workers=WORKERS) as w:
         await begin(w)
         seen = await w.ask(removal(2).plan)
-        intent = removal(2, tuple(StepKey.of(each) for each in seen.steps))
+        intent = removal(2, tuple(PlanStepKey.of(each) for each in seen.steps))
 
         async def commit(worker: int) -> str:
             try:

@@ -26,7 +26,7 @@ class Open(Value, frozen=True, kw_only=True):
     first_field: Few | None = None
 
 
-CLOSED = declared(Closed, {"texts": list_of(text())}, hints={"wrod": "word"})
+CLOSED = declared(Closed, {"texts": list_of(text())}, mistakes={"wrod": "word"})
 GOOD = {"firstField": 1}
 
 

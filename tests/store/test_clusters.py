@@ -6,7 +6,13 @@ from contextlib import aclosing
 import pytest
 
 from service.model.errors import Conflict, NotFound
-from service.model.log.commit_log import LEASE_SECONDS_MAX, Counts, IdempotencyKey, ReplicaState
+from service.model.log.commit_log import (
+    LEASE_SECONDS_MAX,
+    NO_OBJECTS,
+    ClusterCounts,
+    IdempotencyKey,
+    ReplicaState,
+)
 from tests.store.history import AnyStore, answer, committed, create, whole_log
 
 
@@ -18,7 +24,7 @@ async def test_the_cluster_default_is_there_from_the_start(store: AnyStore):
 
 async def test_a_cluster_begins_with_its_configuration_at_revision_one(store: AnyStore):
     row = await store.create_cluster("shop", b'{"placePendingPods":false}')
-    assert row.counts == Counts()
+    assert row.counts == NO_OBJECTS
     page = await whole_log(store, row.cluster_id)
     (change,) = page.changes
     assert (change.revision, change.kind, change.name, change.created) == (
@@ -49,7 +55,7 @@ async def test_a_cluster_made_again_has_another_number_and_nothing_of_the_old_on
     assert not await store.delete_cluster(old.cluster_id)
     new = await store.create_cluster("shop", b"{}")
     assert new.cluster_id not in (old.cluster_id, await store.find_cluster("default"))
-    assert (new.head.revision, new.counts) == (1, Counts())
+    assert (new.head.revision, new.counts) == (1, NO_OBJECTS)
     for cluster_id in (old.cluster_id, new.cluster_id):
         assert await store.find_answers(cluster_id, [IdempotencyKey("placePods", "k")]) == ()
     assert await store.acquire_lease(new.cluster_id, "queue", "w2", 60)
@@ -70,7 +76,7 @@ async def test_nodes_pods_and_pending_pods_are_counted(store: AnyStore, cluster_
         create("b"),
         create("c", node_name="not-there-yet"),
     )
-    counts = Counts(nodes=1, pods=3, pending=1)
+    counts = ClusterCounts(nodes=1, pods=3, pending=1)
     assert await store.counts(cluster_id) == counts
     assert (await store.get_cluster("default")).counts == counts
 
@@ -86,8 +92,8 @@ async def test_the_pods_of_some_namespaces_are_counted_alone(store: AnyStore, cl
         create("c", namespace="post", node_name="n1"),
     )
     counted = await store.count_pods({cluster_id: ["post", "shop", "unknown"]})
-    assert counted == {cluster_id: Counts(pods=3, pending=1)}
-    assert await store.count_pods({cluster_id: []}) == {cluster_id: Counts()}
+    assert counted == {cluster_id: ClusterCounts(nodes=0, pods=3, pending=1)}
+    assert await store.count_pods({cluster_id: []}) == {cluster_id: NO_OBJECTS}
 
 
 async def test_the_pods_of_several_clusters_are_counted_at_once(store: AnyStore, cluster_id: int):
@@ -97,9 +103,9 @@ async def test_the_pods_of_several_clusters_are_counted_at_once(store: AnyStore,
             await committed(store, number, *(create(each, namespace=namespace) for each in pods))
     wanted = {cluster_id: ["shop"], other: ["bank", "shop", "shop"], 999_999: ["shop"]}
     assert await store.count_pods(wanted) == {
-        cluster_id: Counts(pods=2, pending=2),
-        other: Counts(pods=6, pending=6),
-        999_999: Counts(),
+        cluster_id: ClusterCounts(nodes=0, pods=2, pending=2),
+        other: ClusterCounts(nodes=0, pods=6, pending=6),
+        999_999: NO_OBJECTS,
     }
 
 

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.api.openapi import object_types
-from service.model.kinds_kept_for_rules import device_kinds, scheduling_groups as groups
-from service.model.objects import manifest_types, pods_and_nodes
+from service.model.kinds_kept_for_rules import scheduling_groups as groups
+from service.model.objects import device_manifest_types, manifest_types, pods_and_nodes
 from service.model.pod_templates.field_warnings import PASSED_OVER, PassedOver
 from tools.manifests import versions
 from tools.manifests.versions import DEVICES, GROUPS
@@ -39,11 +39,11 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
 _NODE_TERM = f"{_NODE}.nodeSelectorTerms[]"
 
 _CLAIM: Sequence[tuple[str, str, type[msgspec.Struct]]] = (
-    ("", "DeviceClaim", device_kinds.DeviceClaim),
-    (".requests[]", "DeviceRequest", device_kinds.DeviceRequestBody),
-    (".requests[].exactly", "ExactDeviceRequest", device_kinds.ExactDeviceRequest),
-    (".requests[].firstAvailable[]", "DeviceSubRequest", device_kinds.DeviceSubRequest),
-    (".constraints[]", "DeviceConstraint", device_kinds.DeviceConstraint),
+    ("", "DeviceClaim", device_manifest_types.DeviceClaim),
+    (".requests[]", "DeviceRequest", device_manifest_types.DeviceRequestBody),
+    (".requests[].exactly", "ExactDeviceRequest", device_manifest_types.ExactDeviceRequest),
+    (".requests[].firstAvailable[]", "DeviceSubRequest", device_manifest_types.DeviceSubRequest),
+    (".constraints[]", "DeviceConstraint", device_manifest_types.DeviceConstraint),
 )
 """What is in a claim to devices, where it stands in `devices`."""
 
@@ -146,21 +146,30 @@ PLACES: Sequence[Place] = (
         "spec.podGroups[].policy",
         groups.PodGroupSchedulingPolicy,
     ),
-    Place("DeviceClass", f"{DEVICES}DeviceClassSpec", "spec", device_kinds.DeviceClassSpec),
-    Place("ResourceSlice", f"{DEVICES}ResourceSliceSpec", "spec", device_kinds.ResourceSliceSpec),
-    Place("ResourceSlice", f"{DEVICES}ResourcePool", "spec.pool", device_kinds.ResourcePool),
-    Place("ResourceSlice", f"{DEVICES}Device", "spec.devices[]", device_kinds.SliceDevice),
+    Place(
+        "DeviceClass", f"{DEVICES}DeviceClassSpec", "spec", device_manifest_types.DeviceClassSpec
+    ),
+    Place(
+        "ResourceSlice",
+        f"{DEVICES}ResourceSliceSpec",
+        "spec",
+        device_manifest_types.ResourceSliceSpec,
+    ),
+    Place(
+        "ResourceSlice", f"{DEVICES}ResourcePool", "spec.pool", device_manifest_types.ResourcePool
+    ),
+    Place("ResourceSlice", f"{DEVICES}Device", "spec.devices[]", device_manifest_types.SliceDevice),
     Place(
         "ResourceSlice",
         f"{DEVICES}DeviceAttribute",
         "spec.devices[].attributes[*]",
-        device_kinds.DeviceAttribute,
+        device_manifest_types.DeviceAttribute,
     ),
     Place(
         "ResourceSlice",
         f"{DEVICES}DeviceCapacity",
         "spec.devices[].capacity[*]",
-        device_kinds.DeviceCapacity,
+        device_manifest_types.DeviceCapacity,
     ),
     *(
         Place(kind, f"{DEVICES}{type_name}", f"{spec}.devices{path}", decoded)
@@ -171,13 +180,13 @@ PLACES: Sequence[Place] = (
         "ResourceClaim",
         f"{DEVICES}ResourceClaimStatus",
         "status",
-        device_kinds.ResourceClaimStatus,
+        device_manifest_types.ResourceClaimStatus,
     ),
     Place(
         "ResourceClaim",
         f"{DEVICES}AllocationResult",
         "status.allocation",
-        device_kinds.AllocationResult,
+        device_manifest_types.AllocationResult,
     ),
 )
 

@@ -6,8 +6,9 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
-from service.api.bodies.request_reading import converted, items_in, read_members
-from service.api.openapi.principal_types import ScopeName
+from service.api.bodies.request_reading import converted
+from service.api.openapi.placement_types import OverClustersRequest
+from service.api.openapi.principal_types import DNSLabel
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.stepwise_json_reading import Member, whole
 from service.model.json_and_patches.strict_json import decode_strict, encode
@@ -16,21 +17,16 @@ from service.model.multi_cluster.whole_cluster_topology_key import (
     counts_other_namespaces,
 )
 from service.model.pod_templates.template_cache import TemplateCache
+from service.model.validation.type_derived_rules import fields_of
 from service.scheduler.multi_cluster.cluster_prospects import Ask, Unit
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Strategy
 from service.scheduler.replica.pod_groups import group_of
 
-_OF_ONE_CLUSTER = ("podRefs", "explain", "preemption", "preemptionScope", "compare")
+_OF_ONE_CLUSTER = [name for name in PLACEMENT_FIELDS if name not in fields_of(OverClustersRequest)]
 _CHOICE = ("strategy", "splitGroups")
-_Names = Annotated[list[ScopeName], msgspec.Meta(min_length=1)]
-
-
-class _Choice(msgspec.Struct, frozen=True, rename="camel"):
-    """How to choose between clusters."""
-
-    strategy: Strategy = "LeastAllocated"
-    split_groups: bool = False
+"""How to choose between clusters."""
+_Names = Annotated[list[DNSLabel], msgspec.Meta(min_length=1)]
 
 
 class OverClustersBody(NamedTuple):
@@ -109,9 +105,9 @@ def _clusters(sent: Member | None, clusters_max: int) -> Sequence[str] | None:
     return names
 
 
-def _choice(sent: Mapping[str, Member | None]) -> _Choice:
+def _choice(sent: Mapping[str, Member | None]) -> OverClustersRequest:
     given = {name: decode_strict(whole(each)) for name, each in sent.items() if each is not None}
-    return converted(given, _Choice)
+    return converted(given, OverClustersRequest)
 
 
 def _refuse_wrong_pods(intent: PlacePods) -> None:

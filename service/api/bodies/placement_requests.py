@@ -22,6 +22,7 @@ from service.model.json_and_patches.strict_json import decode_strict, too_many
 from service.model.manifests.generated_names import is_undrawn
 from service.model.manifests.manifest import AnyManifest
 from service.model.manifests.pod_manifest import PodManifest, parse_pod
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NOTHING_SAID, PlacePods
 from service.scheduler.protocol.placements import PodRef
@@ -194,7 +195,7 @@ def _references(raw: bytes, items_max: int) -> tuple[PodRef, ...]:
 
 def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
     """The references that stand earlier in the list already, with their positions."""
-    seen: set[tuple[str, str]] = set()
+    seen: set[ObjectName] = set()
     for index, reference in enumerate(references):
         if is_undrawn(reference):
             continue

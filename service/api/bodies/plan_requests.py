@@ -51,6 +51,7 @@ from service.scheduler.protocol.plans import (
     Place,
     PlanBounds,
     PlanChange,
+    PlanStepKey,
     PutPods,
     Rebalance,
     Remove,
@@ -62,7 +63,6 @@ from service.scheduler.protocol.plans import (
     SetLabels,
     SetNamespaceLabels,
     SetTaints,
-    StepKey,
     UncordonNodes,
 )
 
@@ -118,7 +118,7 @@ class PlanRequest(NamedTuple):
 
     intent: MakePlan
     steps_max: int
-    expected: tuple[StepKey, ...] | None = None
+    expected: tuple[PlanStepKey, ...] | None = None
     """The steps that it has to have; None if any will do."""
 
 
@@ -175,8 +175,8 @@ async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanR
     )
 
 
-def _step_key(sent: Json) -> StepKey:
-    return StepKey(
+def _step_key(sent: Json) -> PlanStepKey:
+    return PlanStepKey(
         sent["action"], sent.get("namespace"), sent["name"], sent.get("from"), sent.get("to")
     )
 

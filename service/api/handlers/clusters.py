@@ -34,7 +34,13 @@ from service.model.configuration.extenders import ExtenderHosts
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.patches import PatchType
 from service.model.json_and_patches.strict_json import decode_strict
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
+from service.model.log.commit_log import (
+    CLUSTER_KIND,
+    CLUSTER_NAME,
+    NO_OBJECTS,
+    ClusterCounts,
+    ClusterRow,
+)
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, PutConfig
 
@@ -242,7 +248,7 @@ async def _seen(store: Reads, shown: Sequence[tuple[ClusterRow, Visibility]]) ->
     return [_with_pods(row, pods.get(row.cluster_id)) for row, _ in shown]
 
 
-def _with_pods(row: ClusterRow, pods: Counts | None) -> ClusterRow:
+def _with_pods(row: ClusterRow, pods: ClusterCounts | None) -> ClusterRow:
     if pods is None:
         return row
     counts = msgspec.structs.replace(pods, nodes=row.counts.nodes)
@@ -279,7 +285,7 @@ async def _as_it_would_be(
         services.reads.store,
     )
     if answer.created:
-        body = _told(name, answer.config, visibility, answer.revision, Counts())
+        body = _told(name, answer.config, visibility, answer.revision, NO_OBJECTS)
         return json_response(body, answer.revision, status=201)
     (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
     body = _told(name, answer.config, visibility, row.head.revision, row.counts)
@@ -290,7 +296,9 @@ def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
     return _told(row.name, row.config, visibility, row.head.revision, row.counts)
 
 
-def _told(name: str, config: bytes, visibility: Visibility, revision: int, counts: Counts) -> bytes:
+def _told(
+    name: str, config: bytes, visibility: Visibility, revision: int, counts: ClusterCounts
+) -> bytes:
     """The JSON of a cluster with every setting, including those that have their default."""
     return msgspec.json.encode(
         {

@@ -81,6 +81,7 @@ from service.model.json_and_patches.patches import PatchType
 from service.model.json_and_patches.strict_json import decode_strict
 from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.manifests.manifest import parse_as, with_resource_version
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import (
@@ -485,7 +486,7 @@ async def _streamed(head: bytes, found: _Found, chosen: ChosenFields | None) -> 
     yield head + b"]}" if before is head else b"]}"
 
 
-def _place(request: AnyRequest) -> tuple[str, str]:
+def _place(request: AnyRequest) -> ObjectName:
     """Namespace and name that the path gives; the namespace is empty where it gives none."""
     return request.path_params.get("namespace", ""), request.path_params["name"]
 

@@ -19,7 +19,7 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.model.log.commit_log import CLUSTER_KIND
-from service.model.log.past_revision_types import PastScope
+from service.model.log.past_revision_types import PastSelection
 from service.model.times import rfc3339
 
 
@@ -78,7 +78,7 @@ async def get_readable_revisions(
     cluster = request.path_params["cluster"]
     revision = number(query(request), "revision")
     at = None if revision is None else await services.past.committed_at(cluster, revision)
-    told = await services.past.readable(cluster, PastScope(kind=None))
+    told = await services.past.readable(cluster, PastSelection(kind=None))
     oldest = {each.kind: told.oldest_of(each.kind) for each in RESOURCES}
     answer = ReadableRevisions(
         revision=told.head.revision,

@@ -5,18 +5,8 @@ from typing import Any, Literal
 import msgspec
 
 from service.model.configuration.config import ClusterConfig
+from service.model.log.commit_log import ClusterCounts
 from service.model.objects.pods_and_nodes import Strict, Value
-
-
-class ClusterCounts(Value, frozen=True, kw_only=True):
-    """How many objects a cluster holds."""
-
-    nodes: int
-    """Nodes in the cluster."""
-    pods: int
-    """Pods in the cluster, pending ones included."""
-    pending: int
-    """Pods without a node."""
 
 
 class Cluster(Value, frozen=True, kw_only=True):

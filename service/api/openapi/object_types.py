@@ -16,6 +16,7 @@ from service.model.kinds_kept_for_rules.scheduling_groups import (
 )
 from service.model.log.events import EventReason, EventType
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.manifests.manifest import STORED_KINDS
 from service.model.objects import manifest_types
 from service.model.objects.manifest_types import (
     NodeSpec,
@@ -284,8 +285,6 @@ _OPEN = "Fields that scheduling does not read are kept and returned as they are.
 KEPT_TYPES = {kind: _kept_type(declared) for kind, declared in KEPT_KINDS.items()}
 
 KEPT_LISTS = {kind: _kept_list(declared) for kind, declared in KEPT_KINDS.items()}
-
-STORED_KINDS = ("Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", *KEPT_KINDS)
 
 
 def _any_of(description: str, *kinds: str) -> dict[str, Any]:

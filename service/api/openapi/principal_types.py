@@ -13,7 +13,7 @@ GRANTS_MAX = 1000
 SECONDS_MAX = 100 * 366 * 24 * 3600
 """For how long a token may be taken."""
 
-ScopeName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 """A name that a cluster or a namespace can have."""
 
 
@@ -22,9 +22,9 @@ class Grant(Strict, frozen=True, kw_only=True):
 
     role: Role
     """What the role lets one do is told in the documentation."""
-    cluster: ScopeName | None = None
+    cluster: DNSLabel | None = None
     """Name of the cluster; absent: all."""
-    namespace: ScopeName | None = None
+    namespace: DNSLabel | None = None
     """Name of the namespace; absent: all, and what is in none."""
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from service.api.openapi import object_types
 from service.model.configuration.config import ClusterConfig
+from service.model.manifests.manifest import STORED_KINDS
 from service.model.objects.pods_and_nodes import Value
 from service.scheduler.watching import BindingChange
 
@@ -74,7 +75,7 @@ _OBJECTS: dict[str, type[msgspec.Struct]] = {
     "Cluster": WatchCluster,
     "Bookmark": Bookmark,
 }
-assert {*object_types.STORED_KINDS} < {*_OBJECTS}
+assert {*STORED_KINDS} < {*_OBJECTS}
 
 _EVENTS = {kind: _event(kind, type_) for kind, type_ in _OBJECTS.items()}
 

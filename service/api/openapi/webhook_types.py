@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from service.api.openapi.principal_types import ScopeName
+from service.api.openapi.principal_types import DNSLabel
 from service.model.objects.pods_and_nodes import Strict, Value
 from service.model.webhooks import WebhookEvents
 
@@ -16,7 +16,7 @@ class WebhookSettings(Strict, frozen=True, kw_only=True):
     """Where messages are sent by POST; it begins with `https://`."""
     events: WebhookEvents
     """What is delivered: Bindings are the records of `watchBindings`."""
-    namespace: ScopeName | None = None
+    namespace: DNSLabel | None = None
     """Only pods in this namespace; absent: all."""
     disabled: bool = False
     """Whether nothing is delivered for now; it is delivered later, as far as the log reaches back."""
@@ -34,7 +34,7 @@ class WebhookPatch(Strict, frozen=True, kw_only=True):
     """Where messages are sent by POST; it begins with `https://`."""
     events: WebhookEvents | msgspec.UnsetType = msgspec.UNSET
     """What is delivered: Bindings are the records of `watchBindings`."""
-    namespace: ScopeName | msgspec.UnsetType | None = msgspec.UNSET
+    namespace: DNSLabel | msgspec.UnsetType | None = msgspec.UNSET
     """Only pods in this namespace; null: all."""
     disabled: bool | msgspec.UnsetType | None = msgspec.UNSET
     """Whether nothing is delivered for now."""

@@ -12,7 +12,8 @@ from service.api.reading.filtered_reads import SLICE_SECONDS
 from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.errors import Compacted, FieldError, Overloaded
 from service.model.log.commit_log import Head, ObjectPage, ObjectRead, ObjectRow
-from service.model.log.past_revision_types import PastIndex, PastKey, PastScope, Readable
+from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
+from service.model.objects.pods_and_nodes import ObjectName
 
 KEYS_AT_ONCE = 10_000
 """For how many objects the log is looked at once."""
@@ -38,8 +39,8 @@ class PastReads:
         self._waiting = 0
         self._waiting_max = reads_max * (1 + _WAITING_PER_READ)
 
-    async def readable(self, cluster: str, scope: PastScope) -> Readable:
-        """Tell from which revisions on the objects of a scope are known.
+    async def readable(self, cluster: str, selection: PastSelection) -> Readable:
+        """Tell from which revisions on the objects of a selection are known.
 
         Raises:
             Overloaded: too many reads of earlier revisions are waiting.
@@ -47,7 +48,7 @@ class PastReads:
         cluster_id, _ = await self._reads.position(cluster)
         async with self._turn():
             return await self._reads.store.readable(
-                cluster_id, scope, changes_max=self._changes_max
+                cluster_id, selection, changes_max=self._changes_max
             )
 
     async def committed_at(self, cluster: str, revision: int) -> datetime | None:
@@ -80,11 +81,11 @@ class PastReads:
             Compacted: the log does not tell what the object was.
             Overloaded: too many reads of earlier revisions are waiting.
         """
-        scope = PastScope(kind=kind, namespace=namespace, name=name)
+        selection = PastSelection(kind=kind, namespace=namespace, name=name)
         cluster_id, head = await self._reads.position(cluster, at_least=at_least)
         _refuse_future(revision, head)
-        index = await self._index(cluster_id, scope, revision, limit=1)
-        rows = await self._objects(cluster_id, scope, revision, index.keys)
+        index = await self._index(cluster_id, selection, revision, limit=1)
+        rows = await self._objects(cluster_id, selection, revision, index.keys)
         return ObjectRead(index.head, rows[0] if rows else None)
 
     def lists(self, revision: int, passes: Passes) -> "PastLists":
@@ -98,16 +99,16 @@ class PastReads:
 
         Raises what `get_object` raises; after the first batch only Compacted and StorageUnavailable.
         """
-        scope = PastScope(kind=kind, namespace=wanted.namespace)
+        selection = PastSelection(kind=kind, namespace=wanted.namespace)
         cluster_id, head = await self._reads.position(cluster, at_least=wanted.at_least)
         _refuse_future(revision, head)
         after, most = wanted.after, wanted.rows
-        read = partial(self._index, cluster_id, scope, revision, limit=most)
+        read = partial(self._index, cluster_id, selection, revision, limit=most)
         while True:
             index = await read(after=after, node_name=wanted.node_name)
             keys = index.keys
             while True:
-                rows = await self._objects(cluster_id, scope, revision, keys[:_ROWS_AT_ONCE])
+                rows = await self._objects(cluster_id, selection, revision, keys[:_ROWS_AT_ONCE])
                 yield ObjectPage(index.head, await _passing(rows, passes))
                 keys = keys[len(rows) :]
                 if not keys:
@@ -119,17 +120,17 @@ class PastReads:
     async def _index(
         self,
         cluster_id: int,
-        scope: PastScope,
+        selection: PastSelection,
         revision: int,
         *,
         limit: int,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         node_name: str | None = None,
     ) -> PastIndex:
         async with self._turn():
             index = await self._reads.store.past_index(
                 cluster_id,
-                scope,
+                selection,
                 revision,
                 changes_max=self._changes_max,
                 after=after,
@@ -137,27 +138,27 @@ class PastReads:
                 limit=limit,
             )
         if revision < index.reach or index.unknown:
-            raise await self._too_old(cluster_id, scope, revision)
+            raise await self._too_old(cluster_id, selection, revision)
         return index
 
     async def _objects(
-        self, cluster_id: int, scope: PastScope, revision: int, keys: Sequence[PastKey]
+        self, cluster_id: int, selection: PastSelection, revision: int, keys: Sequence[PastKey]
     ) -> list[ObjectRow]:
         if not keys:
             return []
-        assert scope.kind is not None
-        rows = await self._reads.store.past_objects(cluster_id, scope.kind, keys)
+        assert selection.kind is not None
+        rows = await self._reads.store.past_objects(cluster_id, selection.kind, keys)
         if rows is None:
-            raise await self._too_old(cluster_id, scope, revision)
+            raise await self._too_old(cluster_id, selection, revision)
         return rows
 
-    async def _too_old(self, cluster_id: int, scope: PastScope, revision: int) -> Compacted:
+    async def _too_old(self, cluster_id: int, selection: PastSelection, revision: int) -> Compacted:
         async with self._turn():
             told = await self._reads.store.readable(
-                cluster_id, scope, changes_max=self._changes_max
+                cluster_id, selection, changes_max=self._changes_max
             )
-        assert scope.kind is not None
-        oldest = told.oldest_of(scope.kind)
+        assert selection.kind is not None
+        oldest = told.oldest_of(selection.kind)
         return Compacted(
             f"The log no longer tells what was at revision {revision}: the oldest revision that can be read here "
             f"is {oldest}."

@@ -24,8 +24,8 @@ from service.api.problems import RevisionNotReached
 from service.model.errors import MoorageError, NotFound
 from service.model.log.audit import AuditRow
 from service.model.log.commit_log import (
+    ClusterCounts,
     ClusterRow,
-    Counts,
     EventPage,
     Head,
     ObjectKey,
@@ -35,7 +35,8 @@ from service.model.log.commit_log import (
     ReplicaReport,
     Snapshot,
 )
-from service.model.log.past_revision_types import PastIndex, PastKey, PastScope, Readable
+from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
+from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.replica.loading import Rows, Source, load
 
 CLUSTERS_KNOWN_MAX = 10_000
@@ -60,7 +61,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     namespace: str | None = None
     """The namespace of the objects; None means all namespaces."""
-    after: tuple[str, str] | None = None
+    after: ObjectName | None = None
     """A namespace and name; objects up to and including this one are left out."""
     rows: int = BATCH_ROWS
     """How many rows are read at once."""
@@ -88,7 +89,7 @@ class Reads(Source, Protocol):
         """One cluster with its configuration and counts."""
         ...
 
-    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         ...
 
@@ -125,7 +126,7 @@ class Reads(Source, Protocol):
         kind: str,
         *,
         namespace: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
         node_name: str | None = None,
     ) -> ObjectPage:
@@ -135,11 +136,11 @@ class Reads(Source, Protocol):
     async def past_index(
         self,
         cluster_id: int,
-        scope: PastScope,
+        selection: PastSelection,
         revision: int,
         *,
         changes_max: int,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
@@ -155,8 +156,10 @@ class Reads(Source, Protocol):
         """The first of these objects as they were, at least one; None: one is no longer known."""
         ...
 
-    async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
-        """Tell from which revisions on the objects of a scope are known."""
+    async def readable(
+        self, cluster_id: int, selection: PastSelection, *, changes_max: int
+    ) -> Readable:
+        """Tell from which revisions on the objects of a selection are known."""
         ...
 
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
@@ -172,7 +175,7 @@ class Reads(Source, Protocol):
         cluster_id: int,
         *,
         namespace: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> EventPage:
         """Up to `limit` events that follow a key, ordered by namespace and name."""
@@ -241,7 +244,7 @@ class ClusterReads:
             after = (page.rows[-1].namespace, page.rows[-1].name)
 
     async def list_events(
-        self, cluster: str, wanted: Wanted, after: tuple[str, str] | None
+        self, cluster: str, wanted: Wanted, after: ObjectName | None
     ) -> EventPage:
         """Up to `wanted.rows` events that follow the key `after`."""
 
@@ -285,7 +288,7 @@ class ClusterReads:
         return await self._by_id(cluster, partial(load, source, new_rows=new_rows))
 
     async def _list(
-        self, cluster: str, kind: str, wanted: Wanted, after: tuple[str, str] | None
+        self, cluster: str, kind: str, wanted: Wanted, after: ObjectName | None
     ) -> ObjectPage:
         def read(cluster_id: int) -> Awaitable[ObjectPage]:
             return self.store.list_objects(

@@ -32,8 +32,8 @@ from service.model.kinds_kept_for_rules.device_kinds import (
     RESOURCE_CLAIM,
     RESOURCE_CLAIM_TEMPLATE,
     RESOURCE_SLICE,
-    ResourceClaimBody,
 )
+from service.model.objects.device_manifest_types import ResourceClaimBody
 from service.model.objects.pods_and_nodes import Pod
 
 NAME = "DynamicResources"

@@ -11,17 +11,11 @@ from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
 from service.model.objects.pods_and_nodes import Partial, PodSpec, Quantities, Toleration
 from service.model.objects.quantity import parse_quantity
 from service.model.validation import names
-from service.model.validation.combinators import (
-    entries_of,
-    items_of,
-    list_of,
-    record,
-    text,
-    without_nulls,
-)
+from service.model.validation.combinators import entries_of, items_of, list_of, text, without_nulls
 from service.model.validation.pods import TOLERATION
 from service.model.validation.resources import OVERHEAD
 from service.model.validation.selectors import LABELS
+from service.model.validation.type_derived_rules import declared
 
 Json = dict[str, object]
 
@@ -63,9 +57,9 @@ RUNTIME_CLASS = KeptKind(
     body=RuntimeClassBody,
     fields={
         "handler": text(names.dns_label),
-        "overhead": record({"podFixed": OVERHEAD}, closed=False),
-        "scheduling": record(
-            {"nodeSelector": LABELS, "tolerations": list_of(TOLERATION)}, closed=False
+        "overhead": declared(Overhead, {"podFixed": OVERHEAD}),
+        "scheduling": declared(
+            RuntimeClassScheduling, {"nodeSelector": LABELS, "tolerations": list_of(TOLERATION)}
         ),
     },
     required=("handler",),

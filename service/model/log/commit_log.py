@@ -321,12 +321,18 @@ class ObjectRead(msgspec.Struct, frozen=True):
     row: ObjectRow | None
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many objects a cluster has; `pending` pods are those without a node."""
+class ClusterCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many objects a cluster holds."""
 
-    nodes: int = 0
-    pods: int = 0
-    pending: int = 0
+    nodes: int
+    """Nodes in the cluster."""
+    pods: int
+    """Pods in the cluster, pending ones included."""
+    pending: int
+    """Pods without a node."""
+
+
+NO_OBJECTS = ClusterCounts(nodes=0, pods=0, pending=0)
 
 
 class ClusterRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -337,7 +343,7 @@ class ClusterRow(msgspec.Struct, frozen=True, kw_only=True):
     head: Head
     config: bytes
     """Its configuration as JSON."""
-    counts: Counts
+    counts: ClusterCounts
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):

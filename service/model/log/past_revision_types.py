@@ -13,7 +13,7 @@ import msgspec
 from service.model.log.commit_log import Head
 
 
-class PastScope(msgspec.Struct, frozen=True, kw_only=True):
+class PastSelection(msgspec.Struct, frozen=True, kw_only=True):
     """The objects that a read of an earlier revision is about."""
 
     kind: str | None

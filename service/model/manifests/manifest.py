@@ -57,6 +57,7 @@ from service.model.validation.kinds import KINDS
 
 __all__ = [
     "DEFAULT_NAMESPACE",
+    "STORED_KINDS",
     "AnyManifest",
     "Applicable",
     "KeptManifest",
@@ -254,6 +255,8 @@ _STORED: Mapping[str, Parse[AnyManifest]] = {
     "PodGroup": _as_pod_group,
     **{kind: _as_kept(kind) for kind in KEPT_KINDS},
 }
+STORED_KINDS = tuple(_STORED)
+"""The kinds of objects that clients write and that are stored, in the order in which they are shown."""
 _PARSERS: Mapping[str, Parse[Applicable]] = {**_STORED, "PriorityClass": _as_priority_class}
 _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
     "Node": lambda body, templates: load_node(body, templates.node_shapes),

@@ -23,6 +23,9 @@ DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024**2
 """How much scoring assumes for a container that does not state it (`pkg/scheduler/util`)."""
 
+NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""The resources that Kubernetes itself counts on every node."""
+
 Nanos = dict[str, int]
 """Resource name to exact amount in nanos."""
 
@@ -130,7 +133,7 @@ def is_sidecar(container: Container) -> bool:
 def is_counted(resource: str) -> bool:
     """Whether kube-scheduler counts a resource at all; it ignores names it doesn't know."""
     return (
-        resource in {"cpu", "memory", "ephemeral-storage"}
+        resource in NATIVE_RESOURCES
         or "/" in resource
         or resource.startswith(("hugepages-", "attachable-volumes-"))
     )

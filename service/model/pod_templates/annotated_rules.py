@@ -202,7 +202,7 @@ _RULES = declared(
         "connections": CONNECTIONS,
         "dataAffinity": DATA_AFFINITY,
     },
-    hints={
+    mistakes={
         "topologySpreadConstraint": "topologySpreadConstraints",
         "spec": "the fields themselves",
     },

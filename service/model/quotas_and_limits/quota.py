@@ -8,7 +8,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from service.model.configuration.config import MatchScope
-from service.model.objects.pod_resource_requests import Nanos, exact_limits, exact_requests
+from service.model.objects.pod_resource_requests import (
+    NATIVE_RESOURCES,
+    Nanos,
+    exact_limits,
+    exact_requests,
+)
 from service.model.objects.pods_and_nodes import (
     Affinity,
     Container,
@@ -27,7 +32,6 @@ COUNT_PODS = "count/pods"
 """The resource that counts all pods, finished ones, too."""
 
 _SHIPPED = {"CrossNamespaceAffinity": CROSS_NAMESPACE}
-_ALIASED = ("cpu", "memory", "ephemeral-storage")
 _SPECIFIED = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
@@ -138,11 +142,11 @@ def _named(requests: Nanos, limits: Nanos) -> Nanos:
     """Requests and limits under the names that quotas have for them."""
     named: Nanos = {}
     for resource, nanos in requests.items():
-        if resource in _ALIASED or resource.startswith("hugepages-"):
+        if resource in NATIVE_RESOURCES or resource.startswith("hugepages-"):
             named[resource] = nanos
         if resource in named or is_extended(resource):
             named[f"requests.{resource}"] = nanos
-    return named | {f"limits.{r}": nanos for r, nanos in limits.items() if r in _ALIASED}
+    return named | {f"limits.{r}": nanos for r, nanos in limits.items() if r in NATIVE_RESOURCES}
 
 
 def _silent(spec: PodSpec) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.manifests.manifest import STORED_KINDS, NodeManifest, PodManifest
 from service.model.objects.pods_and_nodes import Affinity
 
 
@@ -116,7 +116,7 @@ _NAMESPACED = frozenset(
         *(each.kind for each in KEPT_KINDS.values() if each.namespaced),
     }
 )
-_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", *KEPT_KINDS})
+_ALL = frozenset(STORED_KINDS)
 
 OBJECT_FIELDS: Mapping[str, ObjectField] = {
     "metadata.name": ObjectField(

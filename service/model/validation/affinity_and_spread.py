@@ -111,7 +111,7 @@ def _pod_term(*also: RecordCheck) -> Rule:
             "matchLabelKeys": _LABEL_KEYS,
             "mismatchLabelKeys": _LABEL_KEYS,
         },
-        hints={"selector": "labelSelector", "podAffinityTerm": "the term itself, without it"},
+        mistakes={"selector": "labelSelector", "podAffinityTerm": "the term itself, without it"},
         also=(_needs_selector, _keys_not_in_both, *also),
     )
 
@@ -121,7 +121,7 @@ _POD_TERM = _pod_term(_is_not_tolerated, _has_no_limit, _exempts_nobody)
 _WEIGHTED_POD_TERM = declared(
     WeightedPodAffinityTerm,
     {"podAffinityTerm": _POD_TERM},
-    hints={
+    mistakes={
         name: f"podAffinityTerm.{name}"
         for name in fields_of(PodAffinityTerm)
         if name not in _OF_SOME_TERMS
@@ -143,7 +143,7 @@ _POD_ANTI_AFFINITY = declared(
 _PREFERRED_NODE = declared(
     PreferredSchedulingTerm,
     {"preference": PREFERRED_NODE_TERM},
-    hints={
+    mistakes={
         "matchExpressions": "preference.matchExpressions",
         "matchFields": "preference.matchFields",
     },
@@ -168,7 +168,7 @@ _SPREAD_CONSTRAINT = declared(
         "matchLabelKeys": _LABEL_KEYS,
         "namespaceSelector": LABEL_SELECTOR,
     },
-    hints={"selector": "labelSelector"},
+    mistakes={"selector": "labelSelector"},
     also=(_needs_selector, _min_domains_is_hard),
 )
 
@@ -181,7 +181,7 @@ CONNECTIONS = list_of(
             "labelSelector": LABEL_SELECTOR,
             "namespaces": list_of(text(names.namespace_entry), values=True),
         },
-        hints={"selector": "labelSelector"},
+        mistakes={"selector": "labelSelector"},
     )
 )
 

@@ -13,7 +13,7 @@ from service.model.errors import FieldError, InvalidManifest
 
 ERRORS_MAX = 1_000
 SHOWN_LENGTH_MAX = 256
-HINT_LENGTH_MAX = 64
+GUESSED_LENGTH_MAX = 64
 INT32_MAX = 2**31 - 1
 REQUIRED = "is required"
 
@@ -203,7 +203,7 @@ def record(
     *,
     required: Sequence[str] = (),
     closed: bool = True,
-    hints: Mapping[str, str] | None = None,
+    mistakes: Mapping[str, str] | None = None,
     also: Iterable[RecordCheck] = (),
 ) -> Rule:
     """An object with named fields.
@@ -211,12 +211,12 @@ def record(
     Args:
         fields: a rule for each known field.
         required: fields that must be present and not null.
-        closed: whether an unknown field is an error; one for which a hint exists always is.
-        hints: what to say of a field that people tend to write by mistake.
+        closed: whether an unknown field is an error; one that is written by mistake always is.
+        mistakes: what to say of a field that people tend to write by mistake.
         also: checks across fields.
     """
     checks = tuple(also)
-    mistakes = hints or {}
+    likely = mistakes or {}
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, dict):
@@ -227,8 +227,8 @@ def record(
                 problems.add(at(path, name), REQUIRED)
         for name, element in value.items():
             if name not in fields:
-                if (closed or name in mistakes) and not problems.full:
-                    problems.add(at(path, name), unknown(name, fields, mistakes), element)
+                if (closed or name in likely) and not problems.full:
+                    problems.add(at(path, name), unknown(name, fields, likely), element)
             elif element is not None:
                 fields[name](element, at(path, name), problems)
         for check in checks:
@@ -237,17 +237,17 @@ def record(
     return rule
 
 
-def unknown(name: str, known: Iterable[str], hints: Mapping[str, str]) -> str:
+def unknown(name: str, known: Iterable[str], mistakes: Mapping[str, str]) -> str:
     """What to say of an unknown field, with the nearest known one where one is near."""
-    if name in hints:
-        return f"unknown field; did you mean {hints[name]}?"
+    if name in mistakes:
+        return f"unknown field; did you mean {mistakes[name]}?"
     near = _nearest(name, known)
     return f"unknown field; did you mean {near}?" if near else "unknown field"
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:
     """Return the known word that is most like another; None if that is too long to be a typing error."""
-    if not isinstance(word, str) or len(word) > HINT_LENGTH_MAX:
+    if not isinstance(word, str) or len(word) > GUESSED_LENGTH_MAX:
         return None
     by_lower = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), list(by_lower), 1)

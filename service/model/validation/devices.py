@@ -5,9 +5,31 @@ passed over with a warning (`service.model.pod_templates.field_warnings`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from service.model.objects.cel_expressions import ExpressionError
+from service.model.objects.device_manifest_types import (
+    AllocationResult,
+    CELDeviceSelector,
+    ConsumerReference,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceClaim,
+    DeviceClassSpec,
+    DeviceConstraint,
+    DeviceRequestBody,
+    DeviceResult,
+    DeviceResults,
+    DeviceSelector,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+    ResourcePool,
+    ResourceSliceSpec,
+    SliceDevice,
+    TemplateSpec,
+)
 from service.model.objects.device_selectors import SELECTOR_LENGTH_MAX, device_selector, is_version
 from service.model.objects.devices import CONSUMERS_MAX, RESULTS_MAX
 from service.model.validation import names
@@ -16,7 +38,6 @@ from service.model.validation.combinators import (
     Record,
     Rule,
     at,
-    boolean,
     entries_of,
     items_of,
     list_of,
@@ -28,6 +49,7 @@ from service.model.validation.combinators import (
 )
 from service.model.validation.resources import quantity
 from service.model.validation.selectors import NODE_SELECTOR
+from service.model.validation.type_derived_rules import declared, fields_of
 
 INT64_MAX = 2**63 - 1
 DRIVER_LENGTH_MAX = 63
@@ -51,10 +73,6 @@ def _at_most(limit: int, rule: Rule) -> Rule:
             rule(value, path, problems)
 
     return checked
-
-
-def _in_part(*required: str, **fields: Rule) -> Rule:
-    return record(fields, required=required, closed=False)
 
 
 # Names
@@ -111,38 +129,42 @@ def _expression(value: object, path: str, problems: Problems) -> None:
 
 
 _SELECTORS = _at_most(
-    ITEMS_MAX, list_of(_in_part("cel", cel=_in_part("expression", expression=_expression)))
+    ITEMS_MAX,
+    list_of(
+        declared(DeviceSelector, {"cel": declared(CELDeviceSelector, {"expression": _expression})})
+    ),
 )
-CLASS = _in_part(selectors=_SELECTORS, config=list_of(_in_part()))
+_OPEN = record({}, closed=False)
+CLASS = declared(DeviceClassSpec, {"selectors": _SELECTORS, "config": list_of(_OPEN)})
 
 
 # Slices
 
 
+_VALUES = fields_of(DeviceAttribute)
+
+
 def _one_value(attribute: Record, path: str, problems: Problems) -> None:
-    told = [
-        name for name in ("int", "bool", "string", "version") if attribute.get(name) is not None
-    ]
+    told = [name for name in _VALUES if attribute.get(name) is not None]
     if len(told) != 1:
         problems.add(path, "must have exactly one of int, bool, string and version")
 
 
-_ATTRIBUTE = record(
-    {
-        "int": whole_number(-INT64_MAX - 1, INT64_MAX),
-        "bool": boolean,
-        "string": text(_short),
-        "version": text(_short, _semantic),
-    },
+_ATTRIBUTE = declared(
+    DeviceAttribute,
+    {"string": text(_short), "version": text(_short, _semantic)},
     also=(_one_value,),
 )
-_DEVICE = _in_part(
-    "name",
-    name=text(names.dns_label),
-    attributes=_at_most(ATTRIBUTES_MAX, map_of(_qualified, _ATTRIBUTE)),
-    capacity=_at_most(ATTRIBUTES_MAX, map_of(_qualified, _in_part("value", value=quantity))),
-    consumesCounters=list_of(_in_part()),
-    bindingConditions=list_of(text()),
+_CAPACITY = declared(DeviceCapacity, {"value": quantity})
+_DEVICE = declared(
+    SliceDevice,
+    {
+        "name": text(names.dns_label),
+        "attributes": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _ATTRIBUTE)),
+        "capacity": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _CAPACITY)),
+        "consumesCounters": list_of(_OPEN),
+        "bindingConditions": list_of(text()),
+    },
 )
 
 
@@ -173,25 +195,25 @@ def _devices_differ(slice_spec: Record, path: str, problems: Problems) -> None:
     _names_differ(slice_spec, "devices", path, problems)
 
 
-SLICE = record(
+_RESOURCE_POOL = declared(
+    ResourcePool,
+    {
+        "name": text(_pool),
+        "generation": whole_number(0, INT64_MAX),
+        "resourceSliceCount": whole_number(1, INT64_MAX, "must be greater than 0"),
+    },
+    required=("resourceSliceCount",),
+)
+SLICE = declared(
+    ResourceSliceSpec,
     {
         "driver": text(_driver),
-        "pool": _in_part(
-            "name",
-            "resourceSliceCount",
-            name=text(_pool),
-            generation=whole_number(0, INT64_MAX),
-            resourceSliceCount=whole_number(1, INT64_MAX, "must be greater than 0"),
-        ),
+        "pool": _RESOURCE_POOL,
         "nodeName": text(names.dns_subdomain, empty_ok=True),
         "nodeSelector": NODE_SELECTOR,
-        "allNodes": boolean,
-        "perDeviceNodeSelection": boolean,
-        "sharedCounters": list_of(_in_part()),
+        "sharedCounters": list_of(_OPEN),
         "devices": _at_most(DEVICES_MAX, list_of(_DEVICE)),
     },
-    required=("driver", "pool"),
-    closed=False,
     also=(_reached_by, _one_term, _devices_differ),
 )
 
@@ -204,19 +226,16 @@ def _count_fits_mode(request: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, "count"), "must not be set if allocationMode is All")
 
 
-def _asked(**fields: Rule) -> Rule:
-    return record(
-        {
-            "deviceClassName": text(names.dns_subdomain),
-            "selectors": _SELECTORS,
-            "allocationMode": one_of("ExactCount", "All"),
-            "count": whole_number(1, INT64_MAX, "must be greater than 0"),
-            **fields,
-        },
-        required=("deviceClassName", *(["name"] if "name" in fields else [])),
-        closed=False,
-        also=(_count_fits_mode,),
-    )
+_ASKED: Mapping[str, Rule] = {
+    "deviceClassName": text(names.dns_subdomain),
+    "selectors": _SELECTORS,
+    "allocationMode": one_of("ExactCount", "All"),
+    "count": whole_number(1, INT64_MAX, "must be greater than 0"),
+}
+_EXACT_REQUEST = declared(ExactDeviceRequest, _ASKED, also=(_count_fits_mode,))
+_SUBREQUEST = declared(
+    DeviceSubRequest, {**_ASKED, "name": text(names.dns_label)}, also=(_count_fits_mode,)
+)
 
 
 def _one_way(request: Record, path: str, problems: Problems) -> None:
@@ -229,20 +248,21 @@ def _alternatives_differ(request: Record, path: str, problems: Problems) -> None
     _names_differ(request, "firstAvailable", path, problems)
 
 
-_REQUEST = record(
+_REQUEST = declared(
+    DeviceRequestBody,
     {
         "name": text(names.dns_label),
-        "exactly": _asked(adminAccess=boolean),
-        "firstAvailable": _at_most(ALTERNATIVES_MAX, list_of(_asked(name=text(names.dns_label)))),
+        "exactly": _EXACT_REQUEST,
+        "firstAvailable": _at_most(ALTERNATIVES_MAX, list_of(_SUBREQUEST)),
     },
-    required=("name",),
-    closed=False,
-    hints={"deviceClassName": "exactly.deviceClassName"},
+    mistakes={"deviceClassName": "exactly.deviceClassName"},
     also=(_one_way, _alternatives_differ),
 )
-_CONSTRAINT = _in_part(
-    "matchAttribute", requests=list_of(text(), values=True), matchAttribute=text(_full)
+_CONSTRAINT = declared(
+    DeviceConstraint,
+    {"requests": list_of(text(), values=True), "matchAttribute": text(_full)},
 )
+_CONFIG = record({"requests": list_of(text(), values=True)}, closed=False)
 
 
 def _requests_differ(devices: Record, path: str, problems: Problems) -> None:
@@ -266,35 +286,28 @@ def _requests_are_there(devices: Record, path: str, problems: Problems) -> None:
                     problems.add(where, "must be the name of a request in the claim", name)
 
 
-_DEVICES = record(
+_DEVICES = declared(
+    DeviceClaim,
     {
         "requests": _at_most(RESULTS_MAX, list_of(_REQUEST)),
         "constraints": _at_most(ITEMS_MAX, list_of(_CONSTRAINT)),
-        "config": _at_most(ITEMS_MAX, list_of(_in_part(requests=list_of(text(), values=True)))),
+        "config": _at_most(ITEMS_MAX, list_of(_CONFIG)),
     },
-    closed=False,
     also=(_requests_differ, _requests_are_there),
 )
-CLAIM = _in_part(devices=_DEVICES)
-TEMPLATE = _in_part("spec", spec=CLAIM)
-_RESULT = _in_part(
-    "request",
-    "driver",
-    "pool",
-    "device",
-    request=text(),
-    driver=text(_driver),
-    pool=text(_pool),
-    device=text(names.dns_label),
-    adminAccess=boolean,
+CLAIM = declared(ResourceClaimSpec, {"devices": _DEVICES})
+TEMPLATE = declared(TemplateSpec, {"spec": CLAIM}, required=("spec",))
+_RESULT = declared(
+    DeviceResult,
+    {"driver": text(_driver), "pool": text(_pool), "device": text(names.dns_label)},
 )
-CLAIM_STATUS = _in_part(
-    allocation=_in_part(
-        devices=_in_part(results=_at_most(RESULTS_MAX, list_of(_RESULT))),
-        nodeSelector=NODE_SELECTOR,
-    ),
-    reservedFor=_at_most(
-        CONSUMERS_MAX,
-        list_of(_in_part("resource", "name", "uid", resource=text(), name=text(), uid=text())),
-    ),
+_RESULTS = declared(DeviceResults, {"results": _at_most(RESULTS_MAX, list_of(_RESULT))})
+_ALLOCATION = declared(AllocationResult, {"devices": _RESULTS, "nodeSelector": NODE_SELECTOR})
+_CONSUMER = declared(ConsumerReference, {}, required=("resource", "name", "uid"))
+CLAIM_STATUS = declared(
+    ResourceClaimStatus,
+    {
+        "allocation": _ALLOCATION,
+        "reservedFor": _at_most(CONSUMERS_MAX, list_of(_CONSUMER)),
+    },
 )

@@ -92,7 +92,7 @@ def _taints_differ(spec: Record, path: str, problems: Problems) -> None:
 _NODE_SPEC = declared(
     NodeSpec,
     {"taints": list_of(pods.TAINT)},
-    hints={"taint": "taints"},
+    mistakes={"taint": "taints"},
     also=(_taints_differ,),
 )
 _IMAGE = declared(ContainerImage, {"names": list_of(text())})

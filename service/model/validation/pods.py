@@ -4,6 +4,8 @@ Source: `pkg/apis/core/validation`, v1.35. Containers may lack an image and a na
 host port; fields that scheduling does not read are not looked at.
 """
 
+from collections.abc import Mapping
+
 from service.model.objects.manifest_types import (
     PodCondition,
     PodResourceClaimStatus,
@@ -13,12 +15,23 @@ from service.model.objects.manifest_types import (
     WorkloadReference,
 )
 from service.model.objects.pods_and_nodes import (
+    AWSElasticBlockStoreVolumeSource,
+    AzureDiskVolumeSource,
+    CinderVolumeSource,
     Container,
     ContainerStatus,
+    EphemeralVolumeSource,
+    GCEPersistentDiskVolumeSource,
+    ISCSIVolumeSource,
+    PersistentVolumeClaimVolumeSource,
     PodResourceClaim,
     PodSchedulingGate,
+    PortworxVolumeSource,
+    RBDVolumeSource,
     Taint,
     Toleration,
+    Value,
+    Volume,
 )
 from service.model.validation import names
 from service.model.validation.affinity_and_spread import (
@@ -141,30 +154,28 @@ def _names_its_claim(volume: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, "name"), REQUIRED)
 
 
-def _source(*required: str, **fields: Rule) -> Rule:
-    return record({"readOnly": boolean, **fields}, required=required, closed=False)
+def _source(type_: type[Value], rules: Mapping[str, Rule]) -> Rule:
+    return declared(type_, {"readOnly": boolean, **rules})
 
 
-_VOLUME = record(
+_MONITORS = list_of(text(), at_least="must have at least one monitor", values=True)
+_VOLUME = declared(
+    Volume,
     {
-        "name": text(),
-        "persistentVolumeClaim": _source("claimName", claimName=text(_not_empty)),
-        "ephemeral": record({}, closed=False),
-        "gcePersistentDisk": _source("pdName", pdName=text(_not_empty)),
-        "awsElasticBlockStore": _source("volumeID", volumeID=text(_not_empty)),
-        "azureDisk": _source("diskURI", diskURI=text(_not_empty)),
-        "cinder": _source("volumeID", volumeID=text(_not_empty)),
-        "portworxVolume": _source("volumeID", volumeID=text(_not_empty)),
-        "iscsi": _source("iqn", iqn=text(_not_empty)),
-        "rbd": _source(
-            "monitors",
-            "image",
-            monitors=list_of(text(), at_least="must have at least one monitor", values=True),
-            image=text(_not_empty),
-            pool=text(),
+        "persistentVolumeClaim": _source(
+            PersistentVolumeClaimVolumeSource, {"claimName": text(_not_empty)}
         ),
+        "ephemeral": declared(EphemeralVolumeSource, {}),
+        "gcePersistentDisk": _source(GCEPersistentDiskVolumeSource, {"pdName": text(_not_empty)}),
+        "awsElasticBlockStore": _source(
+            AWSElasticBlockStoreVolumeSource, {"volumeID": text(_not_empty)}
+        ),
+        "azureDisk": _source(AzureDiskVolumeSource, {"diskURI": text(_not_empty)}),
+        "cinder": _source(CinderVolumeSource, {"volumeID": text(_not_empty)}),
+        "portworxVolume": _source(PortworxVolumeSource, {"volumeID": text(_not_empty)}),
+        "iscsi": _source(ISCSIVolumeSource, {"iqn": text(_not_empty)}),
+        "rbd": _source(RBDVolumeSource, {"monitors": _MONITORS, "image": text(_not_empty)}),
     },
-    closed=False,
     also=(_names_its_claim,),
 )
 
@@ -237,7 +248,7 @@ SPEC = declared(
         "workloadRef": _WORKLOAD_REFERENCE,
     },
     required=("containers",),
-    hints={
+    mistakes={
         "topologySpreadConstraint": "topologySpreadConstraints",
         "connection": "connections",
         "toleration": "tolerations",

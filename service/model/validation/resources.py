@@ -4,7 +4,7 @@ Source: `pkg/apis/core/validation`, v1.35, except that pod-level requests may be
 containers' sum and cpu may be finer than 1m.
 """
 
-from service.model.objects.pod_resource_requests import is_pod_level
+from service.model.objects.pod_resource_requests import NATIVE_RESOURCES, is_pod_level
 from service.model.objects.pods_and_nodes import ContainerPort
 from service.model.objects.quantity import INT64_MAX, NANO, InvalidQuantity, amount, parse_quantity
 from service.model.validation import names
@@ -22,8 +22,6 @@ from service.model.validation.combinators import (
     text,
 )
 from service.model.validation.type_derived_rules import declared
-
-_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def quantity(value: object, path: str, problems: Problems) -> None:
@@ -85,7 +83,7 @@ def may_be_overcommitted(resource: str) -> bool:
 
 def container_resource(name: str) -> str | None:
     """A resource that a container may ask for."""
-    if name in _NATIVE or name.startswith("hugepages-"):
+    if name in NATIVE_RESOURCES or name.startswith("hugepages-"):
         return names.label_key(name)
     if "/" not in name:
         return "must be a standard resource for containers, or have a domain: example.com/name"

@@ -29,7 +29,7 @@ def declared(
     rules: Mapping[str, Rule],
     *,
     required: Sequence[str] = (),
-    hints: Mapping[str, str] | None = None,
+    mistakes: Mapping[str, str] | None = None,
     also: Iterable[RecordCheck] = (),
 ) -> Rule:
     """An object as a type declares it.
@@ -38,7 +38,7 @@ def declared(
         type_: the type to which the object is decoded.
         rules: rules for fields of which the type does not say enough, and for fields that it lacks.
         required: fields that must be present though the type has a default for them.
-        hints: what to say of a field that people tend to write by mistake.
+        mistakes: what to say of a field that people tend to write by mistake.
         also: checks across fields.
     """
     fields = msgspec.structs.fields(type_)
@@ -49,7 +49,7 @@ def declared(
         {**told, **rules},
         required=(*(field.encode_name for field in fields if field.required), *required),
         closed=type_.__struct_config__.forbid_unknown_fields,
-        hints=hints,
+        mistakes=mistakes,
         also=also,
     )
 

@@ -18,7 +18,7 @@ from service.scheduler.decide.admission.plan_admission import has_plan_ended
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.plans import Planned, PlansAnswer, ProposedMoves, Search
+from service.scheduler.protocol.plans import FoundMoves, Planned, PlansAnswer, Search
 from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.replica.replica import Entry, Replica
 from service.scheduler.replica.stored_manifest_types import MoveReservation
@@ -49,7 +49,7 @@ class KeptPlans(SweepController):
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._plan = plan
         self._searching = False
-        self._found: tuple[ProposedMoves, ...] = ()
+        self._found: tuple[FoundMoves, ...] = ()
         """What was found for the next step."""
         self._plans: dict[str, bool] = {}
         """The plans, by name, and whether there is anything left to do for each of them."""
@@ -110,8 +110,8 @@ class KeptPlans(SweepController):
 
     @override
     def _intent(self) -> AdvancePlans:
-        proposals, self._found = self._found, ()
-        return AdvancePlans(clock=self.lease.database_time, proposals=proposals)
+        found, self._found = self._found, ()
+        return AdvancePlans(clock=self.lease.database_time, found=found)
 
     @override
     def _due_after(self, answer: Answer) -> datetime | None:
@@ -133,9 +133,9 @@ class KeptPlans(SweepController):
             self._changed = True
         self._advance()
 
-    async def _searched(self, search: Search) -> ProposedMoves:
+    async def _searched(self, search: Search) -> FoundMoves:
         planned = await self._plan(MakePlan(goal=search.goal, bounds=search.bounds))
-        return ProposedMoves(search=search, steps=tuple(planned.steps), complete=planned.complete)
+        return FoundMoves(search=search, steps=tuple(planned.steps), complete=planned.complete)
 
     @override
     def _pause_after(self, answer: Answer, took: float) -> float:

@@ -10,6 +10,7 @@ from service.model.errors import Overloaded
 from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
 from service.model.log.events import Event
 from service.model.manifests.manifest import TemplateCache
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.pod_templates.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
@@ -38,7 +39,7 @@ class Hint(msgspec.Struct, frozen=True, gc=False):
 SWEEP_ATTEMPTS_MAX = 10
 """After so many attempts, with all races lost, a sweep is given up and made again later."""
 
-Hints = dict[tuple[str, str], Hint]
+Hints = dict[ObjectName, Hint]
 """The hint of each pod, by the pod's namespace and name."""
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from service.model.errors import Compacted, FieldError, InvalidManifest
 from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.log.past_revision_types import PastChanges, PastKey, PastScope, PastState
+from service.model.log.past_revision_types import PastChanges, PastKey, PastSelection, PastState
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.reading.explain_past import PastObject
 from service.scheduler.protocol.intents import ExplainPod
@@ -43,10 +43,10 @@ class PastExplanation:
         """
         of, limits, store = self.intent, self._limits, self._store
         bound = await store.bound_at(self._cluster_id, of.namespace, of.name, revision)
-        scope = PastScope(kind="Pod", namespace=of.namespace, name=of.name)
+        selection = PastSelection(kind="Pod", namespace=of.namespace, name=of.name)
         at = bound or revision
         index = await store.past_index(
-            self._cluster_id, scope, at, changes_max=limits.past_changes_max, limit=1
+            self._cluster_id, selection, at, changes_max=limits.past_changes_max, limit=1
         )
         if index.unknown or at < index.reach:
             raise _compacted(revision)

@@ -12,7 +12,7 @@ import msgspec
 from service.model.errors import Conflict
 from service.model.log.commit_log import HeldLeases
 from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.model.objects.pods_and_nodes import Pod
+from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult, Strategy
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms
@@ -23,7 +23,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
 
     indices: Sequence[int]
     """The positions of its pods in the request."""
-    names: Sequence[tuple[str, str]]
+    names: Sequence[ObjectName]
     """Their namespaces and names."""
     counts_others: bool = False
     """Whether required affinity over clusters counts pods of other namespaces than their own."""

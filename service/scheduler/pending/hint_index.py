@@ -8,7 +8,7 @@ from service.scheduler.pending.queueing_hints import EVERYTHING, helps, labels_o
 from service.scheduler.protocol.pending_attempts import Refused
 
 
-class HintIndex:
+class QueueingHintIndex:
     """The unschedulable equivalence classes of one queue, by what refused them."""
 
     def __init__(self) -> None:

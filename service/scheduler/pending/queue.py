@@ -28,18 +28,9 @@ from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.model.pod_templates.annotated_rules import annotation_of
 from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates
-from service.scheduler.pending.equivalence_classes import (
-    EquivalenceClass,
-    Order,
-    State,
-)
-from service.scheduler.pending.hint_index import HintIndex
-from service.scheduler.pending.queueing_hints import (
-    EVERYTHING,
-    MEMBERS,
-    events_of,
-    identity_of,
-)
+from service.scheduler.pending.equivalence_classes import EquivalenceClass, Order, State
+from service.scheduler.pending.hint_index import QueueingHintIndex
+from service.scheduler.pending.queueing_hints import EVERYTHING, MEMBERS, events_of, identity_of
 from service.scheduler.pending.starvation import Starvation
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
@@ -77,7 +68,7 @@ class PendingQueue:
         """The classes that are tried again at a time: groups, since their message changes then, and
         pods for which no more pods may be evicted before."""
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
-        self._index = HintIndex()
+        self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)
         self._starvation = Starvation(self._limits.pending_failures_max)
         self._updates = ConditionUpdates(self._limits)

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from service.model.errors import FieldError
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.pod_templates.field_warnings import FieldWarning
 from service.scheduler.protocol.pending_attempts import Refused
 
@@ -102,7 +103,7 @@ class DeletionsAnswer(Answer, frozen=True, kw_only=True):
     """How many more pass the filter and were not looked at."""
 
     @property
-    def last(self) -> tuple[str, str] | None:
+    def last(self) -> ObjectName | None:
         """Namespace and name of the last object that was looked at."""
         if not self.results:
             return None
@@ -248,10 +249,10 @@ class ConfirmationAnswer(Answer, frozen=True, kw_only=True):
 class PendingAnswer(Answer, frozen=True, kw_only=True):
     """What became of pending pods; a pod in no field is gone, or was not tried."""
 
-    refused: dict[tuple[str, str], Refused]
+    refused: dict[ObjectName, Refused]
     """Why pods were refused, by namespace and name."""
-    placed: tuple[tuple[str, str], ...] = ()
-    asking: tuple[tuple[str, str], ...] = ()
+    placed: tuple[ObjectName, ...] = ()
+    asking: tuple[ObjectName, ...] = ()
     """The pods that fit somewhere and whose extenders have to be asked before they are placed."""
 
 

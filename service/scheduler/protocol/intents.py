@@ -48,16 +48,16 @@ from service.scheduler.protocol.placements import (
     VictimsAnswer,
 )
 from service.scheduler.protocol.plans import (
+    FoundMoves,
     Goal,
     Place,
     PlanBounds,
     PlanChange,
     Planned,
     PlansAnswer,
-    ProposedMoves,
+    PlanStepKey,
     PutPods,
     RemovePods,
-    StepKey,
 )
 from service.scheduler.protocol.repairs import RepairsAnswer
 from service.scheduler.protocol.split_groups import GroupAnswer, GroupStep, ReservationTerms
@@ -156,7 +156,7 @@ class DeleteObjects(Intent[DeletionsAnswer], frozen=True, kw_only=True):
     """Where to look; None: everywhere."""
     deletable: frozenset[str] | None = None
     """The namespaces where the caller may delete objects of this kind; None: everywhere."""
-    after: tuple[str, str] | None = None
+    after: ObjectName | None = None
     """A namespace and name; objects up to and including this one are left alone."""
     count: int
     """How many objects are looked at, at most."""
@@ -402,7 +402,7 @@ class CommitPlan(Intent[Planned], frozen=True, kw_only=True):
     """Make a plan and carry it out in one commit, if its goal is reached, and it is the one expected."""
 
     plan: MakePlan
-    expected: tuple[StepKey, ...] | None = None
+    expected: tuple[PlanStepKey, ...] | None = None
     """The steps that the plan has to have; None: any."""
 
 
@@ -493,7 +493,7 @@ class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
 
     clock: Callable[[], datetime]
     """The clock as for `EvictViolating`."""
-    proposals: tuple[ProposedMoves, ...] = ()
+    found: tuple[FoundMoves, ...] = ()
     """What the searches have found that the last answer has asked for."""
 
 

@@ -254,7 +254,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why the step is taken."""
 
 
-class StepKey(NamedTuple):
+class PlanStepKey(NamedTuple):
     """What a step does, without why: two plans that have equal ones in the same order do the same."""
 
     action: str
@@ -264,7 +264,7 @@ class StepKey(NamedTuple):
     to: str | None
 
     @classmethod
-    def of(cls, step: PlanStep) -> "StepKey":
+    def of(cls, step: PlanStep) -> "PlanStepKey":
         """Return what a step does."""
         return cls(
             step.action,
@@ -440,7 +440,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     """How many of its moves were under way when it was asked for."""
 
 
-class ProposedMoves(msgspec.Struct, frozen=True, kw_only=True):
+class FoundMoves(msgspec.Struct, frozen=True, kw_only=True):
     """The moves that a search has found; each of them is judged anew before it is made."""
 
     search: Search

@@ -33,7 +33,8 @@ from service.model.log.commit_log import (
     ReplicaState,
 )
 from service.model.log.events import Event
-from service.model.log.past_revision_types import PastChanges, PastIndex, PastKey, PastScope
+from service.model.log.past_revision_types import PastChanges, PastIndex, PastKey, PastSelection
+from service.model.objects.pods_and_nodes import ObjectName
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.
@@ -99,7 +100,7 @@ class Store(Protocol):
         *,
         namespace: str | None = None,
         node_name: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> ObjectPage:
         """At most `limit` objects of a kind that follow the key `after`, ordered by namespace and name."""
@@ -114,11 +115,11 @@ class Store(Protocol):
     async def past_index(
         self,
         cluster_id: int,
-        scope: PastScope,
+        selection: PastSelection,
         revision: int,
         *,
         changes_max: int,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:

@@ -9,6 +9,7 @@ import msgspec
 from service.model.configuration.config import ClusterConfig, usable_config
 from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifests.manifest import AnyManifest, PodManifest, TemplateCache, load_any
+from service.model.objects.pods_and_nodes import ObjectName
 
 
 class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
     uid: ClassVar[str] = ""
     labels: ClassVar[Mapping[str, str]] = {}
     name: str
-    members: tuple[tuple[str, str], ...]
+    members: tuple[ObjectName, ...]
     """The pods' namespaces and names, in the order of the request."""
 
     def render(self) -> bytes:

@@ -16,10 +16,11 @@ from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,
     PastKey,
-    PastScope,
+    PastSelection,
     PastState,
     Readable,
 )
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.selectable_fields import WAS_PENDING
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
@@ -149,11 +150,11 @@ class Past:
     async def past_index(
         self,
         cluster_id: int,
-        scope: PastScope,
+        selection: PastSelection,
         revision: int,
         *,
         changes_max: int,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
@@ -168,9 +169,9 @@ class Past:
                     cluster_id,
                     changes_max,
                     revision,
-                    scope.kind,
-                    scope.namespace,
-                    scope.name,
+                    selection.kind,
+                    selection.namespace,
+                    selection.name,
                     node_name,
                     *(after or ("", "")),
                     limit,
@@ -257,12 +258,19 @@ class Past:
                 at: datetime | None = await connection.fetchval(_COMMITTED_AT, cluster_id, revision)
         return at
 
-    async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
-        """Tell from which revisions on the objects of a scope are known, by the last `changes_max` changes."""
+    async def readable(
+        self, cluster_id: int, selection: PastSelection, *, changes_max: int
+    ) -> Readable:
+        """Tell from which revisions on the objects of a selection are known, by the last `changes_max` changes."""
         with unavailable_on_failure():
             async with self._past.driver() as connection:
                 rows = await connection.fetch(
-                    _READABLE, cluster_id, changes_max, scope.kind, scope.namespace, scope.name
+                    _READABLE,
+                    cluster_id,
+                    changes_max,
+                    selection.kind,
+                    selection.namespace,
+                    selection.name,
                 )
         head, reach = _bounds(cluster_id, rows)
         by_kind = {row["kind"]: row["revision"] for row in rows if row["kind"] is not None}

@@ -8,10 +8,11 @@ from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,
     PastKey,
-    PastScope,
+    PastSelection,
     PastState,
     Readable,
 )
+from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.selectable_fields import WAS_PENDING
 from service.store.memory.memory_commits import ClusterState
 
@@ -25,11 +26,11 @@ class MemoryPast:
     async def past_index(
         self,
         cluster_id: int,
-        scope: PastScope,
+        selection: PastSelection,
         revision: int,
         *,
         changes_max: int,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
@@ -39,9 +40,9 @@ class MemoryPast:
         found = {
             key: row
             for key, row in own.objects.items()
-            if _is_in(scope, key) and row.revision <= revision
+            if _is_in(selection, key) and row.revision <= revision
         }
-        kept = [each for each in _kept(own, reach) if _is_in(scope, each.key)]
+        kept = [each for each in _kept(own, reach) if _is_in(selection, each.key)]
         first, last = _around(kept, revision)
         changed = [key for key, change in first.items() if not change.created]
         for key in changed:
@@ -104,12 +105,14 @@ class MemoryPast:
         commits = self._past_of(cluster_id).commits
         return next((each.at for each in commits if each.first <= revision <= each.last), None)
 
-    async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
-        """Tell from which revisions on the objects of a scope are known, by the last `changes_max` changes."""
+    async def readable(
+        self, cluster_id: int, selection: PastSelection, *, changes_max: int
+    ) -> Readable:
+        """Tell from which revisions on the objects of a selection are known, by the last `changes_max` changes."""
         own = self._past_of(cluster_id)
         reach, first = _reach(own, changes_max), dict[ObjectKey, Change]()
         for change in _kept(own, reach):
-            if _is_in(scope, change.key):
+            if _is_in(selection, change.key):
                 first.setdefault(change.key, change)
         by_kind = dict[str, int]()
         for change in first.values():
@@ -139,11 +142,11 @@ def _around(
     return first, last
 
 
-def _is_in(scope: PastScope, key: ObjectKey) -> bool:
+def _is_in(selection: PastSelection, key: ObjectKey) -> bool:
     return (
-        scope.kind in (None, key.kind)
-        and scope.namespace in (None, key.namespace)
-        and scope.name in (None, key.name)
+        selection.kind in (None, key.kind)
+        and selection.namespace in (None, key.namespace)
+        and selection.name in (None, key.name)
     )
 
 

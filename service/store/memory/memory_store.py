@@ -19,9 +19,9 @@ from service.model.log.commit_log import (
     RESTORE_LIFT_REVISIONS,
     UNREADY,
     Change,
+    ClusterCounts,
     ClusterRow,
     CommitRequest,
-    Counts,
     Diverged,
     EventPage,
     Head,
@@ -40,6 +40,7 @@ from service.model.log.commit_log import (
     first_rows,
 )
 from service.model.log.events import Event, EventRow
+from service.model.objects.pods_and_nodes import ObjectName
 from service.store.connecting.connections import PoolUse
 from service.store.memory.memory_commits import ROOT, ClusterState, MemoryCommits, lasts
 from service.store.memory.memory_past import MemoryPast
@@ -136,24 +137,26 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         if self.keeping.of([entry.caller]):
             self.audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
 
-    async def counts(self, cluster_id: int) -> Counts:
+    async def counts(self, cluster_id: int) -> ClusterCounts:
         """Count the nodes and pods of a cluster; raises NotFound if there is no such cluster."""
         return self.state_of(cluster_id).row().counts
 
-    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         return {
             number: self._count_pods(number, set(namespaces)) for number, namespaces in of.items()
         }
 
-    def _count_pods(self, cluster_id: int, namespaces: set[str]) -> Counts:
+    def _count_pods(self, cluster_id: int, namespaces: set[str]) -> ClusterCounts:
         own = self.clusters.get(cluster_id)
         pods = [
             row
             for key, row in (own.objects.items() if own else ())
             if key.kind == "Pod" and key.namespace in namespaces
         ]
-        return Counts(pods=len(pods), pending=sum(row.node_name is None for row in pods))
+        return ClusterCounts(
+            nodes=0, pods=len(pods), pending=sum(row.node_name is None for row in pods)
+        )
 
     def _create(self, name: str, config: bytes) -> ClusterState:
         at = self._clock()
@@ -271,7 +274,7 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         *,
         namespace: str | None = None,
         node_name: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> ObjectPage:
         """At most `limit` objects that follow the key `after`, ordered by namespace and name."""
@@ -467,7 +470,7 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         cluster_id: int,
         *,
         namespace: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: ObjectName | None = None,
         limit: int,
     ) -> EventPage:
         """At most `limit` events that follow the key `after`, ordered by namespace and name."""

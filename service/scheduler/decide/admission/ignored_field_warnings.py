@@ -1,6 +1,7 @@
 """Warns of fields of manifests that a cluster passes over, by its configuration and its profiles."""
 
 from service.model.manifests.manifest import Applicable, PodManifest
+from service.model.objects.pods_and_nodes import Volume
 from service.model.pod_templates.field_warnings import (
     DEVICE_CLAIMS,
     PREEMPTION,
@@ -12,23 +13,12 @@ from service.model.pod_templates.field_warnings import (
     warning,
 )
 from service.model.pod_templates.rule_warnings import warnings_of_own_labels
-from service.scheduler.decide.admission.pod_admission import has_runtime_classes, knows_scheduler
+from service.model.validation.type_derived_rules import fields_of
+from service.scheduler.decide.admission.admission import has_runtime_classes, knows_scheduler
 from service.scheduler.decide.admission.switched_off_features import warnings_of_features
 from service.scheduler.decide.context import DecisionContext
 
-_VOLUMES_READ = frozenset(
-    {
-        "persistentVolumeClaim",
-        "ephemeral",
-        "gcePersistentDisk",
-        "awsElasticBlockStore",
-        "azureDisk",
-        "cinder",
-        "portworxVolume",
-        "iscsi",
-        "rbd",
-    }
-)
+_VOLUMES_READ = frozenset(fields_of(Volume)) - {"name"}
 """The sources of volumes that decide where a pod can go, unless volumes are ignored."""
 
 

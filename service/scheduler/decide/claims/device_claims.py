@@ -15,8 +15,6 @@ from service.model.kinds_kept_for_rules.device_kinds import (
     DEVICE_CLASS,
     RESOURCE_CLAIM,
     RESOURCE_CLAIM_TEMPLATE,
-    ResourceClaimBody,
-    ResourceClaimTemplateBody,
 )
 from service.model.manifests.allocated_claims import (
     allocation_of,
@@ -34,6 +32,7 @@ from service.model.manifests.allocated_claims import (
 )
 from service.model.manifests.manifest import AnyManifest, PodManifest
 from service.model.manifests.manifest_kept_for_rules import KeptManifest
+from service.model.objects.device_manifest_types import ResourceClaimBody, ResourceClaimTemplateBody
 from service.model.objects.devices import ClaimAllocation
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext

@@ -54,7 +54,7 @@ from service.scheduler.decide.planning.rollout_wave import (
     take_wave,
 )
 from service.scheduler.protocol.intents import AdvancePlans
-from service.scheduler.protocol.plans import PlansAnswer, ProposedMoves, Search
+from service.scheduler.protocol.plans import FoundMoves, PlansAnswer, Search
 
 WAITING_SHOWN_MAX = 20
 """The number of waiting pods of which the status of a plan tells."""
@@ -68,7 +68,7 @@ def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[Pl
         Overloaded: too many races were lost.
     """
     context.give_up_in_time("The plans could not be gone on with in time.")
-    advance = _Advance(context, intent.clock(), intent.proposals)
+    advance = _Advance(context, intent.clock(), intent.found)
     plans = plans_in(context.replica)
     advance.give_up_room(plans)
     for each in plans:
@@ -87,9 +87,9 @@ class _Advance:
     """One step of all plans, on one state and at one time."""
 
     def __init__(
-        self, context: DecisionContext, now: datetime, proposals: Sequence[ProposedMoves]
+        self, context: DecisionContext, now: datetime, found: Sequence[FoundMoves]
     ) -> None:
-        self._proposals = {(each.search.plan, each.search.uid): each for each in proposals}
+        self._found = {(each.search.plan, each.search.uid): each for each in found}
         self.searches: list[Search] = []
         self._context = context
         self._replica = context.replica
@@ -207,8 +207,8 @@ class _Advance:
     ) -> Steps[PlanProgress]:
         """Make the next moves of a plan that rebalances, or have them searched."""
         balance = RebalanceProgress(self._context, plan, self._now, most=self._most - self.evicted)
-        proposal = self._proposals.get((plan.name, plan.uid))
-        step = yield from balance.go_on(status, proposal)
+        found = self._found.get((plan.name, plan.uid))
+        step = yield from balance.go_on(status, found)
         self.evicted += step.evicted
         if step.search is not None:
             self.searches.append(step.search)

@@ -24,11 +24,11 @@ from service.scheduler.protocol.plans import (
     Fit,
     Place,
     Planned,
+    PlanStepKey,
     Rebalance,
     Remove,
     RemovePods,
     Replace,
-    StepKey,
 )
 
 _TOLD_MAX = 5
@@ -49,7 +49,7 @@ def commit_plan(context: DecisionContext, intent: CommitPlan) -> Decision[Planne
     _refuse_others(context, plan)
     planned = yield from plan_among_placements(context.aside(), plan)
     if intent.expected is not None:
-        _refuse_changed(intent.expected, [StepKey.of(each) for each in planned.steps])
+        _refuse_changed(intent.expected, [PlanStepKey.of(each) for each in planned.steps])
     if not planned.complete:
         return planned
     if len(planned.steps) > context.limits.plan_committed_max:
@@ -90,7 +90,7 @@ def _too_many(context: DecisionContext, pods: int) -> InvalidManifest:
     return refused("goal", f"is about {pods} pods, over the limit of {most} in one commit")
 
 
-def _refuse_changed(expected: Sequence[StepKey], steps: Sequence[StepKey]) -> None:
+def _refuse_changed(expected: Sequence[PlanStepKey], steps: Sequence[PlanStepKey]) -> None:
     """Refuse a plan that is another one by now, and say in what.
 
     Raises:
@@ -108,7 +108,7 @@ def _refuse_changed(expected: Sequence[StepKey], steps: Sequence[StepKey]) -> No
     )
 
 
-def _told(step: StepKey) -> str:
+def _told(step: PlanStepKey) -> str:
     return f"{step.action} {step.namespace}/{step.name}" + (f" on {step.to}" if step.to else "")
 
 

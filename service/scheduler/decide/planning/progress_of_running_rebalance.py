@@ -25,7 +25,7 @@ from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.planning.eviction_waves import Kept
 from service.scheduler.decide.planning.next_rebalance_moves import Measured, measure, next_moves
 from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left
-from service.scheduler.protocol.plans import PlanBounds, ProposedMoves, Rebalance, Search, Selection
+from service.scheduler.protocol.plans import FoundMoves, PlanBounds, Rebalance, Search, Selection
 from service.scheduler.replica.stored_manifest_types import MoveReservation
 
 
@@ -66,8 +66,8 @@ class RebalanceProgress:
             block=block_amount(goal.resource, goal.block),
         )
 
-    def go_on(self, status: PlanProgress, proposal: ProposedMoves | None) -> Steps[RebalanceStep]:
-        """Note who has come; then make the moves of a proposal, or ask for one."""
+    def go_on(self, status: PlanProgress, found: FoundMoves | None) -> Steps[RebalanceStep]:
+        """Note who has come; then make the moves that a search has found, or ask for one."""
         status = self._followed(status)
         under_way = self._under_way()
         due = self._next_expiry(under_way)
@@ -83,29 +83,29 @@ class RebalanceProgress:
                 due=due,
                 is_done=not under_way,
             )
-        if proposal is None or (proposal.search.under_way and not under_way):
+        if found is None or (found.search.under_way and not under_way):
             return RebalanceStep(
                 self._with_moves(status), due=due, search=self._search(status, under_way)
             )
-        return (yield from self._moved(status, proposal, due))
+        return (yield from self._moved(status, found, due))
 
     def _moved(
-        self, status: PlanProgress, proposal: ProposedMoves, due: datetime | None
+        self, status: PlanProgress, found: FoundMoves, due: datetime | None
     ) -> Steps[RebalanceStep]:
-        """Make the moves of a proposal that still can be made; with none to make the plan has ended."""
+        """Make those found moves that still can be made; with none to make the plan has ended."""
         room = self._room(status, len(self._under_way()))
-        search = replace(proposal.search, goal=replace(self._goal, moves_max=room))
-        moving = yield from next_moves(self._context, search, proposal.steps)
+        search = replace(found.search, goal=replace(self._goal, moves_max=room))
+        moving = yield from next_moves(self._context, search, found.steps)
         for each in moving.moves:
             self._evict(each.pod, each.to)
         measured = yield from measure(self._context, self._goal)
         status = self._measured(status, measured)
         status = self._with_moves(replace(status, evicted=status.evicted + len(moving.moves)))
-        if proposal.steps and not moving.moves:  # Something has changed since; it is planned anew.
+        if found.steps and not moving.moves:  # Something has changed since; it is planned anew.
             again = self._now + timedelta(seconds=self._context.limits.plan_look_seconds)
             due = again if due is None else min(due, again)
-        is_done = not proposal.steps and not status.moves
-        if is_done and not proposal.complete:
+        is_done = not found.steps and not status.moves
+        if is_done and not found.complete:
             status = replace(status, reason="SecondsOver")
         return RebalanceStep(
             status,

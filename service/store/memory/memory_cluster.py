@@ -1,0 +1,119 @@
+"""Holds one cluster of the store in memory, with all that PostgreSQL keeps in rows."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from service.model.log.commit_log import (
+    CLUSTER_KIND,
+    CLUSTER_NAME,
+    Change,
+    ClusterCounts,
+    ClusterRow,
+    CommitInfo,
+    CommitRequest,
+    Diverged,
+    Effect,
+    Head,
+    IdempotencyKey,
+    IdempotencyRecord,
+    Lease,
+    LogPage,
+    ObjectKey,
+    ObjectRow,
+    ReplicaMismatch,
+)
+from service.model.log.events import Event, merged, rows_of
+from service.model.objects.pods_and_nodes import ObjectName
+from service.store.log.log_page_building import Extract, build_page
+
+ROOT = UUID(int=0)
+"""The tip that the first commit of a cluster follows."""
+
+
+@dataclass(kw_only=True)
+class ClusterState:
+    """The state of one cluster; `changes[i]` has the revision `floor + 1 + i`."""
+
+    cluster_id: int
+    name: str
+    head: Head
+    floor: int = 0
+    commits: list[CommitInfo] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    objects: dict[ObjectKey, ObjectRow] = field(default_factory=dict)
+    answers: dict[IdempotencyKey, tuple[datetime, IdempotencyRecord]] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
+    node_leases: dict[str, datetime] = field(default_factory=dict)
+    """When each node last reported."""
+    events: dict[ObjectName, Event] = field(default_factory=dict)
+    """The events by namespace and name."""
+
+    def append(self, request: CommitRequest, acting: Sequence[Effect], at: datetime) -> None:
+        """Extend the log; `acting` is what `effects` says of the request's changes."""
+        self._check(request.changes, acting)
+        self.changes.extend(request.changes)
+        for change, effect in zip(request.changes, acting, strict=True):
+            if effect == "Delete":
+                del self.objects[change.key]
+            elif effect != "None":
+                self.objects[change.key] = change.row()
+        last = request.last_revision
+        self.extend(request.commit_id, last, at, request.kind, request.planned_at)
+        self.record(request.idempotency, at)
+        self.add_events(request.events)
+
+    def add_events(self, events: Sequence[Event]) -> None:
+        for row in rows_of(events):
+            key = (row.event.namespace, row.name)
+            known = self.events.get(key)
+            self.events[key] = merged(known, row.event) if known else row.event
+
+    def _check(self, changes: Sequence[Change], acting: Sequence[str]) -> None:
+        for change, effect in zip(changes, acting, strict=True):
+            if effect != "None" and (change.key in self.objects) == (effect == "Create"):
+                raise ReplicaMismatch(f"{change.key} at revision {change.revision}")
+
+    def extend(self, commit_id: UUID, last: int, at: datetime, kind: str, planned_at: int) -> None:
+        """Move the head, and add the commit to the log of commits."""
+        info = CommitInfo(
+            commit_id=commit_id,
+            parent=self.head.tip,
+            first=self.head.revision + 1,
+            last=last,
+            planned_at=planned_at,
+            kind=kind,
+            at=at,
+        )
+        self.commits.append(info)
+        self.head = Head(last, commit_id, at)
+
+    def record(self, records: Iterable[IdempotencyRecord], at: datetime) -> None:
+        self.answers |= {record.id: (at, record) for record in records}
+
+    def find(self, keys: Iterable[IdempotencyKey]) -> tuple[IdempotencyRecord, ...]:
+        return tuple(self.answers[key][1] for key in dict.fromkeys(keys) if key in self.answers)
+
+    def page(self, after: int, tip: UUID | None, limit: int) -> LogPage | Diverged:
+        ends = [commit.last for commit in self.commits]
+        first = bisect_left(ends, after)
+        place = bisect_left(ends, after + limit)
+        last = ends[place] if place < len(ends) else self.head.revision
+        commits = self.commits[first : bisect_right(ends, last)]
+        begin = max(0, after - self.floor)
+        changes = self.changes[begin : max(begin, last - self.floor)]
+        return build_page(Extract(self.floor, self.head, commits, changes), after, tip, limit)
+
+    def row(self) -> ClusterRow:
+        nodes = sum(key.kind == "Node" for key in self.objects)
+        pods = [row for key, row in self.objects.items() if key.kind == "Pod"]
+        pending = sum(row.node_name is None for row in pods)
+        return ClusterRow(
+            cluster_id=self.cluster_id,
+            name=self.name,
+            head=self.head,
+            config=self.objects[ObjectKey(CLUSTER_KIND, "", CLUSTER_NAME)].body,
+            counts=ClusterCounts(nodes=nodes, pods=len(pods), pending=pending),
+        )
