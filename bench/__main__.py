@@ -22,6 +22,7 @@ from bench import (
     ratios,
     report,
     trace,
+    two_clusters,
 )
 from bench.figures import Figures, append, table, write
 from bench.pace import Gate
@@ -277,6 +278,27 @@ def planners_together(  # noqa: PLR0913 - one parameter an option
     console.print(planners.table(found).markdown(), soft_wrap=True)
     if any(each.violations for kind in found for each in kind):
         raise typer.Exit(1)
+
+
+@app.command("two-clusters")
+def two_busy_clusters(
+    *,
+    name: Annotated[str, typer.Option("--workload")] = "SchedulingBasic",
+    size: Size = 5000,
+    rounds: Annotated[int, typer.Option(min=1, help="Of each kind; they take turns.")] = 9,
+    batch: Batch = 100,
+    clients: Clients = 8,
+    pods: Annotated[int, typer.Option(min=1, help="Of a round and cluster.")] = 4000,
+) -> None:
+    """Two busy clusters on two workers: with a worker each, and both with one, in turn."""
+    workload, found = _chosen([name], size, every=False)[0], []
+    with _durable() as database:
+        for each in two_clusters.run(
+            database, workload, rounds=rounds, pods=pods, batch=batch, clients=clients
+        ):
+            found.append(each)
+            console.print(f"{each.placement}: {each.pods_per_second:,.0f} pods/s")
+    console.print(two_clusters.table(found).markdown(), soft_wrap=True)
 
 
 @contextmanager

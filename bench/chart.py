@@ -5,7 +5,7 @@ There is a panel for each thing that grows; both axes are logarithmic.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from bench.growth import Point
@@ -13,15 +13,15 @@ from bench.growth import Point
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#666666", "#e69f00", "#56b4e9")
 """Colour-blind people, too, can tell these colours apart (Okabe and Ito)."""
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 310, 190, 175
-LEFT, TOP, BOTTOM, GAP = 52, 76, 36, 26
+LEFT, TOP, BOTTOM, GAP = 52, 76, 36, 40
 COLUMNS = 3
-MICROS = (10, 100, 1_000, 10_000)
 
 
 def svg(points: Sequence[Point]) -> str:
     """Draw the picture, which is legible at widths from 300 to 1,000 pixels."""
     shapes = dict.fromkeys(point.shape for point in points)
     colours = dict(zip(shapes, itertools.cycle(COLOURS), strict=False))
+    decades = _decades(point.micros for point in points)
     dimensions = list(dict.fromkeys(point.dimension for point in points))
     rows = math.ceil(len(dimensions) / COLUMNS)
     width = COLUMNS * (LEFT + PANEL_WIDTH) + GAP
@@ -41,15 +41,25 @@ def svg(points: Sequence[Point]) -> str:
         x = LEFT + number % COLUMNS * (LEFT + PANEL_WIDTH)
         y = TOP + number // COLUMNS * (TOP + PANEL_HEIGHT + BOTTOM)
         shown = [point for point in points if point.dimension == dimension]
-        body += [f'<g transform="translate({x},{y})">', *_panel(dimension, shown, colours), "</g>"]
+        panel = _panel(dimension, shown, colours, decades)
+        body += [f'<g transform="translate({x},{y})">', *panel, "</g>"]
     return "\n".join([*body, "</svg>", ""])
 
 
-def _panel(dimension: str, points: Sequence[Point], colours: Mapping[str, str]) -> Iterator[str]:
+def _decades(micros: Iterable[float]) -> range:
+    """Return the powers of ten between which all costs are; all panels have the same axis."""
+    logarithms = [math.log10(each) for each in micros]
+    low = math.floor(min(logarithms, default=0))
+    return range(low, max(low + 1, math.ceil(max(logarithms, default=1))) + 1)
+
+
+def _panel(
+    dimension: str, points: Sequence[Point], colours: Mapping[str, str], decades: range
+) -> Iterator[str]:
     values = sorted({point.value for point in points})
     yield f'<text y="{-TOP + 18}" font-size="13" font-weight="600">{escape(dimension)}: µs CPU a pod</text>'
-    for micros in MICROS:
-        y = _y(micros)
+    for decade in decades:
+        y, micros = _y(10.0**decade, decades), 10**decade
         yield f'<line x1="0" x2="{PANEL_WIDTH}" y1="{y}" y2="{y}" stroke="#ddd"/>'
         yield f'<text x="-6" y="{y + 4}" text-anchor="end">{micros:,}</text>'
     for value in values:
@@ -60,7 +70,7 @@ def _panel(dimension: str, points: Sequence[Point], colours: Mapping[str, str]) 
             (point for point in points if point.shape == shape), key=lambda point: point.value
         )
         yield from _legend(number, shape, colours[shape])
-        yield from _curve(shape, colours[shape], steps, values)
+        yield from _curve(shape, colours[shape], steps, values, decades)
 
 
 def _legend(number: int, shape: str, colour: str) -> Iterator[str]:
@@ -69,8 +79,10 @@ def _legend(number: int, shape: str, colour: str) -> Iterator[str]:
     yield f'<text x="{x + 13}" y="{y + 4}">{escape(shape)}</text>'
 
 
-def _curve(shape: str, colour: str, steps: Sequence[Point], values: Sequence[int]) -> Iterator[str]:
-    at = [(_x(point.value, values), _y(point.micros)) for point in steps]
+def _curve(
+    shape: str, colour: str, steps: Sequence[Point], values: Sequence[int], decades: range
+) -> Iterator[str]:
+    at = [(_x(point.value, values), _y(point.micros, decades)) for point in steps]
     line = " ".join(f"{x},{y}" for x, y in at)
     yield f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>'
     for (x, y), point in zip(at, steps, strict=True):
@@ -87,8 +99,8 @@ def _x(value: int, values: Sequence[int]) -> float:
     return round(12 + (PANEL_WIDTH - 40) * place / (span + lead), 1)
 
 
-def _y(micros: float) -> float:
-    low, high = math.log10(MICROS[0]), math.log10(MICROS[-1])
+def _y(micros: float, decades: range) -> float:
+    low, high = decades[0], decades[-1]
     return round(PANEL_HEIGHT * (1 - (math.log10(micros) - low) / (high - low)), 1)
 
 

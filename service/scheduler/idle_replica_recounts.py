@@ -23,6 +23,8 @@ CLUSTERS_A_STEP = 500
 """So many clusters without a changed replica are passed over in one step."""
 BUSY_STEPS_MAX = 50
 """A cluster that was busy so often in turn, for a second or more, lets the others go first."""
+OVERDUE_SECONDS = 1800.0
+"""A recount that has not ended after so long is logged; an alert tells of it from then on, too."""
 PAUSE_SECONDS_MIN = 0.02
 """The least time between two slices: sleeping costs, too."""
 REASON = "a recount found it wrong"
@@ -48,6 +50,10 @@ class RecountMeter(Protocol):
 
     def round_ended(self) -> None:
         """All replicas that had changed were recounted."""
+        ...
+
+    def overdue(self, seconds: float) -> None:
+        """The replica that has waited longest for the end of its recount has waited so long."""
         ...
 
     def mistaken(self, part: str) -> None:
@@ -86,6 +92,12 @@ class IdleRecounts:
         """How often in turn no step could be made, because a request had to be worked on."""
         self._right: weakref.WeakKeyDictionary[Replica, int] = weakref.WeakKeyDictionary()
         """The version at which the last recount of a replica began that found nothing."""
+        self._begun = clock.monotonic()
+        """When all clusters were last put among those that are to be recounted."""
+        self._unended: dict[str, float] = {}
+        """By cluster, since when its recount has begun, maybe several times, and not ended."""
+        self._told: set[str] = set()
+        """The clusters of which the log tells that their recounts do not end."""
 
     async def run(self) -> None:
         """Recount for ever; do nothing if the pace says so."""
@@ -115,12 +127,17 @@ class IdleRecounts:
             self._present, self._waiting, is_over = None, [], True
         spent = self._clock.monotonic() - begun
         self._meter.recounted(spent)
+        self._meter.overdue(self._overdue())
         return spent, is_over
 
     def begin(self) -> None:
         """Begin a round over all clusters that this process has in memory."""
-        self._waiting = list(self._scheduler.loops)
+        self._wait_for_all()
         self._present = None
+
+    def _wait_for_all(self) -> None:
+        self._waiting = list(self._scheduler.loops)
+        self._begun = self._clock.monotonic()
 
     def step(self) -> bool:
         """Make one step, if no request waits for the replica; return whether the round is over."""
@@ -130,7 +147,7 @@ class IdleRecounts:
                 self._meter.round_ended()
             return not self._waiting
         if present.loop.follower.replica is not present.replica:
-            self._present = None
+            self._end()
         elif self._is_free:
             self._in_vain = 0
             self._go_on(present)
@@ -141,7 +158,12 @@ class IdleRecounts:
     def _pass_over(self, present: _Round) -> None:
         """Go on with other clusters, if there are any, once one was busy for too long."""
         self._in_vain += 1
-        if self._in_vain >= BUSY_STEPS_MAX and self._waiting:
+        if self._in_vain < BUSY_STEPS_MAX:
+            return
+        self._tell_overdue(present.name)
+        if not self._waiting and self._clock.monotonic() >= self._begun + self._pace.seconds:
+            self._wait_for_all()  # else one that is always busy would keep the others waiting
+        if self._waiting:
             self._waiting.insert(0, present.name)
             self._present, self._in_vain = None, 0
 
@@ -159,6 +181,7 @@ class IdleRecounts:
                 continue
             version = replica.cluster.version
             if self._right.get(replica) != version:
+                self._unended.setdefault(name, self._clock.monotonic())
                 return _Round(name, loop, replica, version, _steps(replica))
         return None
 
@@ -167,12 +190,39 @@ class IdleRecounts:
             mistake = next(present.steps)
         except StopIteration:
             self._right[present.replica] = present.version
-            self._present = None
+            self._end()
             return
         if mistake is not None:
             self._tell(present, mistake)
-            self._present = None
+            self._end()
             present.loop.reload(REASON)
+
+    def _end(self) -> None:
+        """End the recount of the present replica: it is right, or another one takes its place."""
+        if self._present is not None:
+            self._unended.pop(self._present.name, None)
+            self._told.discard(self._present.name)
+        self._present = None
+
+    def _overdue(self) -> float:
+        """Return how long the longest of the recounts that have begun has not ended, in seconds."""
+        for name in [each for each in self._unended if not self._is_loaded(each)]:
+            del self._unended[name]
+            self._told.discard(name)
+        since = min(self._unended.values(), default=None)
+        return 0.0 if since is None else self._clock.monotonic() - since
+
+    def _is_loaded(self, name: str) -> bool:
+        loop = self._scheduler.loops.get(name)
+        return loop is not None and loop.follower.replica is not None
+
+    def _tell_overdue(self, name: str) -> None:
+        """Log once that a cluster is always busy."""
+        seconds = self._clock.monotonic() - self._unended.get(name, self._clock.monotonic())
+        if seconds >= OVERDUE_SECONDS and name not in self._told:
+            self._told.add(name)
+            told = {"cluster": name, "seconds": round(seconds)}
+            _log.warning("The replica is not recounted, as it is always busy.", extra=told)
 
     def _tell(self, present: _Round, mistake: Mistake) -> None:
         self._meter.mistaken(mistake.part)

@@ -188,3 +188,14 @@ def test_growing_worlds_become_lines_and_a_picture(tmp_path):
     picture = ET.fromstring(chart.svg(points))
     assert len(picture.findall(".//{*}polyline")) == 5
     assert len(growth.table(points).rows) == 5
+
+
+def test_curves_stay_within_their_panels():
+    made = {"dimension": "nodes", "shape": "plain", "low": 0.0, "high": 0.0}
+    points = [growth.Point(value=10**n, micros=micros, **made) for n, micros in enumerate((4, 251))]
+    picture = ET.fromstring(chart.svg(points))
+    heights = [float(each.get("cy", "-1")) for each in picture.findall(".//{*}circle[{*}title]")]
+    assert len(heights) == 2
+    assert all(0 < each < chart.PANEL_HEIGHT for each in heights)
+    axis = [each.text for each in picture.findall(".//{*}text[@text-anchor='end']")]
+    assert axis == ["1", "10", "100", "1,000"]

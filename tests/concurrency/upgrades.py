@@ -11,15 +11,39 @@ import asyncio
 import sys
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, chdir
+from contextlib import AsyncExitStack, chdir, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from service.cli.server.local_server import temporary_folder
+from typing_extensions import override
+
+from service.cli.errors import Unavailable
+from service.cli.server.local_server import LocalServer, is_ready, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import Site, site
 from tests.concurrency.ledger import Campaign, add_ledger
 from tools.dump_release import extract
+
+ASK_SECONDS = 0.5
+"""How often a server is asked whether it is ready that may not tell."""
+
+
+class Server(LocalServer):
+    """A server of old or new code: old code tells nobody that it is ready, so it is asked, too."""
+
+    @override
+    def wait_until_ready(self, deadline: float) -> None:
+        while time.monotonic() < deadline - ASK_SECONDS and self._runs:
+            with suppress(Unavailable):
+                super().wait_until_ready(time.monotonic() + ASK_SECONDS)
+                return
+            if self._runs and is_ready(self.url):
+                return
+        super().wait_until_ready(deadline)
+
+    @property
+    def _runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
 
 async def upgrade_under_load(old: Path) -> Counter[str]:
@@ -32,7 +56,9 @@ async def upgrade_under_load(old: Path) -> Counter[str]:
         stack.push_async_callback(asyncio.to_thread, postgres.stop)
         url = await asyncio.to_thread(postgres.start)
         with chdir(old):
-            made = await stack.enter_async_context(site(database_url=url, url=url))
+            made = await stack.enter_async_context(
+                site(kind_of_server=Server, database_url=url, url=url)
+            )
         await made.place_while(_upgrade)
     placed = sum(call.pods_placed for call in made.calls)
     return Counter({**Counter(call.outcome for call in made.calls), "pods placed": placed})

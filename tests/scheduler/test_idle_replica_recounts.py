@@ -8,6 +8,7 @@ import pytest
 
 from service.engine.state.node_columns.rank_as_one_integer import VETO
 from service.model.log.audit import ITSELF
+from service.scheduler import idle_replica_recounts
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
 from service.scheduler.protocol.intents import ApplyObjects
 from tests.builders import node, pod
@@ -22,6 +23,7 @@ class Notes:
 
     def __init__(self):
         self.told = Counter()
+        self.seconds_overdue = 0.0
 
     def recounted(self, seconds):
         self.told["slices"] += 1
@@ -31,6 +33,9 @@ class Notes:
 
     def mistaken(self, part):
         self.told[part] += 1
+
+    def overdue(self, seconds):
+        self.seconds_overdue = seconds
 
 
 def recounts_of(w, **pace):
@@ -150,6 +155,42 @@ async def test_a_busy_cluster_lets_the_others_go_first(busy):
         while not recounts.step():
             pass
         assert notes.told == {"node": 1, "rounds": 1}
+
+
+async def test_a_cluster_that_is_always_busy_is_told_of_and_keeps_no_other_one_waiting(
+    monkeypatch, caplog
+):
+    """The sum over workers would say that rounds end, as long as they do in one of them."""
+    monkeypatch.setattr(idle_replica_recounts, "OVERDUE_SECONDS", 90.0)
+    async with world() as w:
+        await fill(w)
+        scheduler = w.schedulers[0]
+        await w.store.create_cluster("other", b"{}", ITSELF)
+        await scheduler.submit("other", ApplyObjects(manifests=w.parsed(node("n1"))))
+        recounts, notes = recounts_of(w, seconds=30)
+        gate = w.close_gate()
+        asked = asyncio.create_task(w.place(pod("b")))
+        await w.others()
+
+        running = asyncio.create_task(recounts.run())
+        await w.pass_time(1)
+        assert notes.told["rounds"] == 0
+        scheduler.loops["other"].follower.replica.cluster.nodes.pods[0] += 1
+        scheduler.loops["other"].follower.replica.cluster.version += 1
+        for _ in range(120):
+            await w.pass_time(1)
+        assert notes.told["node"] == 1
+        assert notes.seconds_overdue == pytest.approx(120, abs=5)
+        (line,) = [each for each in caplog.records if "always busy" in each.getMessage()]
+        assert (line.levelno, line.cluster) == (logging.WARNING, "default")
+
+        w.open_gate(gate)
+        await asked
+        for _ in range(30):
+            await w.pass_time(1)
+        assert notes.told["rounds"] >= 1
+        assert notes.seconds_overdue == 0
+        running.cancel()
 
 
 async def test_a_replica_that_is_dropped_meanwhile_is_left_to_the_next_round():

@@ -42,7 +42,8 @@ def _doubling(start: float, count: int) -> tuple[float, ...]:
 
 _PLACEMENT_SECONDS = _doubling(0.0005, 18)
 _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-_PLUGIN_SECONDS = _doubling(0.000005, 14)
+_PLUGIN_SECONDS = _doubling(0.0000005, 18)
+"""At 5,000 nodes half of the plugins take less than 5 µs, and some at 50,000 nodes 300 µs."""
 
 
 class Metrics:
@@ -166,6 +167,12 @@ class Metrics:
         self._recounts = Counter(
             "moorage_recount_rounds_total",
             "Rounds in which all replicas that had changed were recounted.",
+            registry=registry,
+        )
+        self._recount_overdue = Gauge(
+            "moorage_recount_overdue_seconds",
+            "How long the replica has waited that has waited longest for the end of its recount.",
+            multiprocess_mode="livemax",
             registry=registry,
         )
         self._mistakes = Counter(
@@ -292,6 +299,10 @@ class Metrics:
     def round_ended(self) -> None:
         """Count a round in which all replicas that had changed were recounted."""
         self._recounts.inc()
+
+    def overdue(self, seconds: float) -> None:
+        """Set how long the replica has waited that has waited longest for the end of its recount."""
+        self._recount_overdue.set(seconds)
 
     def mistaken(self, part: str) -> None:
         """Count a replica of which a part was wrong."""

@@ -4,20 +4,25 @@ import json
 import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from service.api.telemetry.metrics import Metrics
+from service.engine import Execution
 from service.settings import LIMITS, Settings, limits_of
 from tests.paths import ROOT
 
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yml"
+RULE_TESTS = RULES.with_name("alerts_test.yml")
 DASHBOARD = ROOT / "deploy" / "grafana" / "moorage.json"
 METRIC = re.compile(r"\b(?:moorage|scheduler|process)_[a-z_]+\b")
 LABELS = re.compile(r"\b((?:moorage|scheduler|process)_[a-z_]+)\{([^}]*)\}")
+GROUPS = re.compile(r"\bby \(([^)]*)\)")
 GIVEN_BY_PROMETHEUS = {"job", "instance", "le"}
 
 
@@ -33,9 +38,13 @@ def exposed() -> set[str]:
     return kinds.keys() | {name + part for name in histograms for part in parts}
 
 
-def queries_of_alerts() -> Iterator[str]:
+def rules() -> Iterator[dict[str, Any]]:
     for group in yaml.safe_load(RULES.read_text("utf-8"))["groups"]:
-        yield from (rule["expr"] for rule in group["rules"])
+        yield from group["rules"]
+
+
+def queries_of_alerts() -> Iterator[str]:
+    yield from (rule["expr"] for rule in rules())
 
 
 def queries_of_panels() -> Iterator[str]:
@@ -118,22 +127,55 @@ def test_answers_are_counted_by_the_class_of_their_status() -> None:
 
 @pytest.mark.parametrize("queries", [queries_of_alerts, queries_of_panels])
 def test_labels_that_are_asked_for_exist(queries) -> None:
-    metrics = Metrics()
+    metrics = Metrics(limits=limits_of(Settings()))
     metrics.request("placePods", 200, 0.1)
-    text = metrics.text().decode()
-    told = {name: set(re.findall(r"(\w+)=\"", labels)) for name, labels in LABELS.findall(text)}
+    metrics.executed([Execution("NodeAffinity", "Filter", "Success", 0.1)])
+    told = defaultdict(set)
+    for name, labels in LABELS.findall(metrics.text().decode()):
+        told[name].update(re.findall(r"(\w+)=\"", labels))
     for query in queries():
         for name, labels in LABELS.findall(query):
             asked = set(re.findall(r"(\w+)=", labels)) - GIVEN_BY_PROMETHEUS
-            assert asked <= told.get(name, asked), (name, asked)
+            assert asked <= told[name], (name, asked)
+        known = {label for name in METRIC.findall(query) for label in told[name]}
+        asked = {label for labels in GROUPS.findall(query) for label in labels.split(", ")}
+        assert asked - GIVEN_BY_PROMETHEUS <= known, query
+
+
+def test_every_alert_is_tried_with_figures_that_raise_it_and_with_others() -> None:
+    raised, silent = set(), set()
+    for test in yaml.safe_load(RULE_TESTS.read_text("utf-8"))["tests"]:
+        for each in test["alert_rule_test"]:
+            (raised if each["exp_alerts"] else silent).add(each["alertname"])
+    alerts = {rule["alert"] for rule in rules()}
+    assert (raised, silent) == (alerts, alerts)
+
+
+def test_every_alert_is_in_the_table_of_what_to_do() -> None:
+    page = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    table = page.partition("| alert | what to do |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(Moorage[A-Z]\w+)`", table)) >= {rule["alert"] for rule in rules()}
 
 
 @pytest.mark.parametrize("command", ["check rules alerts.yml", "test rules alerts_test.yml"])
 def test_prometheus_takes_the_alerts(command: str) -> None:
+    asked_of_promtool(*command.split())
+
+
+def test_prometheus_takes_the_queries_of_the_dashboard(tmp_path: Path) -> None:
+    """They are checked as rules are, with what Grafana puts into them."""
+    queries = [each.replace("$__rate_interval", "1m") for each in queries_of_panels()]
+    records = [{"record": f"panel_{n}", "expr": each} for n, each in enumerate(queries)]
+    path = tmp_path / "panels.yml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": records}]}), "utf-8")
+    asked_of_promtool("check", "rules", str(path))
+
+
+def asked_of_promtool(*arguments: str) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("alerts: promtool is not installed")
     done = subprocess.run(
-        [promtool, *command.split()], cwd=RULES.parent, capture_output=True, text=True, check=False
+        [promtool, *arguments], cwd=RULES.parent, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
