@@ -242,6 +242,7 @@ class _Simulation:
         await asyncio.gather(*work)
         self._over = True
         self.database.trouble = Trouble()
+        self._loop.hasten()
         self._bring_back()
         await asyncio.gather(*trouble)
         await asyncio.sleep(QUIET_SECONDS)
@@ -264,7 +265,7 @@ class _Simulation:
         left.changes = list(database.changes[CLUSTER])
         left.audit = [row for row in database.store.audit.rows((0, 0)) if row.chain == CLUSTER]
         left.committed_at = dict(database.committed_at)
-        left.blur = max(left.blur, timedelta(seconds=database.lease_seconds_max))
+        left.blur = max(left.blur, database.blur)
         if own is not None:
             left.head = (own.head.revision, own.head.tip)
             left.rows = {tuple(k): (row.revision, row.body) for k, row in own.objects.items()}
