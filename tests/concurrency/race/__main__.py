@@ -2,7 +2,7 @@
 
 Each planner is a `moorage serve` process of its own with one worker, all on one embedded
 PostgreSQL and on equal terms: a request is decided by the planner that it was sent to. A round is
-a fresh cluster, so that its whole log can be checked: every placement by counters, every 200th by
+a fresh cluster, so that its whole log can be checked: every placement by counters, every 1,000th by
 the reference implementation, and all answers, the chain of commits and the tables; and at its end
 every planner is asked what a replica that is loaded from the tables is asked. Rounds go on
 while those before them are checked by another process. With `--file` a run can be cut off and go
@@ -253,7 +253,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--kill-seconds", type=float, default=15, help="between kills while plans race; 0: none"
     )
-    parser.add_argument("--planners", type=int, default=4, help="server processes")
+    parser.add_argument(
+        "--planners", type=int, help="server processes: 4, or 8 that race plans, if none are named"
+    )
     parser.add_argument("--drivers", type=int, default=5, help="groups placed at the same time")
     parser.add_argument("--checkers", type=int, default=1, help="processes that check rounds")
     parser.add_argument(
@@ -266,7 +268,9 @@ def _options() -> argparse.Namespace:
         "--seed", type=int, default=random.SystemRandom().randrange(10**9), help="of the choices"
     )
     add_ledger(parser)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.planners = options.planners or (4 if options.steps is None else 8)
+    return options
 
 
 if __name__ == "__main__":
