@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,8 +25,13 @@ Each line is a run of one of the [campaigns](reliability.md#campaigns), written 
 when it ended: `make` with `ARGS="… --ledger"`. The commit is the one whose sources ran; a `+` says
 that they had been changed since.
 
-| ended | campaign | commit | seeds | hours | faults | placements | steps of plans | violations |
-|---|---|---|---|--:|--:|--:|--:|--:|
+"""
+_GOALS_HEAD = """| campaign | goal | reached | share | violations |
+|---|--:|--:|--:|--:|
+"""
+_RUNS_HEAD = """
+| ended | campaign | commit | seeds | hours | runs | faults | placements | steps of plans | calls | violations |
+|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|
 """
 
 
@@ -39,13 +45,37 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     seeds: str
     """All that is needed to begin the same once more."""
     hours: float
+    runs: int = 0
+    """Seeds or rounds."""
     faults: int = 0
     """Processes that were killed or stopped, connections that were broken, and the like."""
     placements: int = 0
     """Pods that were acknowledged as placed."""
     steps: int = 0
     """Steps of plans that were committed."""
+    calls: int = 0
+    """Calls of the store of which the answers were compared."""
     violations: int = 0
+
+
+class Goal(NamedTuple):
+    """How much of a campaign is to be run, over all commits."""
+
+    campaign: str
+    figure: str
+    """The figure of its entries that is added up."""
+    told: str
+    number: int
+
+
+GOALS = (
+    Goal("simulation", "runs", "seeds", 100_000),
+    Goal("race", "placements", "placements", 10_000_000),
+    Goal("faults", "faults", "faults", 10_000),
+    Goal("failovers", "faults", "failovers", 100),
+    Goal("failovers", "placements", "placements", 1_000_000),
+    Goal("plans", "steps", "steps of plans", 100_000),
+)
 
 
 class Campaign:
@@ -54,16 +84,18 @@ class Campaign:
     def __init__(self, name: str, ledger: Path | None) -> None:
         self._name = name
         self._ledger = ledger
-        self._commit = "" if ledger is None else _commit()
+        self._commit = "" if ledger is None else commit_that_runs()
         self._begun = time.monotonic()
 
     def add(
         self,
         *,
         seeds: str,
+        runs: int = 0,
         faults: int = 0,
         placements: int = 0,
         steps: int = 0,
+        calls: int = 0,
         violations: int = 0,
         seconds: float | None = None,
     ) -> None:
@@ -77,9 +109,11 @@ class Campaign:
             ended=datetime.fromtimestamp(int(time.time()), UTC),  # noqa: TID251 - of a run
             seeds=seeds,
             hours=round(took / 3600, 3),
+            runs=runs,
             faults=faults,
             placements=placements,
             steps=steps,
+            calls=calls,
             violations=violations,
         )
         write([*read(self._ledger), entry], self._ledger)
@@ -118,11 +152,21 @@ def write(entries: Iterable[Entry], ledger: Path) -> None:
 
 
 def page(entries: Iterable[Entry]) -> str:
-    """The page of a ledger: its newest entry comes first, and the sums of each campaign last."""
+    """The page of a ledger: goals, entries of which the newest comes first, and sums of campaigns."""
     entries = sorted(entries, key=lambda each: each.ended, reverse=True)
     names = sorted({each.campaign for each in entries})
     sums = [_sum(name, [each for each in entries if each.campaign == name]) for name in names]
-    return _HEAD + "".join(map(_line, entries)) + "".join(sums)
+    goals = "".join(_reached(goal, entries) for goal in GOALS)
+    lines = "".join(map(_line, entries)) + "".join(sums)
+    return _HEAD + _GOALS_HEAD + goals + _RUNS_HEAD + lines
+
+
+def _reached(goal: Goal, entries: list[Entry]) -> str:
+    own = [each for each in entries if each.campaign == goal.campaign]
+    reached = sum(getattr(each, goal.figure) for each in own)
+    violations = sum(each.violations for each in own)
+    cells = (f"{goal.number:,} {goal.told}", f"{reached:,}", f"{reached / goal.number:.1%}")
+    return f"| {goal.campaign} | {' | '.join(cells)} | {violations:,} |\n"
 
 
 def _line(entry: Entry) -> str:
@@ -137,20 +181,23 @@ def _sum(name: str, entries: list[Entry]) -> str:
         ended=entries[0].ended,
         seeds="",
         hours=sum(each.hours for each in entries),
+        runs=sum(each.runs for each in entries),
         faults=sum(each.faults for each in entries),
         placements=sum(each.placements for each in entries),
         steps=sum(each.steps for each in entries),
+        calls=sum(each.calls for each in entries),
         violations=sum(each.violations for each in entries),
     )
     return f"| | **{name}, all** | | | {_figures(total)} |\n"
 
 
 def _figures(entry: Entry) -> str:
-    counts = (entry.faults, entry.placements, entry.steps, entry.violations)
+    done = (entry.runs, entry.faults, entry.placements, entry.steps, entry.calls)
+    counts = (*done, entry.violations)
     return " | ".join((f"{entry.hours:.2f}", *(f"{each:,}" for each in counts)))
 
 
-def _commit() -> str:
+def commit_that_runs() -> str:
     """The commit of the sources that run, and whether they differ from it."""
     commit = asked_of_git("rev-parse", "--short=12", "HEAD").strip()
     return commit + ("+" if asked_of_git("status", "--porcelain", "--", *_SOURCES) else "")

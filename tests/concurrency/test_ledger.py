@@ -28,11 +28,17 @@ def test_a_page_has_the_newest_first_and_the_sums_last():
         campaign="race", commit="ab+", ended=datetime(2026, 2, 1, tzinfo=UTC), seeds="8", hours=1
     )
     first, second, total = page([ONE, later]).splitlines()[-3:]
-    assert "`ab+` | 8 | 1.00 | 0 | 0 | 0 | 0" in first
+    assert "`ab+` | 8 | 1.00 | 0 | 0 | 0 | 0 | 0 | 0" in first
     assert (
-        second == "| 2026-01-02 03:04 | race | `0123456789ab` | 7 | 0.50 | 0 | 1,000,000 | 0 | 1 |"
+        second
+        == "| 2026-01-02 03:04 | race | `0123456789ab` | 7 | 0.50 | 0 | 0 | 1,000,000 | 0 | 0 | 1 |"
     )
-    assert total == "| | **race, all** | | | 1.50 | 0 | 1,000,000 | 0 | 1 |"
+    assert total == "| | **race, all** | | | 1.50 | 0 | 0 | 1,000,000 | 0 | 0 | 1 |"
+
+
+def test_a_page_tells_how_much_of_each_goal_is_reached():
+    assert "| race | 10,000,000 placements | 2,000,000 | 20.0% | 2 |" in page([ONE, ONE])
+    assert "| simulation | 100,000 seeds | 0 | 0.0% | 0 |" in page([ONE])
 
 
 def test_a_campaign_adds_a_line_and_keeps_those_before(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """The checker is worth something: it finds every mistake that was planted in the service."""
 
+import inspect
 import re
 from unittest.mock import Mock
 
@@ -60,6 +61,33 @@ def test_a_bug_is_planted_where_it_says():
     elsewhere = {bug.name: bug.where for bug in BUGS.values() if bug.where not in places_of(bug)}
 
     assert elsewhere == {}
+
+
+def unlike(bug):
+    """Functions of a bug that do not take what those take which they replace."""
+    recorded = Mock()
+    bug.plant(recorded)
+    for thing, name, planted in (call.args for call in recorded.setattr.call_args_list):
+        replaced = getattr(thing, name)
+        if inspect.isroutine(replaced) and not takes_the_same(planted, replaced):
+            yield f"{bug.name}: {name}"
+
+
+def takes_the_same(planted, replaced):
+    given = inspect.signature(replaced).parameters.values()
+    named = {each.name: None for each in given if each.kind is each.KEYWORD_ONLY}
+    places = [each for each in given if each.kind is each.POSITIONAL_OR_KEYWORD]
+    try:
+        inspect.signature(planted).bind(*places, **named)
+    except TypeError:
+        return False
+    return True
+
+
+@pytest.mark.interpreted
+def test_a_planted_function_takes_what_the_replaced_one_takes():
+    """Else each call of it fails, and a checker that finds that has not found the bug."""
+    assert [each for bug in BUGS.values() for each in unlike(bug)] == []
 
 
 def test_the_table_of_the_documentation_names_the_same_places():

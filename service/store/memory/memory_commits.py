@@ -15,12 +15,12 @@ from service.model.log.commit_log import (
     LOCKED_LAG_CHANGES_MAX,
     Behind,
     Change,
+    ClusterCounts,
     ClusterRow,
     CommitInfo,
     CommitRequest,
     CommitResult,
     Committed,
-    Counts,
     Diverged,
     DuplicateKey,
     Effect,
@@ -39,6 +39,7 @@ from service.model.log.commit_log import (
     effects,
 )
 from service.model.log.events import Event, merged, rows_of
+from service.model.objects.pods_and_nodes import ObjectName
 from service.store.log.log_page_building import Extract, build_page
 from service.store.memory.memory_audit import AuditLog
 from service.store.whether_audit_is_kept import Keeping
@@ -62,7 +63,7 @@ class ClusterState:
     leases: dict[str, Lease] = field(default_factory=dict)
     node_leases: dict[str, datetime] = field(default_factory=dict)
     """When each node last reported."""
-    events: dict[tuple[str, str], Event] = field(default_factory=dict)
+    events: dict[ObjectName, Event] = field(default_factory=dict)
     """The events by namespace and name."""
 
     def append(self, request: CommitRequest, acting: Sequence[Effect], at: datetime) -> None:
@@ -130,7 +131,7 @@ class ClusterState:
             name=self.name,
             head=self.head,
             config=self.objects[ObjectKey(CLUSTER_KIND, "", CLUSTER_NAME)].body,
-            counts=Counts(nodes=nodes, pods=len(pods), pending=pending),
+            counts=ClusterCounts(nodes=nodes, pods=len(pods), pending=pending),
         )
 
 

@@ -68,6 +68,7 @@ class _Counting:
     def __init__(self, history: History) -> None:
         self._history = history
         self._nodes: dict[str, Manifest] = {}
+        self._domains: dict[str, set[str]] = {}
         self._room: dict[str, dict[str, int]] = {}
         self._used: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._cpu = 0
@@ -177,6 +178,12 @@ class _Counting:
     def _domain(self, node_name: str, rule: Rule) -> str:
         return labels_of(self._nodes[node_name])[rule.key]
 
+    def _domains_of(self, key: str) -> set[str]:
+        """All domains of a topology key; nodes neither come nor change beside pods."""
+        if key not in self._domains:
+            self._domains[key] = {labels_of(node)[key] for node in self._nodes.values()}
+        return self._domains[key]
+
     # Rules
 
     def _check_group(self, number: int, members: Sequence[Change]) -> None:
@@ -210,7 +217,7 @@ class _Counting:
                 yield f"somebody who is there keeps {rule} away"
         for rule, most in shape.spread:
             counts = self._matching(namespace, rule)
-            domains = {labels_of(node)[rule.key] for node in self._nodes.values()}
+            domains = self._domains_of(rule.key)
             own = counts[self._domain(node_name, rule)] + shape.matches(rule)
             if own - min(counts[each] for each in domains) > most:
                 yield f"the skew of {rule} is beyond {most}: {dict(counts)}"

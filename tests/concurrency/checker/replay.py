@@ -236,7 +236,9 @@ class Replay:
         return f"{where}{late}: {broken}"
 
     def _check_capacity(self, change: Change, *, is_placement: bool) -> None:
-        if is_placement and change.node_name in self.state.view.nodes:
+        if not is_placement or change.revision % self._every:
+            return
+        if change.node_name in self.state.view.nodes:
             excess = overcommitted(self.state.view, change.node_name)
             if excess:
                 self._report("A1", f"{change.node_name} at {change.revision}: {excess}")

@@ -46,6 +46,8 @@ class PlanFigures(msgspec.Struct, kw_only=True):
     """Broken."""
     half_done: int = 0
     violations: list[str] = []
+    commit: str = ""
+    """Of the sources that raced."""
 
     def __str__(self) -> str:
         return (
@@ -183,6 +185,7 @@ class _PlanRace:
         figures = PlanFigures(
             seed=options.seed,
             number=number,
+            commit=options.commit,
             planners=len(urls),
             seconds=time.monotonic() - started,
             kills=self._kills,

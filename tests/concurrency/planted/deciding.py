@@ -20,8 +20,10 @@ def hint_kept_without_a_check(patch):
     """After a lost race a pod goes where it was to go before, whatever happened meanwhile."""
     place = one_pod.place
 
-    def place_as_before(cluster, pod, hint=None):
-        return Placement(hint, 0) if hint is not None else place(cluster, pod)
+    def place_as_before(cluster, pod, hint=None, within=None, *, untold=False):
+        if hint is not None:
+            return Placement(hint, 0)
+        return place(cluster, pod, None, within, untold=untold)
 
     patch.setattr(one_pod, "place", place_as_before)
 
@@ -31,10 +33,10 @@ def group_kept_without_a_check(patch):
     """After a lost race a group goes where it was to go before."""
     placing_group = all_or_nothing.placing_group
 
-    def place_as_before(cluster, pods, hints):
+    def place_as_before(cluster, pods, hints, colocations=()):
         if pods and all(hints):
             return GroupPlacement(tuple(Placement(hint, 0) for hint in hints))
-        return (yield from placing_group(cluster, pods, hints))
+        return (yield from placing_group(cluster, pods, hints, colocations))
 
     patch.setattr(all_or_nothing, "placing_group", place_as_before)
 

@@ -2,7 +2,7 @@
 
 Each planner is a `moorage serve` process of its own with one worker, all on one embedded
 PostgreSQL and on equal terms: a request is decided by the planner that it was sent to. A round is
-a fresh cluster, so that its whole log can be checked: every placement by counters, every 200th by
+a fresh cluster, so that its whole log can be checked: every placement by counters, every 1,000th by
 the reference implementation, and all answers, the chain of commits and the tables; and at its end
 every planner is asked what a replica that is loaded from the tables is asked. Rounds go on
 while those before them are checked by another process. With `--file` a run can be cut off and go
@@ -20,6 +20,7 @@ import statistics
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 
@@ -27,8 +28,8 @@ import httpx
 import msgspec
 
 from tests.concurrency.callers import bearer
-from tests.concurrency.ledger import Campaign, add_ledger
-from tests.concurrency.plans.campaign import PlanReport, race_plans, read_plan_rounds
+from tests.concurrency.ledger import Campaign, add_ledger, commit_that_runs
+from tests.concurrency.plans.campaign import PlanFigures, PlanReport, race_plans, read_plan_rounds
 from tests.concurrency.race import metrics, workload
 from tests.concurrency.race.costs import Meter
 from tests.concurrency.race.driving import Round
@@ -46,20 +47,20 @@ def main() -> int:
         return _race_plans(options)
     campaign = Campaign("race", options.ledger)
     report = Report(read_rounds(options.file) if options.file else [])
-    if report.rounds:
-        options.seed = report.rounds[-1].seed
-    print(f"seed {options.seed}", flush=True)
+    known = _go_on(options, report.rounds)
     if report.placements < options.placements:
         asyncio.run(_race(options, report))
     print(report)
     for violation in report.violations[:100]:
         print(f"  {violation}")
-    campaign.add(
-        seeds=f"{options.seed}, {len(report.rounds)} rounds",
-        placements=report.placements,
-        violations=len(report.violations),
-        seconds=sum(each.seconds for each in report.rounds),
-    )
+    if new := report.rounds[known:]:
+        campaign.add(
+            seeds=f"{options.seed}, rounds {new[0].number} to {new[-1].number}",
+            runs=len(new),
+            placements=sum(each.placements for each in new),
+            violations=sum(len(each.violations) for each in new),
+            seconds=sum(each.seconds for each in new),
+        )
     if report.violations:
         return 1
     if not report.proves_something:
@@ -68,25 +69,43 @@ def main() -> int:
     return 0
 
 
+def _go_on(options: argparse.Namespace, rounds: Sequence[RoundFigures | PlanFigures]) -> int:
+    """Take the seed of rounds that a file has, and return how many they are.
+
+    The figures of a file are those of one commit, so rounds of another are added to none.
+    """
+    options.commit = commit_that_runs()
+    if rounds:
+        options.seed = rounds[-1].seed
+        reads_only = not (options.placements if options.steps is None else options.steps)
+        if rounds[-1].commit != options.commit and not reads_only:
+            raise SystemExit(
+                f"{options.file} has rounds of commit {rounds[-1].commit or 'unknown'}; "
+                f"name another file for those of {options.commit}"
+            )
+    print(f"seed {options.seed}", flush=True)
+    return len(rounds)
+
+
 def _race_plans(options: argparse.Namespace) -> int:
     campaign = Campaign("plans", options.ledger)
     report = PlanReport(read_plan_rounds(options.file))
-    if report.rounds:
-        options.seed = report.rounds[-1].seed
-    print(f"seed {options.seed}", flush=True)
+    known = _go_on(options, report.rounds)
     if report.steps < options.steps:
         asyncio.run(race_plans(options, report))
     print(report)
     for violation in report.violations[:100]:
         print(f"  {violation}")
-    campaign.add(
-        seeds=f"{options.seed}, {len(report.rounds)} rounds",
-        faults=sum(each.kills for each in report.rounds),
-        placements=sum(each.placements for each in report.rounds),
-        steps=report.steps,
-        violations=len(report.violations),
-        seconds=sum(each.seconds for each in report.rounds),
-    )
+    if new := report.rounds[known:]:
+        campaign.add(
+            seeds=f"{options.seed}, rounds {new[0].number} to {new[-1].number}",
+            runs=len(new),
+            faults=sum(each.kills for each in new),
+            placements=sum(each.placements for each in new),
+            steps=sum(sum(each.steps.values()) for each in new),
+            violations=sum(len(each.violations) for each in new),
+            seconds=sum(each.seconds for each in new),
+        )
     return 1 if report.violations else 0
 
 
@@ -172,6 +191,7 @@ class _Race:
             violations=[],
             full=(0.0, 0.0, 0.0),
             cpu=dict(cpu),
+            commit=options.commit,
         )
         job = self._checkers.submit(
             check_round, number, self._database_url, cluster, calls, granted, options.file, asked
@@ -228,12 +248,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--placements", type=int, default=20_000, help="in all rounds together")
     parser.add_argument("--steps", type=int, help="race plans instead, until so many steps")
     parser.add_argument(
-        "--round", type=int, default=20_000, help="placements, or steps, on one cluster"
+        "--round", type=int, default=50_000, help="placements, or steps, on one cluster"
     )
     parser.add_argument(
         "--kill-seconds", type=float, default=15, help="between kills while plans race; 0: none"
     )
-    parser.add_argument("--planners", type=int, default=8, help="server processes")
+    parser.add_argument(
+        "--planners", type=int, help="server processes: 4, or 8 that race plans, if none are named"
+    )
     parser.add_argument("--drivers", type=int, default=5, help="groups placed at the same time")
     parser.add_argument("--checkers", type=int, default=1, help="processes that check rounds")
     parser.add_argument(
@@ -246,7 +268,9 @@ def _options() -> argparse.Namespace:
         "--seed", type=int, default=random.SystemRandom().randrange(10**9), help="of the choices"
     )
     add_ledger(parser)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.planners = options.planners or (4 if options.steps is None else 8)
+    return options
 
 
 if __name__ == "__main__":

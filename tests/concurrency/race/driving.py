@@ -5,13 +5,11 @@ import random
 from collections import Counter, deque
 from collections.abc import Sequence
 from itertools import count
-from typing import Literal
 
 from tests.concurrency.callers import Caller, Notebook
 from tests.concurrency.race import workload
 from tests.concurrency.replicas import Asked
 
-Part = Literal["first", "rest"]
 PROBES = 2 * len(workload.KINDS)
 """Questions to each planner at the end of a round."""
 
@@ -54,8 +52,9 @@ class Round:
                     list(self._urls), min(len(self._urls), workload.RIVALS)
                 )
                 number = next(self._numbers)
-                await self._make_room(callers[rivals[0]])
-                await self._place_group(number, [callers[url] for url in rivals])
+                rest = workload.rest_of(number, self._chance)
+                await self._make_room(callers[rivals[0]], len(rivals) * (workload.FIRST + rest))
+                await self._place_group(number, rest, [callers[url] for url in rivals])
         finally:
             await asyncio.gather(*(caller.close() for caller in callers.values()))
 
@@ -72,33 +71,33 @@ class Round:
                 await caller.close()
         return told
 
-    async def _make_room(self, caller: Caller) -> None:
+    async def _make_room(self, caller: Caller, wanted: int) -> None:
         """Delete the oldest groups; of the groups under way about half of the pods are there."""
-        self._pods += workload.GROUP_PODS
+        self._pods += wanted
         most = workload.SLOTS * workload.FULL + self._drivers * workload.GROUP_PODS / 2
         while self._pods > most and self._present:
             name, pods = self._present.popleft()
             self._pods -= pods
             await caller.delete_namespace(name)
 
-    async def _place_group(self, number: int, rivals: Sequence[Caller]) -> None:
-        namespace = workload.namespace_of(number)
+    async def _place_group(self, number: int, rest: int, rivals: Sequence[Caller]) -> None:
+        """`rest`: the pods that each caller asks for beside its first ones."""
+        namespace, each_of = workload.namespace_of(number), list(enumerate(rivals))
         await rivals[0].put_namespace(namespace)
-        firsts = [self._ask(number, caller, i, "first") for i, caller in enumerate(rivals)]
-        rest = [self._ask(number, caller, i, "rest") for i, caller in enumerate(rivals)]
+        firsts = [self._ask(number, caller, f"first-{i}", workload.FIRST) for i, caller in each_of]
         placed = sum(await asyncio.gather(*firsts))
+        others = [self._ask(number, caller, f"rest-{i}", rest) for i, caller in each_of]
         if workload.is_shared(number):
-            placed += sum(await asyncio.gather(*rest))
+            placed += sum(await asyncio.gather(*others))
         else:
-            placed += sum([await each for each in rest])
-        self._pods += placed - workload.GROUP_PODS
+            placed += sum([await each for each in others])
+        self._pods += placed - len(rivals) * (workload.FIRST + rest)
         self._present.append((namespace, placed))
 
-    async def _ask(self, number: int, caller: Caller, index: int, part: Part) -> int:
+    async def _ask(self, number: int, caller: Caller, part: str, pods: int) -> int:
         """Have one caller place its part of a group; how many pods got a node."""
-        pods = range(workload.FIRST if part == "first" else workload.REST)
         call = await caller.place(
-            [workload.member(number, f"{part}-{index}-{i}") for i in pods],
+            workload.members(number, [f"{part}-{i}" for i in range(pods)]),
             group=workload.is_gang(number),
         )
         results = call.body["results"] if call.outcome == "ok" else ()

@@ -41,6 +41,8 @@ class RoundFigures(msgspec.Struct, kw_only=True):
     """How full the cluster was before each placement: mean, least, greatest."""
     cpu: dict[str, float]
     """CPU seconds of each part."""
+    commit: str = ""
+    """Of the sources that raced."""
 
     def __str__(self) -> str:
         return (

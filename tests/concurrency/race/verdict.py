@@ -12,7 +12,7 @@ from tests.concurrency.checker.counting import check_by_counting
 from tests.concurrency.checker.history import Call
 from tests.concurrency.replicas import Asked, differing, loaded
 
-REFERENCE_EVERY = 200
+REFERENCE_EVERY = 1_000
 """One placement of so many is evaluated by the reference implementation as well."""
 
 

@@ -1,6 +1,7 @@
 """What the planners race for: a nearly full cluster, and groups of pods with rules of their own."""
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -15,10 +16,14 @@ KINDS = ("together", "apart", "even", "gang")
 RIVALS = 3
 """Callers, each at another planner, that place the pods of one group at the same time."""
 FIRST = 1
-REST = 15
-"""Pods that each of them asks for: one, so that all want to be the first, then the rest."""
-GROUP_PODS = RIVALS * (FIRST + REST)
+RESTS = (5, 15, 50, 150)
+"""Pods that each of them asks for: one, so that all want to be the first, then so many, by chance."""
+APART_MAX = 40
+"""The most of those of a group that needs a host for each pod."""
+GROUP_PODS = RIVALS * (FIRST + sum(RESTS) // len(RESTS))
+"""Of a group, on average."""
 _CPU = "250m"
+_CONTAINERS = [{"name": "main", "resources": {"requests": {"cpu": _CPU}}}]
 
 
 def nodes() -> Iterator[Manifest]:
@@ -50,8 +55,20 @@ def namespace_of(number: int) -> str:
 
 def member(number: int, name: str) -> Manifest:
     """A pod of the group of this number, in the group's own namespace; the kinds take turns."""
+    return members(number, [name])[0]
+
+
+def members(number: int, names: Iterable[str]) -> list[Manifest]:
+    """Some pods of a group, which differ in their names; they share the rest, to need little memory."""
     namespace = namespace_of(number)
-    return _pod(namespace, f"{namespace}-{name}", {"app": namespace}, _rules(number, namespace))
+    labels, rules = {"app": namespace}, _rules(number, namespace)
+    return [_pod(namespace, f"{namespace}-{name}", labels, rules) for name in names]
+
+
+def rest_of(number: int, chance: random.Random) -> int:
+    """How many pods each caller asks for at once when the first ones are there."""
+    rest = chance.choice(RESTS)
+    return rest if is_shared(number) else min(rest, APART_MAX)
 
 
 def is_shared(number: int) -> bool:
@@ -88,8 +105,7 @@ def _rules(number: int, app: str) -> Manifest:
 
 
 def _pod(namespace: str, name: str, labels: dict[str, str], rules: Manifest) -> Manifest:
-    container = {"name": "main", "resources": {"requests": {"cpu": _CPU}}}
     return {
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {"containers": [container], **rules},
+        "spec": {"containers": _CONTAINERS, **rules},
     }

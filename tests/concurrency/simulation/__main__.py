@@ -35,6 +35,7 @@ def main() -> int:
     print(f"{elapsed:.1f} s, {summary.results / elapsed:.1f} seeds/s with {options.jobs} processes")
     campaign.add(
         seeds=f"{seeds.start} to {seeds.stop - 1}",
+        runs=len(seeds),
         faults=summary.lost_answers + summary.crashes,
         violations=len(summary.failed),
     )

@@ -118,8 +118,8 @@ class Database:
         self.commits: dict[int, list[CommitInfo]] = {}
         self.changes: dict[int, list[Change]] = {}
         self.committed_at: dict[UUID, float] = {}
-        self.lease_seconds_max = 0.0
-        """What the longest way to a lease took: workers learn the database's time by it."""
+        self.seconds_max = {"acquire_lease": 0.0, "commit": 0.0}
+        """What the longest statement of each name took, of those by which time is judged."""
         self._written: dict[int, UUID] = {}
 
     def take_note(self) -> list[str]:
@@ -146,6 +146,14 @@ class Database:
                 gained.append("; ".join(map(_brief, new)))
             self._written[number] = own.head.tip
         return gained
+
+    @property
+    def blur(self) -> timedelta:
+        """By how much what is decided may be older than the time of its commit.
+
+        Workers learn the database's time by leases, and a commit is on its way for a while.
+        """
+        return timedelta(seconds=sum(self.seconds_max.values()))
 
     def head_of(self, cluster_id: int) -> int:
         return self.store.clusters[cluster_id].head.revision
@@ -196,9 +204,9 @@ class Connection:
         call = partial(getattr(database.store, name), *arguments, **options)
         subject = _subject(name, arguments) or f"{self._process.name}/{name}"
         answer = await _Statement(database, self._process, name, call, subject).run()
-        if name == "acquire_lease":
-            took = database.loop.time() - asked
-            database.lease_seconds_max = max(database.lease_seconds_max, took)
+        took = database.loop.time() - asked
+        if name in database.seconds_max:
+            database.seconds_max[name] = max(database.seconds_max[name], took)
         return answer
 
     def notify(self, cluster_id: int) -> None:

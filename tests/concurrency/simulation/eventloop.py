@@ -25,6 +25,7 @@ class Process:
 
 PROCESS: ContextVar[Process | None] = ContextVar("PROCESS", default=None)
 STEPS_MAX = 200_000
+SECONDS_A_STEP_IN_QUIET = 0.0001
 
 
 class Stuck(Exception):  # noqa: N818 - a finding
@@ -146,6 +147,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def spend(self) -> None:
         """Let a little time pass, as looking at a clock does."""
         self._seconds += self._tick
+
+    def hasten(self) -> None:
+        """Let no step take long any more: a machine that cannot keep up is trouble, too."""
+        self._tick = min(self._tick, SECONDS_A_STEP_IN_QUIET)
 
     async def end_all_tasks(self) -> None:
         """Cancel what runs, and what the dead left behind, so that it does not end later."""

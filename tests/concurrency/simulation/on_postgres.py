@@ -167,7 +167,12 @@ def main() -> int:
                 print(f"seed {found.seed}: {found.difference}", flush=True)
     print(", ".join(f"{name} {number:,}" for name, number in asked.most_common()))
     print(f"{asked.total():,} calls of {len(seeds):,} seeds; {different} seeds differ")
-    campaign.add(seeds=f"{seeds.start} to {seeds.stop - 1}", violations=different)
+    campaign.add(
+        seeds=f"{seeds.start} to {seeds.stop - 1}",
+        runs=len(seeds),
+        calls=asked.total(),
+        violations=different,
+    )
     return 1 if different else 0
 
 

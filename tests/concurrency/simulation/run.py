@@ -16,14 +16,7 @@ from service.model.errors import Compacted
 from service.scheduler.protocol.intents import PlacePods, PutObject
 from tests.agreement import answers_anew, disagreements
 from tests.concurrency.checker.evicting import eviction_of
-from tests.concurrency.checker.history import (
-    History,
-    Key,
-    Listing,
-    ReplicaState,
-    Seen,
-    Transcript,
-)
+from tests.concurrency.checker.history import History, Key, Listing, ReplicaState, Seen, Transcript
 from tests.concurrency.replicas import loaded
 from tests.concurrency.simulation import workload
 from tests.concurrency.simulation.choices import ACTOR, Choices, Schedule
@@ -242,6 +235,7 @@ class _Simulation:
         await asyncio.gather(*work)
         self._over = True
         self.database.trouble = Trouble()
+        self._loop.hasten()
         self._bring_back()
         await asyncio.gather(*trouble)
         await asyncio.sleep(QUIET_SECONDS)
@@ -264,7 +258,7 @@ class _Simulation:
         left.changes = list(database.changes[CLUSTER])
         left.audit = [row for row in database.store.audit.rows((0, 0)) if row.chain == CLUSTER]
         left.committed_at = dict(database.committed_at)
-        left.blur = max(left.blur, timedelta(seconds=database.lease_seconds_max))
+        left.blur = max(left.blur, database.blur)
         if own is not None:
             left.head = (own.head.revision, own.head.tip)
             left.rows = {tuple(k): (row.revision, row.body) for k, row in own.objects.items()}
