@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import get_args
 
+from service.cli.errors import WrongUsage
 from tests.concurrency.faults.kinds import Kind, Lane
 from tests.concurrency.faults.scene import Round, Scene
 
@@ -89,8 +90,12 @@ class Injections:
         while done < quota and not told:
             await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
             kind = deck.deal()
-            async with self._scene.database if lane == "database" else nullcontext():
-                befell = await kind.inject(self._scene, chance)
+            try:
+                async with self._scene.database if lane == "database" else nullcontext():
+                    befell = await kind.inject(self._scene, chance)
+            except (AssertionError, WrongUsage) as error:
+                told.append(f"A16: {kind.name}: {error}")
+                return
             if not befell:
                 deck.put_back(kind)
                 continue
