@@ -37,8 +37,8 @@ def main() -> int:
             ended.add(one)
             print(_told(ended, time.monotonic() - begun), flush=True)
     print(ended.healed.table())
-    for violation in ended.violations[:100]:
-        print(f"  {violation}")
+    for told in [*ended.violations, *ended.broken_off][:100]:
+        print(f"  {told}")
     campaign.add(
         seeds=f"{options.seed}, {options.stages} stages",
         faults=ended.healed.counts.total(),
@@ -48,6 +48,9 @@ def main() -> int:
     )
     if ended.violations:
         return 1
+    if ended.broken_off:
+        print("a stage was broken off, which says nothing of the service, and was not counted")
+        return 3
     rare = [each.name for each in KINDS if ended.healed.counts[each.name] < options.least]
     if rare:
         print(f"injected less than {options.least} times, so this run does not count: {rare}")
@@ -61,7 +64,7 @@ def _results(
     """What each stage went through, as they end; nothing new begins when something is broken."""
     jobs, running = _jobs(options), set[Future[Ended]]()
     while True:
-        while len(running) < options.stages and not ended.violations:
+        while len(running) < options.stages and not ended.violations and not ended.broken_off:
             job = next(jobs, None)
             if job is None:
                 break
@@ -70,12 +73,14 @@ def _results(
             return
         done, running = wait(running, return_when=FIRST_COMPLETED)
         for each in done:
-            yield each.result()
+            error = each.exception()
+            yield each.result() if error is None else Ended(broken_off=[repr(error)])
 
 
 def _jobs(options: argparse.Namespace) -> Iterator[Job]:
     left, number = options.injections, 0
-    while left:
+    begin_until = time.monotonic() + options.minutes * 60
+    while left and time.monotonic() < begin_until:
         rounds = []
         while left and len(rounds) < options.rounds:
             rounds.append(min(options.round, left))
@@ -85,6 +90,7 @@ def _jobs(options: argparse.Namespace) -> Iterator[Job]:
             rounds=rounds,
             with_proxy=number % 4 < 3,
             with_plans=options.plans,
+            begin_until=begin_until,
             keep=options.keep,
         )
         number += 1
@@ -109,6 +115,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--plans", action="store_true", help="make plans on a second cluster, too")
     parser.add_argument("--round", type=int, default=100, help="injections on one cluster")
     parser.add_argument("--rounds", type=int, default=5, help="with the same servers")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no round after so many")
     parser.add_argument("--stages", type=int, default=2, help="at the same time")
     parser.add_argument(
         "--least", type=int, default=0, help="each kind must have been injected so often"

@@ -274,9 +274,9 @@ class Link:
     async def _weather(self, count: int) -> None:
         """Wait for as long as it takes so many bytes to pass."""
         self._proxy.passed += 1
-        weather = self._proxy.weather
-        while weather.is_silent:  # noqa: ASYNC110 - whoever has the proxy sets no event
+        while self._proxy.weather.is_silent:  # noqa: ASYNC110 - it is set by whoever has the proxy
             await asyncio.sleep(AT_WORK_SECONDS)
+        weather = self._proxy.weather
         seconds = weather.delay_seconds
         if weather.bytes_per_second is not None:
             seconds += count / weather.bytes_per_second

@@ -7,7 +7,9 @@ the next one runs.
 
 import asyncio
 import logging
+import math
 import pickle
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -51,6 +53,8 @@ class Job(NamedTuple):
     """Whether PostgreSQL runs beside the servers, which reach it over a network that breaks; else
     they keep it running themselves."""
     with_plans: bool
+    begin_until: float = math.inf
+    """No round begins later, on the monotonic clock."""
     keep: Path | None = None
     """Where histories go in which something is broken."""
     environment: Mapping[str, str] = {}
@@ -67,12 +71,15 @@ class Ended:
     steps: Counter[str] = field(default_factory=Counter)
     """Of plans, by their kinds."""
     violations: list[str] = field(default_factory=list)
+    broken_off: list[str] = field(default_factory=list)
+    """Why stages ended before they should have."""
 
     def add(self, other: "Ended") -> None:
         self.healed.add(other.healed)
         self.placed += other.placed
         self.steps += other.steps
         self.violations += other.violations
+        self.broken_off += other.broken_off
 
 
 class Plans(NamedTuple):
@@ -102,7 +109,7 @@ async def _run(job: Job) -> Ended:
         async with _scene(job) as scene:
             inject = Injections(scene, kinds, job.seed)
             for number, count in enumerate(job.rounds):
-                if ended.violations:
+                if ended.violations or time.monotonic() > job.begin_until:
                     break
                 checks.append(await _round(scene, inject, job, number, count, ended, checkers))
                 while len(checks) > 1:
@@ -156,8 +163,10 @@ async def _round(
             plans.calls,
         )
     await made.delete()
+    placed = sum(call.pods_placed for call in history.calls)
+    print(f"{name}: {healed.counts.total()} faults, {placed:,} placements", flush=True)
     ended.healed.add(healed)
-    ended.placed += sum(call.pods_placed for call in history.calls)
+    ended.placed += placed
     ended.violations += [f"{name}: {each}" for each in told]
     return checkers.submit(judge, name, history, asked, planned, job.keep)
 
