@@ -9,11 +9,11 @@ Ctrl-C or hangup reaches the supervisor alone.
 
 import gc
 
-from service.cli.server.worker import end_with_parent
+from service.cli.server.worker import end_with_supervisor
 from service.cli.server.worker_signals import leave_terminal
 
 leave_terminal()  # before the imports, which take long
-end_with_parent()
+end_with_supervisor()
 gc.disable()  # looking for garbage among what is imported takes a sixth of the imports
 
 import granian.server.mp  # noqa: E402 - see above

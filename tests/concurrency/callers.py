@@ -5,7 +5,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import msgspec
@@ -21,6 +21,12 @@ from tests.waiting import WAIT_SECONDS
 PAGE_CHANGES = 10_000
 PATH = "/v1/clusters/default"
 ASK_AGAIN_SECONDS = 0.1
+
+
+class HangUp(NamedTuple):
+    """A caller ends its connection before it is answered, and asks another server at once."""
+
+    after_seconds: float
 
 
 class Notebook:
@@ -66,7 +72,12 @@ class Caller:
             await server.aclose()
 
     async def place(
-        self, pods: Sequence[dict[str, Any]], *, group: bool = False, seconds: float = WAIT_SECONDS
+        self,
+        pods: Sequence[dict[str, Any]],
+        *,
+        group: bool = False,
+        seconds: float = WAIT_SECONDS,
+        hang_up: HangUp | None = None,
     ) -> Call:
         """Place pods, asking again for so long while the outcome is not known."""
         request = {"pods": pods, "policy": "AllOrNothing" if group else "BestEffort"}
@@ -77,7 +88,13 @@ class Caller:
             "queue": False,
         }
         return await self._until_answered(
-            "place", asked, ("POST", "/placements"), request, seconds, manifests=pods
+            "place",
+            asked,
+            ("POST", "/placements"),
+            request,
+            seconds,
+            manifests=pods,
+            hang_up=hang_up,
         )
 
     async def try_out(self, pod: Mapping[str, Any]) -> tuple[str | None, int | None]:
@@ -127,6 +144,7 @@ class Caller:
         *,
         manifests: Sequence[dict[str, Any]] = (),
         operation: int | None = None,
+        hang_up: HangUp | None = None,
     ) -> Call:
         operation = operation or self._notebook.next_operation()
         deadline, attempts = time.monotonic() + seconds, 0
@@ -134,7 +152,8 @@ class Caller:
         key = f"key-{operation}" if target[0] == "POST" else None
         while True:
             number, called = self._notebook.next_number(), time.monotonic()
-            told = await self._told(target, content, key)
+            patience = None if hang_up is None or attempts else hang_up.after_seconds
+            told = await self._told(target, content, key, patience)
             call = Call(
                 number=number,
                 client=self._name,
@@ -155,10 +174,15 @@ class Caller:
                 return call
             attempts += 1
             self._servers.append(self._servers.pop(0))
-            await asyncio.sleep(ASK_AGAIN_SECONDS)
+            at_once = patience is not None and told["status"] == "ReadTimeout"
+            await asyncio.sleep(0 if at_once else ASK_AGAIN_SECONDS)
 
     async def _told(
-        self, target: tuple[str, str], content: bytes, key: str | None
+        self,
+        target: tuple[str, str],
+        content: bytes,
+        key: str | None,
+        patience: float | None = None,
     ) -> dict[str, Any]:
         method, path = target
         headers = {"Content-Type": "application/json"} if content else {}
@@ -166,7 +190,11 @@ class Caller:
             headers["Idempotency-Key"] = key
         try:
             response = await self._servers[0].request(
-                method, self._path + path, content=content, headers=headers
+                method,
+                self._path + path,
+                content=content,
+                headers=headers,
+                timeout=httpx.Timeout(WAIT_SECONDS, read=patience or WAIT_SECONDS),
             )
         except httpx.HTTPError as error:
             return {"outcome": "unknown", "status": type(error).__name__}

@@ -12,6 +12,9 @@ from service.settings import settings_of_this_process
 
 PR_SET_PDEATHSIG = 1
 
+SUPERVISOR_VARIABLE = "SUPERVISOR_PID"
+"""The environment variable by which a supervisor tells its fork servers its own process id."""
+
 IMPORTED_BY = os.getpid()
 """The process that imported this module: in a worker, the fork server that it was forked from."""
 
@@ -35,15 +38,25 @@ def create_app() -> Any:
     return create_app_from_environment()
 
 
-def end_with_parent() -> None:
+def end_with_parent(parent: int | None = None) -> None:
     """Have the kernel kill this process as soon as its parent is gone, however that ended (Linux).
 
     A worker that outlived `kill -9` of the server would keep answering on the port, beside the
-    workers of the next server.
+    workers of the next server. `parent` is the parent's process id, if the caller knows it.
     """
     if sys.platform != "linux":
         return
-    parent = os.getppid() if os.getpid() == IMPORTED_BY else IMPORTED_BY
+    if parent is None:
+        parent = os.getppid() if os.getpid() == IMPORTED_BY else IMPORTED_BY
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # The parent died before the kernel was asked.
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_with_supervisor() -> None:
+    """Do the same for the fork server, whose supervisor may have been killed while it started.
+
+    It would not notice that its parent is another one by now, and would live on with the workers
+    that the supervisor had asked for.
+    """
+    end_with_parent(int(os.environ[SUPERVISOR_VARIABLE]))  # noqa: TID251 - the supervisor's word

@@ -15,6 +15,7 @@ listens on the port itself (SO_REUSEPORT), so that the kernel distributes the co
 import logging
 import multiprocessing
 import multiprocessing.forkserver
+import os
 import signal
 import sys
 import threading
@@ -36,6 +37,7 @@ from service.api.telemetry.worker_starts import StartReason, WorkerStarts
 from service.cli.errors import ExitCode
 from service.cli.server.stop_signals_without_workers import StopRequest
 from service.cli.server.tls import Certificate, watch
+from service.cli.server.worker import SUPERVISOR_VARIABLE
 from service.cli.server.worker_signals import LAUNCH_SIGNALS, Alarm, run_worker
 from service.settings import Settings
 
@@ -248,6 +250,7 @@ def _launch_fork_server() -> None:
     """
     if sys.platform != "linux":
         return
+    os.environ[SUPERVISOR_VARIABLE] = str(os.getpid())  # noqa: TID251 - the fork server's
     before = signal.pthread_sigmask(signal.SIG_BLOCK, LAUNCH_SIGNALS)
     try:
         multiprocessing.forkserver.ensure_running()

@@ -234,21 +234,61 @@ def test_workers_do_not_outlive_a_killed_supervisor(start):
     assert [each for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
 
 
+def test_workers_do_not_outlive_a_supervisor_that_is_killed_while_its_fork_server_starts_anew(
+    start,
+):
+    server = start(workers=2)
+    server.worker()
+    supervisor = psutil.Process(server.process.pid)
+    [before] = fork_servers(supervisor)
+    started = supervisor.children(recursive=True)
+
+    before.kill()
+    eventually(lambda: fork_servers(supervisor) not in ([], [before]))
+    started += supervisor.children(recursive=True)
+    server.process.kill()
+
+    _, alive = psutil.wait_procs(started, timeout=WAIT_SECONDS)
+    assert [each for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def fork_servers(supervisor):
+    """Those that run; a process that ends meanwhile has no command line."""
+    found = []
+    for each in supervisor.children():
+        with suppress(psutil.Error):
+            if "multiprocessing.forkserver" in " ".join(each.cmdline()):
+                found.append(each)
+    return found
+
+
 ORPHAN = """
 import os, time
 from service.cli.server import worker
 
 parent = os.getpid()
+os.environ[worker.SUPERVISOR_VARIABLE] = str(parent)
 if not os.fork():
     while os.getppid() == parent:
         time.sleep(0.01)
-    worker.end_with_parent()
+    {tie}
     print("outlived its parent", flush=True)
 """
 
 
-def test_a_worker_whose_parent_died_before_it_could_tie_itself_ends():
+@pytest.mark.parametrize(
+    "tie",
+    [
+        pytest.param("worker.end_with_parent()", id="worker"),
+        pytest.param("import service.cli.imports_before_workers_fork", id="fork server"),
+    ],
+)
+def test_a_process_whose_parent_died_before_it_could_tie_itself_ends(tie):
     ended = subprocess.run(
-        [sys.executable, "-c", ORPHAN], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", ORPHAN.format(tie=tie)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )  # it is read to the end, so until the forked process has ended, too
     assert ended.stdout == ""

@@ -1,127 +1,109 @@
 """`python -m tests.concurrency.faults --injections 200`: real processes, faults by chance, the checker.
 
-In rounds on fresh data folders. In every other one the servers keep their PostgreSQL running
-themselves; in the others it is kept running beside them, and reached through a proxy that breaks
-connections around commits. Each round ends as every test of this folder: what was acknowledged is
-stored once, the checker finds nothing, nothing is left open, and placements go on.
+Several stages at the same time, each with servers and a PostgreSQL of its own, and rounds of faults
+on them (`tests.concurrency.faults.stage`). `tests.concurrency.faults.kinds` has the kinds of faults. In three
+of four stages servers reach PostgreSQL through a network that breaks, also around commits; in the
+fourth they keep it running themselves. Each round ends as every test of this folder: what was
+acknowledged is stored once, the checker finds nothing, nothing is left open, and placements go on.
 
 With `--plans`, callers plan and commit on a second cluster meanwhile (`tests.concurrency.plans`): at the
-end its whole log says whether a budget was exceeded, a rule broken or a plan left half done.
+end of each round its whole log says whether a budget was exceeded, a rule broken or a plan left half
+done.
 """
 
 import argparse
-import asyncio
 import random
 import sys
 import time
-from collections import Counter
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
 
-from service.cli.server.local_server import temporary_folder
-from service.store.embedded import EmbeddedPostgres
-from tests.concurrency.callers import read_history
-from tests.concurrency.checker.history import Call
-from tests.concurrency.checker.plans import check_plans
-from tests.concurrency.faults.injecting import Injections
-from tests.concurrency.faults.proxy import CommitProxy
-from tests.concurrency.faults.site import Site, site
+from tests.concurrency.faults.kinds import KINDS
+from tests.concurrency.faults.stage import Ended, Job, run_stage
 from tests.concurrency.ledger import Campaign, add_ledger
-from tests.concurrency.plans import workload
-from tests.concurrency.plans.driving import PlanRound
-from tests.concurrency.racing import TOKEN
-
-PLANS = "plans"
-"""The cluster on which plans are made."""
 
 
 def main() -> int:
     options = _options()
     campaign = Campaign("faults", options.ledger)
     print(f"seed {options.seed}", flush=True)
-    done: Counter[str] = Counter()
-    steps: Counter[str] = Counter()
-    placed, rounds, started = 0, 0, time.monotonic()
-    while done.total() < options.injections:
-        count = min(options.round, options.injections - done.total())
-        seed = f"{options.seed}-{rounds}"
-        with campaign.telling_failure(seed):
-            ended = asyncio.run(
-                _round(count, seed, with_proxy=rounds % 2 == 1, with_plans=options.plans)
-            )
-        done += ended.injected
-        placed += ended.placed
-        steps += ended.steps
-        rounds += 1
-        print(
-            f"round {rounds}: {done.total()} faults so far in {time.monotonic() - started:.0f} s, "
-            f"{placed:,} placements acknowledged, nothing lost, doubled or broken; "
-            f"{dict(sorted(done.items()))}",
-            flush=True,
-        )
-        if options.plans:
-            print(
-                f"{steps.total():,} plan steps committed, 0 budgets exceeded, 0 rules broken, "
-                f"0 half done; {dict(sorted(steps.items()))}",
-                flush=True,
-            )
+    ended, begun = Ended(), time.monotonic()
+    with ProcessPoolExecutor(
+        options.stages, mp_context=get_context("spawn"), max_tasks_per_child=1
+    ) as stages:
+        for one in _results(stages, options, ended):
+            ended.add(one)
+            print(_told(ended, time.monotonic() - begun), flush=True)
+    print(ended.healed.table())
+    for told in [*ended.violations, *ended.broken_off][:100]:
+        print(f"  {told}")
     campaign.add(
-        seeds=f"{options.seed}, {rounds} rounds",
-        faults=done.total(),
-        placements=placed,
-        steps=steps.total(),
+        seeds=f"{options.seed}, {options.stages} stages",
+        faults=ended.healed.counts.total(),
+        placements=ended.placed,
+        steps=ended.steps.total(),
+        violations=len(ended.violations),
     )
+    if ended.violations:
+        return 1
+    if ended.broken_off:
+        print("a stage was broken off, which says nothing of the service, and was not counted")
+        return 3
+    rare = [each.name for each in KINDS if ended.healed.counts[each.name] < options.least]
+    if rare:
+        print(f"injected less than {options.least} times, so this run does not count: {rare}")
+        return 2
     return 0
 
 
-class _Ended(NamedTuple):
-    """What a round went through."""
-
-    injected: Counter[str]
-    placed: int
-    """Pods that were acknowledged as placed."""
-    steps: Counter[str]
-    """Of plans, by their kinds."""
-
-
-async def _round(count: int, seed: str, *, with_proxy: bool, with_plans: bool) -> _Ended:
-    """Raises AssertionError if anything is not as it has to be."""
-    async with AsyncExitStack() as stack:
-        proxy, data_dir = None, None
-        if with_proxy:
-            data_dir = Path(stack.enter_context(temporary_folder())) / "data"
-            postgres = EmbeddedPostgres(data_dir)
-            url = await asyncio.to_thread(postgres.start)
-            stack.push_async_callback(asyncio.to_thread, postgres.stop)
-            socket_folder = stack.enter_context(temporary_folder())
-            proxy = await stack.enter_async_context(CommitProxy(url, socket_folder))
-        inject = Injections(count, seed, proxy)
-        settings = {} if proxy is None else {"database_url": proxy.url}
-        steps: Counter[str] = Counter()
-        async with site(quiet=True, data_dir=data_dir, **settings) as made:
-            if with_plans:
-                calls, steps = await _plan_while(made, inject, seed)
-            else:
-                calls = await made.place_while(inject)
-        return _Ended(inject.done, sum(call.pods_placed for call in calls), steps)
+def _results(
+    stages: ProcessPoolExecutor, options: argparse.Namespace, ended: Ended
+) -> Iterator[Ended]:
+    """What each stage went through, as they end; nothing new begins when something is broken."""
+    jobs, running = _jobs(options), set[Future[Ended]]()
+    while True:
+        while len(running) < options.stages and not ended.violations and not ended.broken_off:
+            job = next(jobs, None)
+            if job is None:
+                break
+            running.add(stages.submit(run_stage, job))
+        if not running:
+            return
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for each in done:
+            error = each.exception()
+            yield each.result() if error is None else Ended(broken_off=[repr(error)])
 
 
-async def _plan_while(
-    made: Site, inject: Injections, seed: str
-) -> tuple[Sequence[Call], Counter[str]]:
-    """Have pods placed on one cluster and plans made on another until all faults are over."""
-    plans = PlanRound(PLANS, [each.url for each in made.servers], TOKEN, seed=seed)
-    granted = await plans.set_up()
-    placing = asyncio.create_task(made.place_while(inject))
-    await plans.run_while(lambda: not placing.done())
-    calls = await placing
-    async with made.database() as url:
-        history = await read_history(url, [], granted=granted, cluster=PLANS)
-    tally = check_plans(history, plans.calls, staying=workload.STAYING)
-    assert not tally.violations, "\n".join(tally.violations[:20])
-    return calls, tally.steps
+def _jobs(options: argparse.Namespace) -> Iterator[Job]:
+    left, number = options.injections, 0
+    begin_until = time.monotonic() + options.minutes * 60
+    while left and time.monotonic() < begin_until:
+        rounds = []
+        while left and len(rounds) < options.rounds:
+            rounds.append(min(options.round, left))
+            left -= rounds[-1]
+        yield Job(
+            seed=f"{options.seed}-{number}",
+            rounds=rounds,
+            with_proxy=number % 4 < 3,
+            with_plans=options.plans,
+            begin_until=begin_until,
+            keep=options.keep,
+        )
+        number += 1
+
+
+def _told(ended: Ended, seconds: float) -> str:
+    counts = ended.healed.counts
+    told = (
+        f"{counts.total():,} faults of {len(counts)} kinds so far in {seconds:,.0f} s "
+        f"({seconds / max(1, counts.total()):.2f} s each), {ended.placed:,} placements "
+        f"acknowledged, {len(ended.violations)} violations"
+    )
+    return f"{told}; {ended.steps.total():,} plan steps" if ended.steps else told
 
 
 def _options() -> argparse.Namespace:
@@ -129,9 +111,16 @@ def _options() -> argparse.Namespace:
         prog="python -m tests.concurrency.faults",
         description="Inject faults into real processes; check what they leave.",
     )
-    parser.add_argument("--injections", type=int, default=20, help="in all rounds together")
+    parser.add_argument("--injections", type=int, default=100, help="in all stages together")
     parser.add_argument("--plans", action="store_true", help="make plans on a second cluster, too")
-    parser.add_argument("--round", type=int, default=20, help="on one data folder")
+    parser.add_argument("--round", type=int, default=100, help="injections on one cluster")
+    parser.add_argument("--rounds", type=int, default=5, help="with the same servers")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no round after so many")
+    parser.add_argument("--stages", type=int, default=2, help="at the same time")
+    parser.add_argument(
+        "--least", type=int, default=0, help="each kind must have been injected so often"
+    )
+    parser.add_argument("--keep", type=Path, help="a folder for histories with violations")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     add_ledger(parser)
     return parser.parse_args()

@@ -1,120 +1,115 @@
-"""Faults by chance, one after the other, while callers place pods at two servers."""
+"""Faults by chance while callers place pods: in lanes that overlap, each waiting until all is well again."""
 
 import asyncio
 import random
-import signal
-from collections import Counter
-from collections.abc import Awaitable, Callable
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import get_args
 
-import psutil
+from service.cli.errors import WrongUsage
+from tests.concurrency.faults.kinds import Kind, Lane
+from tests.concurrency.faults.scene import Round, Scene
 
-from service.store.embedded import EmbeddedPostgres
-from tests.concurrency.faults.proxy import KILLS, CommitProxy
-from tests.concurrency.faults.site import Site, connect
-from tests.concurrency.racing import kill_postgres, kill_worker, worker_of
-
-PAUSE_SECONDS = (0.1, 1.0)
-STAND_STILL_SECONDS = (0.1, 3.0)
-PROXY_SECONDS_MAX = 5.0
-"""How long a fault of the connection waits for a commit that it can befall."""
-
-Inject = Callable[[Site, random.Random], Awaitable[bool]]
-"""Answers whether there was anything to befall."""
+PAUSE_SECONDS = (0.0, 0.3)
+LANES: tuple[Lane, ...] = get_args(Lane)
 
 
-async def _worker_killed(made: Site, chance: random.Random) -> bool:
-    server = chance.choice(made.servers)
-    found = await asyncio.to_thread(worker_of, server)
-    await asyncio.to_thread(kill_worker, server)
-    return found is not None
+class Deck:
+    """Kinds by their weights, dealt so that each one comes before any comes too often."""
+
+    def __init__(self, kinds: Sequence[Kind], chance: random.Random) -> None:
+        self._kinds = [kind for kind in kinds for _ in range(kind.weight)]
+        self._chance = chance
+        self._dealt: list[Kind] = []
+
+    @property
+    def weight(self) -> int:
+        return len(self._kinds)
+
+    def deal(self) -> Kind:
+        if not self._dealt:
+            self._dealt = self._chance.sample(self._kinds, len(self._kinds))
+        return self._dealt.pop()
+
+    def put_back(self, kind: Kind) -> None:
+        """Deal it once more, not at once: it had nothing to befall."""
+        self._dealt.insert(0, kind)
 
 
-async def _postgres_killed(made: Site, chance: random.Random) -> bool:
-    await asyncio.to_thread(kill_postgres, made.data_dir)
-    return True
+class Healed:
+    """How often each kind was injected, and how long it took until placements went on."""
 
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, list[float]] = defaultdict(list)
 
-async def _server_killed(made: Site, chance: random.Random) -> bool:
-    server = chance.choice(made.servers)
-    await asyncio.to_thread(server.kill)
-    await asyncio.sleep(chance.uniform(0, 1))
-    await asyncio.to_thread(server.start)
-    return True
+    def add(self, other: "Healed") -> None:
+        for name, seconds in other.seconds.items():
+            self.seconds[name] += seconds
 
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter({name: len(seconds) for name, seconds in self.seconds.items()})
 
-async def _server_stopped(made: Site, chance: random.Random) -> bool:
-    server = chance.choice(made.servers)
-    assert await asyncio.to_thread(server.stop) == 0
-    await asyncio.to_thread(server.start)
-    return True
-
-
-async def _worker_stood_still(made: Site, chance: random.Random) -> bool:
-    worker = await asyncio.to_thread(worker_of, chance.choice(made.servers))
-    if worker is None:
-        return False
-    try:
-        worker.send_signal(signal.SIGSTOP)
-        await asyncio.sleep(chance.uniform(*STAND_STILL_SECONDS))
-        worker.send_signal(signal.SIGCONT)
-    except psutil.NoSuchProcess:
-        return False
-    return True
-
-
-async def _backends_terminated(made: Site, chance: random.Random) -> bool:
-    with EmbeddedPostgres(made.data_dir) as postgres:
-        connection = await connect(postgres.url)
-        try:
-            rows = await connection.fetch(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'moorage' AND pid <> pg_backend_pid()"
-            )
-        finally:
-            await connection.close()
-    return bool(rows)
-
-
-FAULTS: dict[str, tuple[int, Inject]] = {
-    "worker killed": (5, _worker_killed),
-    "PostgreSQL killed": (5, _postgres_killed),
-    "worker stood still": (3, _worker_stood_still),
-    "backends terminated": (3, _backends_terminated),
-    "server killed": (1, _server_killed),
-    "server stopped in good order": (1, _server_stopped),
-}
-"""How often, compared with each other, and what happens."""
-
-ON_THE_WAY = ("answer lost", "never sent", "sent late", *KILLS)
-"""What befalls a commit by the proxy: its connection breaks, or the worker that sends it dies."""
+    def table(self) -> str:
+        """One line for each kind: how often, and seconds until the next placement."""
+        lines = ["| kind | injected | median s | longest s |", "|---|--:|--:|--:|"]
+        for name, seconds in sorted(self.seconds.items()):
+            median, longest = statistics.median(seconds), max(seconds)
+            lines.append(f"| {name} | {len(seconds):,} | {median:.2f} | {longest:.2f} |")
+        return "\n".join(lines)
 
 
 class Injections:
-    """So many faults, by chance; `done` counts them."""
+    """Injects faults at a scene, round by round."""
 
-    def __init__(self, count: int, seed: str, proxy: CommitProxy | None) -> None:
-        self.done: Counter[str] = Counter()
-        self._count = count
-        self._chance = random.Random(seed)
-        self._proxy = proxy
+    def __init__(self, scene: Scene, kinds: Sequence[Kind], seed: str) -> None:
+        self._scene = scene
+        self._chances = {lane: random.Random(f"{seed}-{lane}") for lane in LANES}
+        decks = {
+            lane: Deck([kind for kind in kinds if kind.lane == lane], self._chances[lane])
+            for lane in LANES
+        }
+        self._decks: Mapping[Lane, Deck] = {k: deck for k, deck in decks.items() if deck.weight}
 
-    async def __call__(self, made: Site) -> None:
-        while self.done.total() < self._count:
-            await asyncio.sleep(self._chance.uniform(*PAUSE_SECONDS))
-            if self._proxy is not None and self._chance.random() < 0.5:
-                await self._break_commit(self._proxy)
-            else:
-                weights = [weight for weight, _ in FAULTS.values()]
-                [name] = self._chance.choices(list(FAULTS), weights)
-                self.done[name] += await FAULTS[name][1](made, self._chance)
+    async def inject(self, number: int, on: Round) -> tuple[Healed, list[str]]:
+        """So many faults in all lanes; how each healed, and what did not (A16)."""
+        healed, told = Healed(), list[str]()
+        quotas = shares({lane: deck.weight for lane, deck in self._decks.items()}, number)
+        async with asyncio.TaskGroup() as group:
+            for lane, quota in quotas.items():
+                group.create_task(self._inject(lane, quota, on, healed, told))
+        return healed, told
 
-    async def _break_commit(self, proxy: CommitProxy) -> None:
-        fault = self._chance.choice(ON_THE_WAY)
-        proxy.befell.clear()
-        proxy.faults.append(fault)
-        try:
-            async with asyncio.timeout(PROXY_SECONDS_MAX):
-                await proxy.befell.wait()
-            self.done[f"commit: {fault}"] += 1
-        except TimeoutError:
-            proxy.faults.clear()
+    async def _inject(
+        self, lane: Lane, quota: int, on: Round, healed: Healed, told: list[str]
+    ) -> None:
+        deck, chance, done = self._decks[lane], self._chances[lane], 0
+        while done < quota and not told:
+            await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
+            kind = deck.deal()
+            try:
+                async with self._scene.database if lane == "database" else nullcontext():
+                    befell = await kind.inject(self._scene, chance)
+            except (AssertionError, WrongUsage) as error:
+                told.append(f"A16: {kind.name}: {error}")
+                return
+            if not befell:
+                deck.put_back(kind)
+                continue
+            over, done = time.monotonic(), done + 1
+            if not await on.again(over):
+                told.append(f"A16: nothing was placed any more after: {kind.name}")
+            healed.seconds[kind.name].append(time.monotonic() - over)
+
+
+def shares(weights: Mapping[Lane, int], number: int) -> dict[Lane, int]:
+    """Of so many faults, those of each lane by its weight, rounded so that they add up."""
+    total, found, before = sum(weights.values()), {}, 0
+    for end, lane in enumerate(weights, start=1):
+        until = round(number * sum([*weights.values()][:end]) / total)
+        found[lane] = until - before
+        before = until
+    return found

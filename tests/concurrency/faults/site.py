@@ -215,7 +215,8 @@ async def site(
         made.granted = 1 + len(nodes)
         yield made
         await made.place_again()
-        await _assert_nothing_is_left_open(made)
+        async with made.connection() as connection:
+            await assert_nothing_is_left_open(connection, made.processes)
         await asyncio.to_thread(stack.close)
         async with made.database() as there:
             history = await read_history(there, made.calls, granted=made.granted)
@@ -233,19 +234,18 @@ def _violations(made: Site, history: History) -> Iterator[Violation]:
         yield from check_by_counting(history).violations
 
 
-async def _assert_nothing_is_left_open(made: Site) -> None:
-    """A16: transactions end, and there are no more connections than the servers may hold.
+async def assert_nothing_is_left_open(connection: asyncpg.Connection, processes: int) -> None:
+    """A16: transactions end, and there are no more connections than so many workers may hold.
 
     PostgreSQL notices only after a while that whoever was killed is no longer there.
     """
-    async with made.connection() as connection:
 
-        async def is_tidy() -> bool:
-            states = [row["state"] or "" for row in await connection.fetch(_OTHERS)]
-            open_ = [state for state in states if "in transaction" in state]
-            return not open_ and len(states) <= 18 * made.processes
+    async def is_tidy() -> bool:
+        states = [row["state"] or "" for row in await connection.fetch(_OTHERS)]
+        open_ = [state for state in states if "in transaction" in state]
+        return not open_ and len(states) <= 18 * processes
 
-        await once(is_tidy)
+    await once(is_tidy)
 
 
 _OTHERS = (
