@@ -14,7 +14,7 @@ from service.model.pod_templates.field_warnings import (
 )
 from service.model.pod_templates.rule_warnings import warnings_of_own_labels
 from service.model.validation.type_derived_rules import fields_of
-from service.scheduler.decide.admission.admission import has_runtime_classes, knows_scheduler
+from service.scheduler.decide.admission.pod_admission import has_runtime_classes, knows_scheduler
 from service.scheduler.decide.admission.switched_off_features import warnings_of_features
 from service.scheduler.decide.context import DecisionContext
 
