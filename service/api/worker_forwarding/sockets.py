@@ -365,10 +365,13 @@ class _Peer:
         self._writer: StreamWriter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._not_before = float("-inf")
-        self._knocking: float | None = None
+        self._silent_since: float | None = None
         """Since when there was nothing but silence where connections were tried."""
         self._unanswered = 0
-        """How many pings were sent since the last frame from the worker came."""
+        """How many pings were sent since the last frame from the worker came.
+
+        They are counted, and no time is taken, so that no worker seems to stand still because this one did.
+        """
 
     @property
     def exists(self) -> bool:
@@ -383,9 +386,9 @@ class _Peer:
     @property
     def is_silent(self) -> bool:
         """Whether the worker stands still, or has let nobody connect for so long that it may."""
-        if self._knocking is None:
+        if self._silent_since is None:
             return self.stands_still
-        return self._time() >= self._knocking + PINGS_UNANSWERED_MAX * PING_SECONDS
+        return self._time() >= self._silent_since + PINGS_UNANSWERED_MAX * PING_SECONDS
 
     async def ask(self, request: ForwardedRequest, *, may_repeat: bool) -> ForwardedAnswer:
         writer = await self._connection()
@@ -422,10 +425,10 @@ class _Peer:
                     reader, writer = await self._way.connect()
             except (OSError, EOFError, Unreachable) as error:
                 is_silent = isinstance(error, TimeoutError)
-                self._knocking = (self._knocking or begun) if is_silent else None
+                self._silent_since = (self._silent_since or begun) if is_silent else None
                 self._not_before = self._time() + RECONNECT_SECONDS
                 raise Unreachable from None
-            self._knocking = None
+            self._silent_since = None
             self._writer = writer
             for work in (self._listen(reader, writer), self._look_after(writer)):
                 task = asyncio.create_task(work)
