@@ -189,10 +189,12 @@ $(SHIPPED): uv.lock $(UV)
 
 # Of Linux, a wheel names the oldest C library with which it runs; auditwheel finds out which that is.
 dist: $(UV) ## build the source distribution and a wheel for each Python, check all, install one [PYTHONS="python3.12 …"]
+	@for python in $(PYTHONS); do $$python -c '' || exit 1; done
 	@rm -f dist/moorage-*.tar.gz dist/moorage-*.whl
 	@$(UV) build --quiet --sdist
 	@for python in $(PYTHONS); do \
-	  $(UV) build --quiet --wheel --python "$$($$python -c 'import sys; print(sys.executable)')" --out-dir dist dist/moorage-*.tar.gz || exit 1; done
+	  path="$$($$python -c 'import sys; print(sys.executable)')" || exit 1; \
+	  $(UV) build --quiet --wheel --python "$$path" --out-dir dist dist/moorage-*.tar.gz || exit 1; done
 	@set -- dist/moorage-*-linux_*.whl; if [ -e "$$1" ]; then \
 	  $(SUPPLY) auditwheel repair --wheel-dir dist "$$@" >/dev/null && rm "$$@"; fi
 	@$(PYTHON) tools/check_dist.py dist

@@ -12,9 +12,9 @@ import itertools
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 
 import asyncpg
 import psutil
@@ -43,6 +43,8 @@ class Round:
     worker_seconds: tuple[float, ...]
     """CPU time of each worker, the busiest first."""
     postgres_seconds: float
+    client_seconds: float
+    """CPU time of the process that asks, which shares the processors with the others."""
     conflicts: int
 
     @property
@@ -83,30 +85,49 @@ def pair(owners: Owners, placement: str) -> tuple[str, str]:
 
 
 def table(rounds: Sequence[Round]) -> Table:
-    """Make a row for each placement, and one for the ratio of neighbouring rounds."""
-    rows = []
-    for placement in (TOGETHER, APART):
-        found = [each for each in rounds if each.placement == placement]
-        busiest = statistics.median(each.worker_seconds[0] / each.seconds for each in found)
-        both = statistics.median(sum(each.worker_seconds) / each.seconds for each in found)
-        micros = statistics.median(sum(each.worker_seconds) / each.pods * 1e6 for each in found)
-        rate = spread([each.pods_per_second for each in found])
-        lost = sum(each.conflicts for each in found)
-        rows.append([placement, rate, f"{busiest:.2f}", f"{both:.2f}", f"{micros:,.0f}", f"{lost}"])
-    ratio = statistics.median(ratios(rounds))
-    low, high = min(ratios(rounds)), max(ratios(rounds))
-    rows.append(["ratio of neighbours", f"{ratio:.2f} ({low:.2f} to {high:.2f})", "", "", "", ""])
-    columns = ["two busy clusters", "pods/s", "cores, busiest worker", "both", "worker CPU µs/pod"]
-    return Table([*columns, "races lost"], rows)
+    """Make a row for each placement, and one for what the second is to the first.
+
+    CPU times hardly depend on what else the machine does. The busiest worker's, if it had a core for
+    itself, says how many pods a second are possible at most.
+    """
+    rows = [_row(placement, rounds) for placement in (TOGETHER, APART)]
+    neighbours = list(zip(rounds[::2], rounds[1::2], strict=True))
+    rates = [_ratio(two, lambda each: each.pods_per_second) for two in neighbours]
+    busiest = [_ratio(two, _busiest) for two in neighbours]
+    rows.append(["ratio of neighbours", _told(rates), _told(busiest), "", "", "", ""])
+    columns = ["two busy clusters", "pods/s", "CPU µs/pod: busiest worker", "both workers"]
+    return Table([*columns, "PostgreSQL", "client", "races lost"], rows)
 
 
-def ratios(rounds: Sequence[Round]) -> list[float]:
-    """Return the rate with a worker each by that with one worker, of each two neighbouring rounds."""
-    found = []
-    for two in zip(rounds[::2], rounds[1::2], strict=True):
-        rate = {each.placement: each.pods_per_second for each in two}
-        found.append(rate[APART] / rate[TOGETHER])
-    return found
+def _row(placement: str, rounds: Sequence[Round]) -> list[str]:
+    found = [each for each in rounds if each.placement == placement]
+
+    def micros(seconds: Callable[[Round], float]) -> str:
+        return f"{statistics.median(seconds(each) / each.pods for each in found) * 1e6:,.0f}"
+
+    return [
+        placement,
+        spread([each.pods_per_second for each in found]),
+        spread([_busiest(each) for each in found]),
+        micros(lambda each: sum(each.worker_seconds)),
+        micros(lambda each: each.postgres_seconds),
+        micros(lambda each: each.client_seconds),
+        f"{sum(each.conflicts for each in found)}",
+    ]
+
+
+def _busiest(one: Round) -> float:
+    return one.worker_seconds[0] / one.pods * 1e6
+
+
+def _ratio(two: tuple[Round, Round], figure: Callable[[Round], float]) -> float:
+    """Return a figure with a worker each by that with one worker, of two neighbouring rounds."""
+    of = {each.placement: figure(each) for each in two}
+    return of[APART] / of[TOGETHER]
+
+
+def _told(ratios: Sequence[float]) -> str:
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 async def _fill(target: Server, workload: Workload) -> None:
@@ -168,9 +189,9 @@ def _measured(
 ) -> Round:
     workers = target.workers()
     before, postgres = [_seconds(each) for each in workers], target.postgres.cpu_seconds()
-    lost, began = target.conflicts(), perf_counter()
+    lost, asking, began = target.conflicts(), process_time(), perf_counter()
     placed = asyncio.run(_drive(target, bodies, clients))
-    seconds = perf_counter() - began
+    seconds, asked = perf_counter() - began, process_time() - asking
     used = [_seconds(each) - spent for each, spent in zip(workers, before, strict=True)]
     return Round(
         placement=placement,
@@ -178,6 +199,7 @@ def _measured(
         seconds=seconds,
         worker_seconds=tuple(sorted(used, reverse=True)),
         postgres_seconds=target.postgres.cpu_seconds() - postgres,
+        client_seconds=asked,
         conflicts=target.conflicts() - lost,
     )
 

@@ -20,11 +20,12 @@ WANTED_IN_WHEEL = (
 WANTED_IN_SOURCES = (
     *WANTED_IN_WHEEL,
     *("pyproject.toml", "hatch_build.py", "tools/compile_engine.py", "LICENSE", "README.md"),
-    *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "bench/RESULTS.md"),
 )
 FORBIDDEN = re.compile(
-    r"(^|/)(tests|bench|\.data|\.moorage|\.venv|\.uv|__pycache__|node_modules)(/|$)"
+    r"(^|/)(tests|bench(?!/RESULTS\.md$)|\.data|\.moorage|\.venv|\.uv|__pycache__|node_modules)(/|$)"
 )
+"""Of benchmarks, what was measured is there, as it is a page of the documentation."""
 RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)[^)]*\)")
 
 

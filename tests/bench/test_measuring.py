@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import chart, engine, growth, ratios, worlds
+from bench import chart, engine, growth, ratios, two_clusters, worlds
 from bench.__main__ import main
 from bench.figures import Figures, append, goal, spread, table
 from bench.stack import NotDurableError, durability, refuse_unsafe
@@ -199,3 +199,29 @@ def test_curves_stay_within_their_panels():
     assert all(0 < each < chart.PANEL_HEIGHT for each in heights)
     axis = [each.text for each in picture.findall(".//{*}text[@text-anchor='end']")]
     assert axis == ["1", "10", "100", "1,000"]
+
+
+def test_two_busy_clusters_are_of_one_worker_or_of_two():
+    owners = {"bench-0": "a", "bench-1": "b", "bench-2": "b", "bench-3": "a"}
+    assert two_clusters.pair(owners, two_clusters.TOGETHER) == ("bench-0", "bench-3")
+    assert two_clusters.pair(owners, two_clusters.APART) == ("bench-0", "bench-1")
+    rounds = [
+        two_clusters.Round(placement, 1000, seconds, (0.06, 0.02), 0.04, 0.003, 0)
+        for placement, seconds in [
+            (two_clusters.TOGETHER, 0.2),
+            (two_clusters.APART, 0.1),
+            (two_clusters.APART, 0.1),
+            (two_clusters.TOGETHER, 0.3),
+        ]
+    ]
+    together, _apart, ratio = two_clusters.table(rounds).rows
+    assert together == [
+        "both with one",
+        "4,167 (3,333 to 5,000)",
+        "60 (60 to 60)",
+        "80",
+        "40",
+        "3",
+        "0",
+    ]
+    assert ratio[1:3] == ["2.50 (2.00 to 3.00)", "1.00 (1.00 to 1.00)"]

@@ -80,6 +80,7 @@ def test_whole_packages_pass(tmp_path):
     ("more", "told"),
     [
         ({"wheel": ["tests/test_a.py"]}, "tests/test_a.py should not be there"),
+        ({"sources": ["bench/stack.py"]}, "sources: bench/stack.py should not be there"),
         ({"sources": [".data/PG_VERSION"]}, "sources: .data/PG_VERSION should not be there"),
         ({"metadata": METADATA + "[here](docs/a.md)"}, "the README has the link ](docs/a.md)"),
         ({"platform": "linux_x86_64"}, "which C library it needs (manylinux)"),
