@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import structs
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "docs" / "campaigns.json"
@@ -141,7 +142,15 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
 
 def read(ledger: Path) -> list[Entry]:
     """All lines of a ledger; none if there is no such file."""
-    return msgspec.json.decode(ledger.read_bytes(), type=list[Entry]) if ledger.exists() else []
+    found = msgspec.json.decode(ledger.read_bytes(), type=list[Entry]) if ledger.exists() else []
+    return [each if each.runs else structs.replace(each, runs=_seeds_of(each)) for each in found]
+
+
+def _seeds_of(entry: Entry) -> int:
+    """How many seeds an entry names that does not count them, as the first ones did not."""
+    first, _, last = entry.seeds.partition(" to ")
+    is_range = first.isdecimal() and last.isdecimal()
+    return int(last) - int(first) + 1 if is_range else 0
 
 
 def write(entries: Iterable[Entry], ledger: Path) -> None:

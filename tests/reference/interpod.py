@@ -39,7 +39,7 @@ def required_terms(pod: Manifest, kind: str) -> list[Manifest]:
 def binding_terms(view: View, pod: Manifest) -> list[Manifest]:
     """The required affinity of a pod that is to be placed: what is for its siblings may be left out."""
     terms = required_terms(pod, "podAffinity")
-    if any(are_siblings(pod, other) for other, _ in view.placed()):
+    if not exempts(pod) or any(are_siblings(pod, other) for other, _ in view.placed()):
         return terms
     return [term for term in terms if not term.get("firstPodExempt")]
 
