@@ -149,16 +149,33 @@ class Round:
         return told
 
     async def ask_all(self) -> list[Asked]:
-        """Where each server would put one more pod of some groups, when all is over."""
+        """Where each server would put one more pod of some groups, when all is over.
+
+        The first question is asked twice: while a server has not heard of the last commit yet, it
+        may tell the node that it chose before, if that will still do.
+        """
         pods = [dict(member(number, 99)) for number in range(1, 1 + PROBES)]
         told = []
         for url in self._urls:
             caller = Caller(Notebook(), "probe", [url], TOKEN, cluster=self.cluster)
             try:
-                told += [Asked(url, pod, *await caller.try_out(pod)) for pod in pods]
+                await _answer(caller, pods[0])
+                told += [Asked(url, pod, *await _answer(caller, pod)) for pod in pods]
             finally:
                 await caller.close()
         return told
+
+
+async def _answer(caller: Caller, pod: dict[str, Any]) -> tuple[str | None, int | None]:
+    """Ask until somebody answers: a worker that was told to end may do so only now."""
+
+    async def answered() -> list[tuple[str | None, int | None]]:
+        with suppress(AssertionError):
+            return [await caller.try_out(pod)]
+        return []
+
+    [answer] = await once(answered)
+    return answer
 
 
 class Scene:
