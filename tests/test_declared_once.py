@@ -55,6 +55,9 @@ def is_written(each: type) -> bool:
     return written and module.__name__.startswith("service.")
 
 
+ACT_WHEN_IMPORTED = ("__main__", "imports_before_workers_fork")
+
+
 def alike(types: Iterable[tuple[str, frozenset[object]]]) -> list[tuple[str, ...]]:
     """The names of types that have the same fields, and at least two of them."""
     names: dict[frozenset[object], list[str]] = defaultdict(list)
@@ -66,7 +69,7 @@ def alike(types: Iterable[tuple[str, frozenset[object]]]) -> list[tuple[str, ...
 
 def test_no_type_has_the_same_fields_as_another() -> None:
     for module in walk_packages(service.__path__, "service."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith(ACT_WHEN_IMPORTED):
             import_module(module.name)
     found = alike(
         (

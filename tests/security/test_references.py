@@ -109,7 +109,7 @@ OWN_NAMES = {
     "scheduler/multi_cluster/cluster_prospects.py": "a pod that the request itself names",
     "scheduler/database_verification/claim_conflicts.py": "findings, told to who reads the whole database",
     "scheduler/database_verification/overcommitted_nodes.py": "findings, told to who reads the whole database",
-    "scheduler/database_verification/loaded_objects.py": "findings, told to who reads the whole database",
+    "scheduler/database_verification/checks_of_loaded_objects.py": "findings, told to who reads the whole database",
 }
 """Where names are put together but in references, and whose they are."""
 

@@ -7,9 +7,9 @@ import msgspec
 from litestar import post
 from litestar.di import NamedDependency
 
-from service.api.bodies.deletion_lines import parse_deletion
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.generated_names import NewNames
+from service.api.bodies.lines_of_deletion_requests import parse_deletion
 from service.api.bodies.request_reading import (
     AnyRequest,
     items_in,

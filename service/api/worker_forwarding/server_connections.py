@@ -32,7 +32,7 @@ from service.api.worker_forwarding.peer_names import (
     server_in,
 )
 from service.api.worker_forwarding.unanswered_requests import Unreachable
-from service.certificate_files import CertificateFiles
+from service.certificate_file_changes import CertificateFiles
 from service.settings import InvalidSettings, Settings
 from service.tcp_keepalive import keep_alive
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from service.certificate_files import CertificateFiles
+from service.certificate_file_changes import CertificateFiles
 from service.cli.errors import WrongUsage
 from service.settings import Settings
 

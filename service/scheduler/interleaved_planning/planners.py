@@ -20,8 +20,8 @@ from service.scheduler.decide.planning.capacity import find_capacity
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.plan_making import make_plan
 from service.scheduler.decide.planning.repair_search import find_repairs
-from service.scheduler.decide.reading.explain_past import explain_then, go_back
-from service.scheduler.interleaved_planning.past_explanations import PastExplanation
+from service.scheduler.decide.reading.explain_as_of_a_revision import explain_then, go_back
+from service.scheduler.interleaved_planning.cluster_as_of_a_revision import PastExplanation
 from service.scheduler.interleaved_planning.planning_replica import PlanningReplica
 from service.scheduler.interleaved_planning.python_garbage_collection import no_collections
 from service.scheduler.protocol.capacity import CapacityAnswer

@@ -9,12 +9,7 @@ import subprocess
 import sys
 import time
 
-from service.store.embedded import (
-    configuration,
-    idle_shutdown,
-    serverlog,
-    whether_a_process_is_our_postgres,
-)
+from service.store.embedded import configuration, idle_shutdown, postgres_processes, serverlog
 from service.store.embedded.binaries import ENVIRONMENT, Binaries
 from service.store.embedded.data_folder_layout import DataFolder
 from service.store.embedded.errors import StartFailedError
@@ -54,7 +49,7 @@ class Postmaster:
         """Whether the server runs; if it was our child and has ended, it is reaped."""
         if self._child is not None:
             return self._child.poll() is None
-        return whether_a_process_is_our_postgres.is_postmaster(self.pid, self._folder.pgdata)
+        return postgres_processes.is_postmaster(self.pid, self._folder.pgdata)
 
     def stop(self, seconds_max: float) -> None:
         """Shut the server down with a checkpoint; after `seconds_max` kill it, which costs a recovery."""
@@ -100,13 +95,13 @@ def find(folder: DataFolder) -> Postmaster | None:
     """
     texts = (
         FileLock(folder.server_lock).read(),
-        whether_a_process_is_our_postgres.read(folder.pgdata / "postmaster.pid"),
+        postgres_processes.read(folder.pgdata / "postmaster.pid"),
     )
     for text in texts:
         pid = _leading_number(text)
-        if pid is not None and whether_a_process_is_our_postgres.is_postmaster(pid, folder.pgdata):
+        if pid is not None and postgres_processes.is_postmaster(pid, folder.pgdata):
             return Postmaster(folder, pid)
-    found = whether_a_process_is_our_postgres.find_postmaster(folder.pgdata)
+    found = postgres_processes.find_postmaster(folder.pgdata)
     return None if found is None else Postmaster(folder, found)
 
 
@@ -136,7 +131,7 @@ def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
         if waited > ORPHANS_SECONDS_MAX:
             raise StartFailedError("Processes that a PostgreSQL left behind do not end.")
         if waited > _ORPHANS_SECONDS and not killed:
-            killed = whether_a_process_is_our_postgres.kill_orphans(folder.pgdata)
+            killed = postgres_processes.kill_orphans(folder.pgdata)
             _log.warning("Killed %d processes that a PostgreSQL left behind.", killed)
         time.sleep(POLL_SECONDS)
 
@@ -195,8 +190,8 @@ def _remove_foreign_files(folder: DataFolder) -> None:
     """
     path = folder.pgdata / "postmaster.pid"
     if path.exists():
-        pid = _leading_number(whether_a_process_is_our_postgres.read(path))
-        if pid is None or whether_a_process_is_our_postgres.exists(pid):
+        pid = _leading_number(postgres_processes.read(path))
+        if pid is None or postgres_processes.exists(pid):
             _log.warning("Removing %s, which names no server of this folder", path)
             path.unlink(missing_ok=True)
     for stale in (folder.socket, folder.socket.with_name(f"{folder.socket.name}.lock")):

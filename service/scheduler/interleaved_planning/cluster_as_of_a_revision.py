@@ -7,7 +7,7 @@ from service.model.errors import Compacted, FieldError, InvalidManifest
 from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
 from service.model.log.past_revision_types import PastChanges, PastKey, PastSelection, PastState
 from service.scheduler.decide.object_writes import missing
-from service.scheduler.decide.reading.explain_past import PastObject
+from service.scheduler.decide.reading.explain_as_of_a_revision import PastObject
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Store
