@@ -366,8 +366,12 @@ class Link:
         if own.family != socket.AF_INET:
             told = own.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
             return int(struct.unpack("3i", told)[0])
-        peer = own.getpeername()
-        found = [each.pid for each in psutil.net_connections("tcp4") if each.laddr == peer]
+        ends = (
+            own.getpeername(),
+            own.getsockname(),
+        )  # others may use the same port to go elsewhere
+        there = psutil.net_connections("tcp4")
+        found = [each.pid for each in there if (each.laddr, each.raddr) == ends]
         if not found or found[0] is None:
             raise ConnectionError("nobody is at the other end any more")
         return found[0]
