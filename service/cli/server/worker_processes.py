@@ -62,6 +62,9 @@ STARTED_SECONDS = 1.0
 RENEWAL_SECONDS = 3.0
 """How long a worker still answers after its successor, with a renewed certificate, was started."""
 
+FORK_SERVER_ENDS_SECONDS = 5.0
+"""A fork server that closed its connections is gone after so long at the latest."""
+
 STEADY_SECONDS = 60.0
 """If a worker lived this long before it ended, it was not its start that failed."""
 
@@ -120,6 +123,7 @@ class Workers(MPServer):
         worker = super()._spawn_worker(idx, target, callback_loader)
         made = worker.inner
         worker.inner = _CONTEXT.Process(name=made.name, target=made._target, args=made._args)  # noqa: SLF001
+        worker.start = partial(_start, worker.start)  # type: ignore[method-assign]
         if self.starts is not None:
             self.starts.started(self._reason)
         return worker
@@ -241,6 +245,25 @@ def run_workers(
         server.serve(spawn_target=partial(run_worker, dict(secrets or {})))
     stopped.set()
     return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
+
+
+def _start(start: Callable[[], None]) -> None:
+    """Start a worker, and once more if the fork server that was asked for it is ending.
+
+    A fork server that was killed closes its connections a moment before the kernel tells that it has
+    ended; only then does multiprocessing start another one.
+
+    Raises:
+        EOFError, ConnectionError: the fork server has neither answered nor ended for some seconds.
+    """
+    end = time.monotonic() + FORK_SERVER_ENDS_SECONDS
+    while True:
+        try:
+            return start()
+        except (EOFError, ConnectionError):
+            if time.monotonic() >= end:
+                raise
+            time.sleep(0.01)
 
 
 def _launch_fork_server() -> None:
