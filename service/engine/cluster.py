@@ -221,7 +221,7 @@ class Cluster:
     def recount(self, slot: int, sign: int) -> None:
         """Add a node's pods to the counters of its domains (`sign` = 1), or subtract them (-1)."""
         for pod_class, pods in self._classes_on[slot].items():
-            _add_to_counters(pod_class, slot, sign * pods)
+            add_to_counters(pod_class, slot, sign * pods)
 
     # Namespaces
 
@@ -505,7 +505,7 @@ class Cluster:
         _tally(self._classes_on[slot], pod_class, pods)
         if pod_class.volumes is not None:
             self.volumes.count(pod_class.volumes, slot, pods)
-        _add_to_counters(pod_class, slot, pods)
+        add_to_counters(pod_class, slot, pods)
 
     # What decisions ask
 
@@ -617,7 +617,7 @@ def _compiles_alike(one: ClusterConfig, other: ClusterConfig) -> bool:
     )
 
 
-def _add_to_counters(pod_class: PodClass, slot: int, pods: int) -> None:
+def add_to_counters(pod_class: PodClass, slot: int, pods: int) -> None:
     """Add pods on a node to all counters that count their class; subtract if negative."""
     for entry in pod_class.matched:
         for counter in entry.counters.values():

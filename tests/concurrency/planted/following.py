@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from service.engine import Cluster
-from service.engine.state.pod_classes.pod_classes import MatchIndex, PodClass, Role
+from service.engine import Cluster, cluster
+from service.engine.state.pod_classes.pod_classes import MatchIndex, Role
 from service.model.configuration.config import ClusterConfig
 from service.model.log.commit_log import Head, LogPage
 from service.scheduler.replica.follower import Follower
@@ -30,19 +30,19 @@ def undo_forgets_the_objects(patch):
     patch.setattr(Replica, "put_back", lambda self, entry: None)
 
 
-@bug("A13", "PodClass.count")
+@bug("A13", "cluster.add_to_counters")
 def weights_of_pods_that_go_stay(patch):
     """What preferred terms of pods weigh goes on counting when these go."""
 
-    def count(self, slot, pods):
-        for entry in self.matched:
+    def add_to_counters(pod_class, slot, pods):
+        for entry in pod_class.matched:
             for counter in entry.counters.values():
                 counter.add(slot, pods)
-        for term in self.template.owned:
+        for term in pod_class.template.owned:
             if pods > 0 or term.role in (Role.FORBIDS, Role.ATTRACTS_HARD):
                 term.counter.add(slot, pods)
 
-    patch.setattr(PodClass, "count", count)
+    patch.setattr(cluster, "add_to_counters", add_to_counters)
 
 
 @bug("P12", "Follower.apply")
