@@ -15,8 +15,12 @@ from service.engine.placement import pipeline_of
 from service.engine.plugin_protocol.plugin import NodePlugin
 from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.preemption.cross_node import NOTHING, Elsewhere
-from service.engine.preemption.many_nodes import PreemptionCandidates, Removable, judge
-from service.engine.preemption.single_node import OneByOne
+from service.engine.preemption.try_out_many_nodes_at_once import (
+    PreemptionCandidates,
+    Removable,
+    judge,
+)
+from service.engine.preemption.try_out_one_node import OneByOne
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of
 from service.engine.refusal import (
     NO_NODES,

@@ -18,14 +18,14 @@ from service.scheduler.decide.placing.pending_pods import place_pending
 from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.decide.placing.split_groups import advance_group
 from service.scheduler.decide.placing.victims_by_node import find_victims
-from service.scheduler.decide.planning.clients_cordons_drains_and_pauses import (
+from service.scheduler.decide.planning.next_plan_steps import advance_plans
+from service.scheduler.decide.planning.plan_making import plan_among_placements
+from service.scheduler.decide.planning.plans_carried_out_at_once import commit_plan
+from service.scheduler.decide.planning.requests_to_cordon_drain_and_pause import (
     cordon_node,
     drain_node,
     set_plan_state,
 )
-from service.scheduler.decide.planning.next_plan_steps import advance_plans
-from service.scheduler.decide.planning.plan_making import plan_among_placements
-from service.scheduler.decide.planning.plans_carried_out_at_once import commit_plan
 from service.scheduler.decide.reading.binding_still_allowed import confirm_binding
 from service.scheduler.decide.reading.explanations_and_topology import explain_pod, read_topology
 from service.scheduler.decide.reading.violation_list import read_violations

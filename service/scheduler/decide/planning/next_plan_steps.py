@@ -31,7 +31,6 @@ from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
-from service.scheduler.decide.planning.clients_cordons_drains_and_pauses import plans_in
 from service.scheduler.decide.planning.drained_pods import DrainUnit, pods_on, stays, units_of
 from service.scheduler.decide.planning.eviction_waves import (
     EVICTIONS_OVER,
@@ -44,6 +43,7 @@ from service.scheduler.decide.planning.eviction_waves import (
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.plan_eviction_bounds import evictions_left
 from service.scheduler.decide.planning.progress_of_running_rebalance import RebalanceProgress
+from service.scheduler.decide.planning.requests_to_cordon_drain_and_pause import plans_in
 from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
     WaveLimits,

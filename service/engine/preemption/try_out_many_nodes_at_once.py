@@ -3,7 +3,7 @@
 It rests on what filters tell as `Headrooms`: of every thing that may run out, how much each node has
 left and how much each placed pod takes. The removable pods of all nodes are taken back in step, the
 most important one of each node first. What filters do not tell in this way is left to
-`service.engine.preemption.single_node`.
+`service.engine.preemption.try_out_one_node`.
 """
 
 from collections import Counter

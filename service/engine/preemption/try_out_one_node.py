@@ -1,6 +1,7 @@
 """Trying out on one node whether a pod fits if others leave, by removing them and asking all filters.
 
-This is slow, but asks nothing special of the filters (`service.engine.preemption.many_nodes` does).
+This is slow, but asks nothing special of the filters, as
+`service.engine.preemption.try_out_many_nodes_at_once` does.
 """
 
 from collections.abc import Sequence
