@@ -31,6 +31,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server import MPServer
 from granian.server.mp import WorkerProcess
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from service.api.telemetry.log_lines import logging_of
 from service.api.telemetry.worker_starts import StartReason, WorkerStarts
@@ -256,14 +257,13 @@ def _start(start: Callable[[], None]) -> None:
     Raises:
         EOFError, ConnectionError: the fork server has neither answered nor ended for some seconds.
     """
-    end = time.monotonic() + FORK_SERVER_ENDS_SECONDS
-    while True:
-        try:
-            return start()
-        except (EOFError, ConnectionError):
-            if time.monotonic() >= end:
-                raise
-            time.sleep(0.01)
+    again = Retrying(
+        retry=retry_if_exception_type((EOFError, ConnectionError)),
+        stop=stop_after_delay(FORK_SERVER_ENDS_SECONDS),
+        wait=wait_fixed(0.01),
+        reraise=True,
+    )
+    again(start)
 
 
 def _launch_fork_server() -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 import asyncpg
 
 from service.store.connecting.connections import data_source_name
-from tests.concurrency.faults.scene import Scene
+from tests.concurrency.faults.scene import NOT_REACHED, Scene
 from tests.processes import signal_all
 
 LASTS_SECONDS = (0.3, 2.0)
@@ -101,7 +101,7 @@ async def _set_for_a_while(scene: Scene, chance: random.Random, **settings: str)
                 await connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
             await connection.execute("SELECT pg_reload_conf()")
         await asyncio.sleep(chance.uniform(*LASTS_SECONDS))
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except NOT_REACHED:
         return False
     finally:
         for name in settings:
@@ -163,7 +163,7 @@ async def connections_exhausted(scene: Scene, chance: random.Random) -> bool:
             await connection.execute(f"SELECT pg_terminate_backend(pid) {_OWN}")
             is_full = await take_all()
         await asyncio.sleep(chance.uniform(*LASTS_SECONDS))
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except NOT_REACHED:
         return False
     finally:
         for each in taken:
@@ -183,7 +183,7 @@ async def head_locked(scene: Scene, chance: random.Random) -> bool:
 
 
 async def _held(scene: Scene, chance: random.Random, statement: str) -> bool:
-    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    with suppress(*NOT_REACHED):
         async with scene.connection() as connection, connection.transaction():
             await connection.execute(statement)
             await asyncio.sleep(chance.uniform(*LASTS_SECONDS))
@@ -191,18 +191,18 @@ async def _held(scene: Scene, chance: random.Random, statement: str) -> bool:
     return False
 
 
-async def table_rewritten(scene: Scene, chance: random.Random) -> bool:
-    """VACUUM FULL, which locks the table and puts another file in its place."""
-    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+async def _done(scene: Scene, statement: str) -> bool:
+    with suppress(*NOT_REACHED):
         async with scene.connection() as connection:
-            await connection.execute(f"VACUUM FULL {chance.choice(TABLES)}")
+            await connection.execute(statement)
         return True
     return False
+
+
+async def table_rewritten(scene: Scene, chance: random.Random) -> bool:
+    """VACUUM FULL, which locks the table and puts another file in its place."""
+    return await _done(scene, f"VACUUM FULL {chance.choice(TABLES)}")
 
 
 async def index_rebuilt(scene: Scene, chance: random.Random) -> bool:
-    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        async with scene.connection() as connection:
-            await connection.execute(f"REINDEX TABLE {chance.choice(TABLES)}")
-        return True
-    return False
+    return await _done(scene, f"REINDEX TABLE {chance.choice(TABLES)}")

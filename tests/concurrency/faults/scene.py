@@ -23,6 +23,8 @@ from tests.concurrency.replicas import Asked
 from tests.processes import PLAIN_HTTP, family, workers_of
 from tests.waiting import WAIT_SECONDS, once
 
+NOT_REACHED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+"""What is raised if a database cannot be reached, or does not do what it is asked for."""
 REST_SECONDS = 0.1
 """Each caller pauses so long after an answer, which leaves time to whoever starts again."""
 HEALED_SECONDS_MAX = 120.0
@@ -227,7 +229,7 @@ class Scene:
         """Execute a statement of the whole server, again and again until that works."""
 
         async def is_done() -> bool:
-            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            with suppress(*NOT_REACHED):
                 async with self.connection("postgres") as connection:
                     await connection.execute(statement)
                     return True
