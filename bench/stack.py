@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -58,7 +58,11 @@ class Postgres:
 
     def megabytes(self) -> float:
         """Return the sum of its processes' proportional set sizes: what they share counts once."""
-        return sum(each.memory_full_info().pss for each in tree(self.postmaster)) / 1e6
+        total = 0
+        for each in tree(self.postmaster):
+            with suppress(psutil.NoSuchProcess):  # an autovacuum ends when it is done
+                total += each.memory_full_info().pss
+        return total / 1e6
 
 
 @dataclass

@@ -96,7 +96,9 @@ class Clusters:
         statement = _DELETE_AUDITED if told else _DELETE
         async with self._writer.transaction() as connection:
             await connection.execute(_UNHURRIED)
-            deleted: bool = await connection.fetchval(statement, cluster_id, *told)
+            deleted: bool = await connection.fetchval(
+                statement, cluster_id, *told, timeout=DELETION_SECONDS_MAX
+            )
         return deleted
 
     def _told(self, caller: AuditedCaller) -> tuple[str, ...]:

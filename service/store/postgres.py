@@ -4,6 +4,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import NamedTuple
 
 from service.store.audit import Audit
@@ -16,7 +17,6 @@ from service.store.connecting.connections import (
     HistoryGuard,
     PoolUse,
     Takeovers,
-    bounded,
     connector,
 )
 from service.store.connecting.database_hosts import only_host_of
@@ -49,7 +49,7 @@ class PostgresStore(
     are needed, at most `connections` for commits and as many for reads, and two for hints. Commits
     have connections of their own, since their statements are planned differently (P15). With
     `audit` the audit is kept from the start, with `may_audit` once a caller is known. No statement
-    takes longer than `statement_seconds_max`. Create the store within the event loop that uses it,
+    takes longer than `statement_seconds_max`, or is waited for much longer. Create the store within the event loop that uses it,
     and `close` it there.
     """
 
@@ -64,14 +64,22 @@ class PostgresStore(
     ) -> None:
         self.guard = HistoryGuard(only_host_of(url))
         """It checks which history the database tells (P3)."""
-        to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
-        to_read = bounded(READ_SETTINGS, statement_seconds_max)
         self.outages = outages = Outages(host=lambda: self.guard.host)
         """It notes when the database is lost and when it is back."""
-        commits = Connections(url, to_commit, self.guard, size=connections, outages=outages)
-        reads = Connections(url, to_read, self.guard, size=connections, outages=outages)
+        pool = partial(
+            Connections,
+            guard=self.guard,
+            size=connections,
+            outages=outages,
+            statement_seconds_max=statement_seconds_max,
+        )
+        commits, reads = pool(url, COMMIT_SETTINGS), pool(url, READ_SETTINGS)
         self.pools = Pools(commits, reads)
-        self.notifications = LogNotifications(connector(url, {}, self.guard, outages), outages)
+        self.notifications = LogNotifications(
+            connector(url, {}, self.guard, outages, statement_seconds_max),
+            outages,
+            on_silence=self.guard.end_all,
+        )
         self._takeovers = Takeovers(url, self.guard)
         keeping = Keeping(on=audit, may_begin=may_audit)
         Audit.__init__(self, commits, reads, keeping)

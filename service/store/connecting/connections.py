@@ -59,6 +59,11 @@ _BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoi
 # tables, for which the driver's look at a type takes two seconds.
 _FOR_CITUS = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
 STATEMENT_SECONDS_MAX = 30.0
+LATE_ANSWER_SECONDS = 2.0
+"""How much longer than a statement may take its answer is waited for.
+
+PostgreSQL ends a statement in time and says so; this is for a connection on which nobody answers.
+"""
 READ_SETTINGS = {**_BY_INDEX}
 COMMIT_SETTINGS = {
     **_BY_INDEX,
@@ -67,15 +72,6 @@ COMMIT_SETTINGS = {
     # With this, the arrays of a large commit stay in memory.
     "work_mem": "64MB",
 }
-
-
-def bounded(settings: Mapping[str, str], seconds: float) -> Mapping[str, str]:
-    """Return the settings with a limit on how long a statement may take.
-
-    A statement that takes longer fails as if the database had failed, so that the outcome of a
-    commit is then looked up.
-    """
-    return {**settings, "statement_timeout": f"{round(seconds * 1000)}ms"}
 
 
 class History(NamedTuple):
@@ -117,6 +113,11 @@ class HistoryGuard:
             if each.history != self.current:
                 self._opened.discard(each)
                 each.terminate()
+
+    def end_all(self) -> None:
+        """End all connections: whoever waits for an answer on one is told that there is none."""
+        while self._opened:
+            self._opened.pop().terminate()
 
     def admit(self, seen: History, host: Host | None = None) -> None:
         """Take note of what a new connection shows, to one of several hosts or to the only one.
@@ -178,14 +179,17 @@ def connector(
     settings: Mapping[str, str],
     guard: HistoryGuard | None = None,
     outages: Outages | None = None,
+    statement_seconds_max: float | None = None,
 ) -> Connector:
     """Make a function that opens one connection, to a server that accepts writes.
 
     If the URL names several hosts, the one that accepted writes last is asked first. `outages` is
-    told whether that worked.
+    told whether that worked. A statement that takes longer than `statement_seconds_max`, or that
+    nobody answers soon after, fails as if the database had failed, so that the outcome of a commit
+    is then looked up.
     """
     let_in_by = guard or HistoryGuard()
-    hosts, opened = hosts_of(url), _opener(url, settings, let_in_by)
+    hosts, opened = hosts_of(url), _opener(url, settings, let_in_by, statement_seconds_max)
 
     async def connect() -> StoreConnection:
         with outages.watched("connection") if outages else nullcontext():
@@ -198,9 +202,17 @@ def connector(
 
 
 def _opener(
-    url: str, settings: Mapping[str, str], guard: HistoryGuard
+    url: str,
+    settings: Mapping[str, str],
+    guard: HistoryGuard,
+    statement_seconds_max: float | None = None,
 ) -> Callable[[Host | None], Awaitable[StoreConnection]]:
     """Make a function that opens one connection, to one of several hosts or to the only one."""
+    limit: dict[str, str] = {}
+    answer_seconds_max = None
+    if statement_seconds_max is not None:
+        limit = {"statement_timeout": f"{round(statement_seconds_max * 1000)}ms"}
+        answer_seconds_max = statement_seconds_max + LATE_ANSWER_SECONDS
 
     async def opened(host: Host | None) -> StoreConnection:
         connection: StoreConnection = await asyncpg.connect(
@@ -208,8 +220,9 @@ def _opener(
             host=host and host.name,
             port=host and host.port,
             timeout=CONNECT_SECONDS_OF_SEVERAL if host else CONNECT_SECONDS,
+            command_timeout=answer_seconds_max,
             connection_class=StoreConnection,
-            server_settings={**_SETTINGS, **settings},
+            server_settings={**_SETTINGS, **settings, **limit},
             target_session_attrs=SessionAttribute.read_write,
         )
         try:
@@ -254,7 +267,7 @@ class Takeovers:
 
 
 def _notice_a_vanished_server(connection: StoreConnection) -> None:
-    """Let the kernel probe an idle connection, since answers are awaited without a time-out."""
+    """Let the kernel probe an idle connection, since a statement may take longer than is noticed here."""
     # There is no other way to the transport, and the stubs don't have it.
     transport: asyncio.BaseTransport = getattr(connection, "_transport")  # noqa: B009
     used = transport.get_extra_info("socket")
@@ -298,8 +311,9 @@ class Connections:
         *,
         size: int,
         outages: Outages | None = None,
+        statement_seconds_max: float | None = None,
     ) -> None:
-        self._connect = connector(url, settings, guard, outages)
+        self._connect = connector(url, settings, guard, outages, statement_seconds_max)
         self._size = size
         self._guard = guard
         self.turns = asyncio.Semaphore(size)

@@ -7,7 +7,7 @@ heads.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 
 from service.model.errors import StorageUnavailable
@@ -37,8 +37,16 @@ class LogNotifications:
     Sending and receiving have a connection each, so that no hint waits for a busy pool, or fills it.
     """
 
-    def __init__(self, connect: Connector, outages: Outages | None = None) -> None:
+    def __init__(
+        self,
+        connect: Connector,
+        outages: Outages | None = None,
+        *,
+        on_silence: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_silence` is called if the server answers neither on an open connection nor on a new one."""
         self._connect = connect
+        self._on_silence = on_silence
         self._outages = outages or Outages()
         self._sending: Driver | None = None
         self._unsent: set[int] = set()
@@ -81,11 +89,14 @@ class LogNotifications:
         An empty set means that hints may have been missed, because the connection is new or could
         not be opened. The iterator never ends and raises nothing; close it (`aclosing`) when done.
         """
+        answered = True
         while True:
             try:
                 with unavailable_on_failure():
                     connection = await self._connect()
-            except StorageUnavailable:
+            except StorageUnavailable as error:
+                if not answered and isinstance(error.__cause__, TimeoutError):
+                    self._on_silence()
                 yield frozenset()
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
@@ -93,11 +104,12 @@ class LogNotifications:
                 inbox = _Inbox()
                 await inbox.attach(connection)
                 yield frozenset()
-                while (ids := await inbox.take()) is not None:
+                answered = True
+                while answered and (ids := await inbox.take()) is not None:
                     if ids:
                         yield ids
-                    elif not await self._answers(connection):
-                        break
+                    else:
+                        answered = await self._answers(connection)
             finally:
                 connection.terminate()
 

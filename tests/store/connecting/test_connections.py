@@ -12,13 +12,14 @@ import psutil
 import pytest
 from sqlalchemy.engine import make_url
 
-from service.model.errors import StorageUnavailable
+from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.store.connecting import connections
 from service.store.connecting.connections import Takeovers, connector
 from service.store.connecting.database_hosts import Host
 from service.store.log.log_notifications import ANSWER_SECONDS_MAX, SILENCE_SECONDS
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import is_current, upgrade_async
-from tests.store.history import committed, create
+from tests.store.history import commit_on, committed, create
 from tests.waiting import PATIENCE_SECONDS, once
 
 NOTICED_BY_THE_CLIENT = {
@@ -177,16 +178,25 @@ def assert_noticed_at_both_ends(sessions: list[Session]) -> None:
 
 
 async def test_a_database_that_ceases_to_answer_is_lost_within_five_seconds_and_found_again(
-    relay: TcpRelay, caplog: pytest.LogCaptureFixture
+    relay: TcpRelay, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its connections stay, and the kernel at the other end confirms all: only silence tells."""
+    """Its connections stay, and the kernel at the other end confirms all: only silence tells.
+
+    Whoever waits for an answer then is told that there is none, long before a statement has to end.
+    """
     assert SILENCE_SECONDS + ANSWER_SECONDS_MAX < NOTICED_SECONDS_MAX
-    store = PostgresStore(relay.url)
+    store = PostgresStore(relay.url, statement_seconds_max=10 * PATIENCE_SECONDS)
     async with aclosing(store.listen()) as heard:
         assert not await anext(heard)  # it listens
         listening = asyncio.create_task(drained(heard))
-        relay.flows.clear()
-        await once(partial(has_outage, store), PATIENCE_SECONDS)
+        await store.now()
+        with monkeypatch.context() as hurried:
+            hurried.setattr(connections, "CONNECT_SECONDS", 0.2)
+            relay.flows.clear()
+            waiting = asyncio.ensure_future(store.now())
+            await once(partial(has_outage, store), PATIENCE_SECONDS)
+            with pytest.raises(StorageUnavailable):
+                await asyncio.wait_for(waiting, PATIENCE_SECONDS)
         relay.flows.set()
         await store.prove_commits()
         assert not await has_outage(store)
@@ -195,6 +205,26 @@ async def test_a_database_that_ceases_to_answer_is_lost_within_five_seconds_and_
     await store.close()
     lines = [(each.levelname, each.message) for each in caplog.records if "outage_log" in each.name]
     assert lines == [("ERROR", "The database is lost."), ("WARNING", "The database is back.")]
+
+
+async def test_what_is_asked_on_a_connection_on_which_nobody_answers_is_not_waited_for(
+    relay: TcpRelay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a proxy had forgotten it; PostgreSQL would end a statement that takes too long itself."""
+    monkeypatch.setattr(connections, "LATE_ANSWER_SECONDS", 0.0)
+    store = PostgresStore(relay.url, statement_seconds_max=2.0)
+    head = await committed(store, 1, create("a"))
+    await store.now()
+    relay.flows.clear()
+    commit = asyncio.ensure_future(store.commit(1, commit_on(head, create("b"))))
+    read = asyncio.ensure_future(store.now())
+    done, _ = await asyncio.wait([commit, read], timeout=PATIENCE_SECONDS)
+    assert [type(each.exception()) for each in (commit, read) if each in done] == [
+        OutcomeUnknown,
+        StorageUnavailable,
+    ]
+    relay.flows.set()
+    await store.close()
 
 
 async def drained(heard: AsyncIterator[frozenset[int]]) -> None:
@@ -252,12 +282,12 @@ async def test_p6_a_peer_that_vanished_is_noticed_on_every_connection_of_the_sto
     relay: TcpRelay, kind: str
 ) -> None:
     """A client's, so that no head stays locked for it; a server's, so that nobody waits for ever."""
-    use, connections = KINDS[kind]
+    use, opened_min = KINDS[kind]
     store = PostgresStore(relay.url)
     await use(store)
     await store.close()
     opened = [session for session in relay.sessions if session.begin]
-    assert len(opened) >= connections
+    assert len(opened) >= opened_min
     assert_noticed_at_both_ends(opened)
 
 
