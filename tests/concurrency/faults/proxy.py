@@ -35,6 +35,7 @@ Fault = (
         "answer torn",
         "answer late",
         "answer silent",
+        "never answered",
         "reset",
     ]
     | Kill
@@ -43,7 +44,8 @@ Fault = (
 """What befalls a commit: it is done and nobody is told; it gets lost on the way; it reaches
 PostgreSQL only when its sender has long been told that the connection broke; half of it arrives, or
 half of its answer; the answer comes late, or the connection says nothing for a while and then
-breaks; it is reset while PostgreSQL works; or one of both ends dies."""
+breaks, or nothing as long as its sender waits; it is reset while PostgreSQL works; or one of both
+ends dies."""
 KILLS: tuple[Kill, ...] = get_args(Kill)
 SIGNALS: dict[AtBackend, signal.Signals] = {
     "cancelled": signal.SIGINT,
@@ -299,6 +301,8 @@ class Link:
         goes_on = await self._meet(fault, commit)
         self._proxy.done[fault] += 1
         self._proxy.befell.set()
+        if fault == "never answered":
+            await self._reader.read()  # its sender gives up at last
         return goes_on
 
     async def _meet(self, fault: Fault, commit: bytes) -> bool:
@@ -332,6 +336,10 @@ class Link:
                 self._deaf = True
                 await self._send(commit)
                 await asyncio.sleep(self._proxy.chance.uniform(*SILENT_SECONDS))
+                return False
+            case "never answered":
+                self._deaf = True
+                await self._send(commit)
                 return False
             case "answer lost" | "sent late":
                 await self._break(fault, commit)

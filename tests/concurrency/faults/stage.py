@@ -39,6 +39,7 @@ from tests.concurrency.replicas import Asked, differing, loaded
 from tests.waiting import WAIT_SECONDS
 
 SERVERS = 2
+STATEMENT_SECONDS_MAX = 5
 REFERENCE_EVERY = 10
 """Counters judge each placement, and the reference implementation one of so many."""
 
@@ -203,6 +204,7 @@ async def _scene(job: Job) -> AsyncIterator[Scene]:
         common = {
             "MOORAGE_TOKEN": TOKEN,
             "MOORAGE_REQUEST_TIMEOUT_SECONDS": str(WAIT_SECONDS),
+            "MOORAGE_STATEMENT_TIMEOUT_SECONDS": str(STATEMENT_SECONDS_MAX),
             **job.environment,
         }
         postgres = EmbeddedPostgres(folder / "data")

@@ -53,7 +53,8 @@ def main() -> int:
     print(report)
     for violation in report.violations[:100]:
         print(f"  {violation}")
-    if new := report.rounds[known:]:
+    counts = report.proves_something or bool(report.violations)
+    if counts and (new := report.rounds[known:]):
         campaign.add(
             seeds=f"{options.seed}, rounds {new[0].number} to {new[-1].number}",
             runs=len(new),
@@ -63,7 +64,7 @@ def main() -> int:
         )
     if report.violations:
         return 1
-    if not report.proves_something:
+    if not counts:
         print("too few races lost, or too many re-plans: this run does not count")
         return 2
     return 0
