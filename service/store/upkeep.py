@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import asyncpg
@@ -44,10 +44,11 @@ _SWEEP = """
 """
 _TAKE = "SELECT lease_holder, lease_until FROM take_lease_v1($1, $2, $3, $4, $5)"
 _EXPIRED = f"""
-    SELECT c.name FROM lease AS l JOIN cluster AS c USING (cluster_id)
-    WHERE l.name = $1
+    SELECT l.name AS lease, c.name AS cluster
+    FROM lease AS l JOIN cluster AS c USING (cluster_id)
+    WHERE l.name = ANY($1)
         AND NOT {LASTS}
-    ORDER BY c.name
+    ORDER BY l.name, c.name
 """  # noqa: S608 - put together from constants
 _UNATTENDED = """
     SELECT c.name FROM head AS h JOIN cluster AS c ON c.cluster_id = h.cluster_id
@@ -166,11 +167,15 @@ class StoreUpkeep:
                 await connection.execute(_PROLONG, cluster_id, names, length)
         return True
 
-    async def expired_leases(self, name: str) -> list[str]:
-        """The clusters whose lease of this name has expired, so that its holder neither prolonged nor released it."""
+    async def expired_leases(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The leases of these names that have expired, so that their holders neither prolonged nor released them.
+
+        Each comes with the name of its cluster.
+        """
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
-                return [row["name"] for row in await connection.fetch(_EXPIRED, name)]
+                rows = await connection.fetch(_EXPIRED, names)
+        return [(row["lease"], row["cluster"]) for row in rows]
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
         """The clusters whose lease of this name nobody holds, and that have an object with these bytes in its body.

@@ -202,11 +202,11 @@ async def test_a_lease_from_before_the_clock_went_back_can_be_taken(
 ):
     """P16: who holds it may be dead, and nobody else would work until the clock is there again."""
     await store.acquire_lease(cluster_id, "upkeep", "a", 2 * LEASE_SECONDS_MAX)
-    assert await store.expired_leases("upkeep") != []
+    assert await store.expired_leases(["upkeep"]) != []
     lease = await store.acquire_lease(cluster_id, "upkeep", "b", 60)
     assert lease is not None
     assert lease.holder == "b"
-    assert await store.expired_leases("upkeep") == []
+    assert await store.expired_leases(["upkeep"]) == []
 
 
 async def test_clusters_that_nobody_looks_after_are_found_by_what_their_pods_say(store: AnyStore):

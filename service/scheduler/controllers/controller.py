@@ -145,7 +145,7 @@ D = TypeVar("D", bound=Controller)
 class Controllers(ABC, Generic[D]):
     """The controllers of one kind, for all clusters that this process has in memory."""
 
-    _name: str
+    name: str
     """The name of the leases for this kind of work."""
 
     def __init__(
@@ -196,27 +196,27 @@ class Controllers(ABC, Generic[D]):
         """Forget the controller of a cluster that is not in memory any more."""
         self._by_cluster.pop(cluster_id, None)
 
-    async def adopt(self, serve: Callable[[str], Awaitable[object]]) -> None:
-        """Find clusters for which nobody does this work any more, and serve them, for ever.
+    async def adopt(self, name: str, serve: Callable[[str], Awaitable[object]]) -> None:
+        """Take over a cluster for which nobody does this work any more, by having `serve` load it.
 
-        If a lease has run out, its worker has died or stopped. If the cluster is in memory, its
-        controller asks for the lease by itself.
+        If the cluster is in memory, its controller asks for the lease by itself.
+
+        Raises:
+            NotFound: there is no such cluster any more.
+            StorageUnavailable: the lease cannot be asked for, or the cluster not be loaded.
         """
-        names = self._neglected_at_start
-        while True:
-            try:
-                for name in await names():
-                    cluster_id = await self._store.find_cluster(name)
-                    if cluster_id not in self._by_cluster:
-                        await self._adopt(cluster_id, name, serve)
-                    else:
-                        self._by_cluster[cluster_id].neglected()
-                names = self._neglected
-            except MoorageError:
-                _log.debug("Abandoned leases could not be looked for.", exc_info=True)
-            except Exception:  # noqa: BLE001 - a bug here must not end all adopting
-                _log.exception("Looking for abandoned leases failed; it will be tried again.")
-            await self._clock.sleep(self._lease_seconds / 3)
+        cluster_id = await self._store.find_cluster(name)
+        if cluster_id not in self._by_cluster:
+            await self._adopt(cluster_id, name, serve)
+        else:
+            self._by_cluster[cluster_id].neglected()
+
+    @abstractmethod
+    async def unattended(self) -> list[str]:
+        """Search all clusters for those with such work and without a lease.
+
+        A worker does it once, when it starts: the last one may have died before it took the lease.
+        """
 
     async def close(self) -> None:
         """Close all controllers, so that other workers can take the leases; raises nothing."""
@@ -236,27 +236,21 @@ class Controllers(ABC, Generic[D]):
 
     @property
     @abstractmethod
-    def _lease_seconds(self) -> float:
+    def lease_seconds(self) -> float:
         """How long a lease lasts, and so how soon another worker takes over from one that died."""
 
     @abstractmethod
     def _controller(self, lease: HeldLease) -> D:
         """Make the controller of the cluster that a lease is for."""
 
-    async def _neglected(self) -> list[str]:
-        return await self._store.expired_leases(self._name)
-
-    async def _neglected_at_start(self) -> list[str]:
-        return await self._neglected()
-
     def _lease(self, cluster_id: int, cluster: str) -> HeldLease:
         return HeldLease(
             self._store,
             self._clock,
             cluster_id,
-            name=self._name,
+            name=self.name,
             holder=self._holder,
-            seconds=self._lease_seconds,
+            seconds=self.lease_seconds,
             is_elsewhere=self._is_elsewhere,
             cluster=cluster,
         )

@@ -225,7 +225,7 @@ def _needs_look(stored: Stored | None) -> bool:
 class AllNodeLifecycles(Controllers[NodeLifecycle]):
     """The nodes of all clusters that this process has in memory."""
 
-    _name = "nodes"
+    name = "nodes"
 
     def reported(self, cluster_id: int) -> None:
         """Hear that a node of a cluster has reported."""
@@ -235,7 +235,7 @@ class AllNodeLifecycles(Controllers[NodeLifecycle]):
 
     @property
     @override
-    def _lease_seconds(self) -> float:
+    def lease_seconds(self) -> float:
         return self._limits.evictions_lease_seconds
 
     @override
@@ -249,7 +249,5 @@ class AllNodeLifecycles(Controllers[NodeLifecycle]):
         )
 
     @override
-    async def _neglected_at_start(self) -> list[str]:
-        """Search all nodes, since the last worker may have died before it took a lease."""
-        unattended = await self._store.unattended_nodes(self._name)
-        return unattended + await self._neglected()
+    async def unattended(self) -> list[str]:
+        return await self._store.unattended_nodes(self.name)

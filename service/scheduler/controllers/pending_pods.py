@@ -158,7 +158,7 @@ class PendingPods(Controller):
 class AllPendingPods(Controllers[PendingPods]):
     """The pending pods of all clusters that this process has in memory."""
 
-    _name = "pending"
+    name = "pending"
     place: Place | None = None
     """Places stored pods, asking extenders; None: nobody asks them, and such pods wait."""
 
@@ -169,7 +169,7 @@ class AllPendingPods(Controllers[PendingPods]):
 
     @property
     @override
-    def _lease_seconds(self) -> float:
+    def lease_seconds(self) -> float:
         return self._limits.pending_lease_seconds
 
     @override
@@ -179,8 +179,7 @@ class AllPendingPods(Controllers[PendingPods]):
         return made
 
     @override
-    async def _neglected_at_start(self) -> list[str]:
-        """Search all clusters, since the last worker may have died before it took a lease."""
+    async def unattended(self) -> list[str]:
         return [
             row.name
             for row in await self._store.list_clusters()

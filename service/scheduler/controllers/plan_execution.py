@@ -149,13 +149,13 @@ class KeptPlans(SweepController):
 class AllKeptPlans(Controllers[KeptPlans]):
     """The plans that are kept of all clusters that this process has in memory."""
 
-    _name = "plans"
+    name = "plans"
     plan: Callable[[str, MakePlan], Awaitable[Planned]]
     """Makes a plan on the state of a cluster, beside placements."""
 
     @property
     @override
-    def _lease_seconds(self) -> float:
+    def lease_seconds(self) -> float:
         return self._limits.evictions_lease_seconds
 
     @override
@@ -169,7 +169,5 @@ class AllKeptPlans(Controllers[KeptPlans]):
         )
 
     @override
-    async def _neglected_at_start(self) -> list[str]:
-        """Search all plans, since the last worker may have died before it took a lease."""
-        unattended = await self._store.unattended(self._name, _MENTION, PLAN.kind)
-        return unattended + await self._neglected()
+    async def unattended(self) -> list[str]:
+        return await self._store.unattended(self.name, _MENTION, PLAN.kind)

@@ -96,11 +96,11 @@ def _only_evicts(entry: Entry) -> bool:
 class AllEvictions(Controllers[Evictions]):
     """The evictions of all clusters that this process has in memory."""
 
-    _name = "evictions"
+    name = "evictions"
 
     @property
     @override
-    def _lease_seconds(self) -> float:
+    def lease_seconds(self) -> float:
         return self._limits.evictions_lease_seconds
 
     @override
@@ -108,7 +108,5 @@ class AllEvictions(Controllers[Evictions]):
         return Evictions(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
 
     @override
-    async def _neglected_at_start(self) -> list[str]:
-        """Search all pods, since the last worker may have died before it took a lease."""
-        unattended = await self._store.unattended(self._name, _RULE)
-        return unattended + await self._neglected()
+    async def unattended(self) -> list[str]:
+        return await self._store.unattended(self.name, _RULE)

@@ -163,11 +163,11 @@ class SplitGroups(Controller):
 class AllSplitGroups(Controllers[SplitGroups]):
     """The groups in several clusters, of all clusters that this process has in memory."""
 
-    _name = "split-groups"
+    name = "split-groups"
 
     @property
     @override
-    def _lease_seconds(self) -> float:
+    def lease_seconds(self) -> float:
         return self._limits.evictions_lease_seconds
 
     @override
@@ -181,8 +181,7 @@ class AllSplitGroups(Controllers[SplitGroups]):
         )
 
     @override
-    async def _neglected_at_start(self) -> list[str]:
-        """Search all groups, since the last worker may have died before it took a lease."""
+    async def unattended(self) -> list[str]:
         kinds = (GroupReservation.kind, SplitGroup.kind)
-        found = [await self._store.unattended(self._name, _MENTION, kind) for kind in kinds]
-        return sorted({*found[0], *found[1], *await self._neglected()})
+        found = [await self._store.unattended(self.name, _MENTION, kind) for kind in kinds]
+        return sorted({*found[0], *found[1]})

@@ -209,8 +209,8 @@ class Store(Protocol):
         """All clusters, with the numbers of their objects."""
         ...
 
-    async def expired_leases(self, name: str) -> list[str]:
-        """The clusters whose lease of this name has run out, and was not given back."""
+    async def expired_leases(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The leases of these names that have run out and were not given back, each with its cluster."""
         ...
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:

@@ -313,11 +313,18 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         own = self.clusters.get(cluster_id)
         return taken or (own.leases[name] if own else None)
 
-    async def expired_leases(self, name: str) -> list[str]:
-        """The clusters whose lease of this name has expired, so that its holder neither prolonged nor released it."""
+    async def expired_leases(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The leases of these names that have expired, so that their holders neither prolonged nor released them.
+
+        Each comes with the name of its cluster.
+        """
         now = self._clock()
-        leases = {own.name: own.leases.get(name) for own in self.clusters.values()}
-        return sorted(name for name, lease in leases.items() if lease and not lasts(lease, now))
+        return sorted(
+            (name, own.name)
+            for own in self.clusters.values()
+            for name, lease in own.leases.items()
+            if name in names and not lasts(lease, now)
+        )
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
         """The clusters whose lease of this name nobody holds, and that have an object with these bytes in its body."""

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
+from traceback import format_exception
 
 from tests.concurrency.faults.kinds import KINDS
 from tests.concurrency.faults.stage import Ended, Job, run_stage
@@ -37,7 +38,7 @@ def main() -> int:
             ended.add(one)
             print(_told(ended, time.monotonic() - begun), flush=True)
     print(ended.healed.table())
-    for told in [*ended.violations, *ended.broken_off][:100]:
+    for told in [*ended.violations[:100], *ended.broken_off]:
         print(f"  {told}")
     campaign.add(
         seeds=f"{options.seed}, {options.stages} stages",
@@ -74,7 +75,7 @@ def _results(
         done, running = wait(running, return_when=FIRST_COMPLETED)
         for each in done:
             error = each.exception()
-            yield each.result() if error is None else Ended(broken_off=[repr(error)])
+            yield each.result() if error is None else Ended(broken_off=format_exception(error))
 
 
 def _jobs(options: argparse.Namespace) -> Iterator[Job]:

@@ -332,27 +332,21 @@ class Link:
                 await asyncio.sleep(self._proxy.chance.uniform(0, AT_WORK_SECONDS))
                 self.reset()
                 return False
-            case "answer silent":
-                self._deaf = True
-                await self._send(commit)
-                await asyncio.sleep(self._proxy.chance.uniform(*SILENT_SECONDS))
-                return False
-            case "never answered":
-                self._deaf = True
-                await self._send(commit)
-                return False
-            case "answer lost" | "sent late":
-                await self._break(fault, commit)
+            case "answer lost" | "sent late" | "answer silent" | "never answered":
+                await self._keep_silent(fault, commit)
                 return False
 
-    async def _break(self, fault: Literal["answer lost", "sent late"], commit: bytes) -> None:
+    async def _keep_silent(self, fault: Fault, commit: bytes) -> None:
         self._deaf = True
         if fault == "sent late":
             self._writer.transport.abort()
             await asyncio.sleep(LATE_SECONDS)
         await self._send(commit)
-        # By now the statement runs, and ends: PostgreSQL notices only then that nobody listens.
-        await asyncio.sleep(LATE_SECONDS)
+        if fault == "answer silent":
+            await asyncio.sleep(self._proxy.chance.uniform(*SILENT_SECONDS))
+        elif fault != "never answered":
+            # By then the statement has run: PostgreSQL notices only now that nobody listens.
+            await asyncio.sleep(LATE_SECONDS)
 
     async def _kill(self, fault: Kill, commit: bytes) -> None:
         victim = self._peer()

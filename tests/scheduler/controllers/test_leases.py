@@ -131,7 +131,7 @@ async def test_p16_who_is_refused_or_gives_back_holds_nothing(store: Distant) ->
     await two.relinquish()
     assert not two.held
     store.clock.advance(0.001)
-    assert await store.expired_leases("work") == ["default"]
+    assert await store.expired_leases(["work"]) == [("work", "default")]
 
 
 @pytest.mark.parametrize("way", WAYS)
