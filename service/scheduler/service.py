@@ -31,8 +31,8 @@ from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.request_batches import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
-from service.scheduler.controllers.abandoned_leases import AbandonedLeases
 from service.scheduler.controllers.controller import Controllers
+from service.scheduler.controllers.expired_leases import ExpiredLeases
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.plan_execution import AllKeptPlans
@@ -154,8 +154,8 @@ class Scheduler:
     async def start(self) -> None:
         """Begin to follow the clusters in use."""
         self._pulse_task = asyncio.create_task(self._pulse())
-        abandoned = AbandonedLeases(self._store, self._clock, self._controllers, self.loop_of)
-        work = (self._listen(), self._upkeep.run(), self._events.run(), abandoned.run())
+        expired = ExpiredLeases(self._store, self._clock, self._controllers, self.loop_of)
+        work = (self._listen(), self._upkeep.run(), self._events.run(), expired.run())
         self._background = [self._pulse_task, *map(asyncio.create_task, work)]
 
     async def stop(self) -> None:

@@ -1,11 +1,11 @@
-"""One look finds the abandoned work of all kinds, and no kind waits for another."""
+"""One look finds the work of all kinds that nobody does any more, and no kind waits for another."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self
 
 from service.model.errors import StorageUnavailable
-from service.scheduler.controllers.abandoned_leases import AbandonedLeases
+from service.scheduler.controllers.expired_leases import ExpiredLeases
 from tests.scheduler.world import StillClock
 
 LEASE_SECONDS = 3.0
@@ -53,7 +53,7 @@ class Looking:
 
     def __init__(self, *kinds: Kind) -> None:
         self.store, self._clock = Leases(), StillClock()
-        of_a_fake: Any = AbandonedLeases
+        of_a_fake: Any = ExpiredLeases
         self._run = of_a_fake(self.store, self._clock, kinds, asyncio.sleep).run
 
     async def __aenter__(self) -> Self:

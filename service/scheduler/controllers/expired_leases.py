@@ -14,7 +14,7 @@ from service.scheduler.protocol.store_and_clock import Clock, Store
 _log = logging.getLogger(__name__)
 
 
-class AbandonedLeases:
+class ExpiredLeases:
     """Looks for leases of all kinds of work that have run out, as their worker has died or stopped.
 
     It is one look for all kinds: every worker has to look several times in the life of a lease, and
@@ -72,6 +72,6 @@ async def _tried(work: Callable[[], Awaitable[None]]) -> None:
     try:
         await work()
     except MoorageError:
-        _log.debug("Abandoned leases could not be looked for.", exc_info=True)
+        _log.debug("Expired leases could not be looked for.", exc_info=True)
     except Exception:  # noqa: BLE001 - a bug here must not end all adopting
-        _log.exception("Looking for abandoned leases failed; it will be tried again.")
+        _log.exception("Looking for expired leases failed; it will be tried again.")
