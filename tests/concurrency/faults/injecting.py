@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from typing import get_args
 
 from service.cli.errors import WrongUsage
+from service.store.connecting.failures import is_unavailable
 from tests.concurrency.faults.kinds import Kind, Lane
 from tests.concurrency.faults.scene import Round, Scene
 
@@ -96,6 +97,10 @@ class Injections:
             except (AssertionError, WrongUsage) as error:
                 told.append(f"A16: {kind.name}: {error}")
                 return
+            except Exception as error:
+                if not is_unavailable(error):
+                    raise
+                befell = False  # a fault of another lane has ended PostgreSQL meanwhile
             if not befell:
                 deck.put_back(kind)
                 continue
