@@ -4,7 +4,7 @@ An answer says which revisions are its own. What no answer claims must belong to
 outcome its client never learned, and to each such call belongs one commit's part at most.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -178,7 +178,7 @@ class _Attribution:
             calls = list(self._candidates(old, change))
             if calls:
                 commit = self._commit_of(change.revision)
-                call = min(calls, key=lambda call: self._doubts(call, commit))
+                call = min(calls, key=lambda call: self._doubts(call, change.revision))
                 self._claims[change.revision] = call
                 self._effects[call.number].add(commit)
             else:
@@ -200,25 +200,29 @@ class _Attribution:
             if not early and known <= {commit} and _mismatch(call, change) is None:
                 yield call
 
-    def _doubts(self, call: Call, commit: int) -> tuple[bool, bool, bool, bool, int, float]:
+    def _doubts(self, call: Call, revision: int) -> tuple[float, ...]:
         """Several calls may have asked for a change: whose it is most likely comes first.
 
-        Least in doubt are those with a part in the commit already; a group would be there whole,
-        and other pods most likely are; a key has its effect in one place; and who asked last is
-        most likely still being served.
+        A key has its effect in one place. If the audit tells what one request has changed, it is
+        the one that asked for most of it. Else least in doubt are those with a part in the commit
+        already; a group would be there whole, and other pods most likely are; and who asked last
+        is most likely still being served.
         """
+        commit = self._commit_of(revision)
         elsewhere = {
             each
             for other in self._history.calls
             if call.key is not None and other.key == call.key
             for each in self._effects[other.number]
         } - {commit}
-        keys = self._keys_in(commit)
+        keys = self._keys_with(revision)
         is_partial = call.action == "place" and not _objects(call) <= keys
         is_torn = is_partial and bool(call.asked["group"])
         has_no_part = commit not in self._effects[call.number]
         explained = len(_objects(call) & keys)
-        return bool(elsewhere), is_torn, has_no_part, is_partial, -explained, -call.called
+        is_told = self._history.audit is not None
+        by_audit = (bool(elsewhere), -explained if is_told else 0)
+        return *by_audit, is_torn, has_no_part, is_partial, -explained, -call.called
 
     def _is_torn_from_others(self, change: Change, before: Mapping[Key, Change]) -> bool:
         """Whether a pod gets a node, and others that it waits with have none after its commit.
@@ -269,6 +273,19 @@ class _Attribution:
             nomination_of(each) == node_name and priority_of(each) > priority_of(pod)
             for each in others
         )
+
+    def _keys_with(self, revision: int) -> set[Key]:
+        """What the request changes that made a revision; what its commit changes if no audit tells."""
+        commit, ends = self._commit_of(revision), self._ends_of_requests
+        place = bisect_left(ends, revision)
+        end = ends[place] if place < len(ends) else len(self._changes)
+        begin = ends[place - 1] if place else 0
+        return {tuple(each.key) for each in self._of_commit(commit) if begin < each.revision <= end}
+
+    @cached_property
+    def _ends_of_requests(self) -> list[int]:
+        """The last revision of each request of which the audit tells."""
+        return sorted(row.revision for row in self._history.audit or () if row.revision)
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""
