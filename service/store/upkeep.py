@@ -70,11 +70,12 @@ _PROLONG = """
     UPDATE lease SET until = now() + $3::interval WHERE cluster_id = $1 AND name = ANY($2)
 """
 _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
-_TRANSFER = """
+_TRANSFER = f"""
     UPDATE lease SET holder = $4, until = now() + $5::interval
-    WHERE cluster_id = $1 AND name = $2 AND holder = $3 AND until > now()
+    WHERE cluster_id = $1 AND name = $2 AND holder = $3
+        AND until > now() AND until <= now() + '{LEASE_SECONDS_MAX} s'
     RETURNING name
-"""
+"""  # noqa: S608 - put together from constants
 _ANNOUNCE = """
     INSERT INTO worker (servers, name, until) VALUES ($1, $2, clock_timestamp() + $3::interval)
     ON CONFLICT (servers, name) DO UPDATE SET until = excluded.until

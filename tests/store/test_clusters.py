@@ -203,6 +203,7 @@ async def test_a_lease_from_before_the_clock_went_back_can_be_taken(
     """P16: who holds it may be dead, and nobody else would work until the clock is there again."""
     await store.acquire_lease(cluster_id, "upkeep", "a", 2 * LEASE_SECONDS_MAX)
     assert await store.expired_leases(["upkeep"]) != []
+    assert not await store.pass_lease(cluster_id, "upkeep", "a", "c", 60)
     lease = await store.acquire_lease(cluster_id, "upkeep", "b", 60)
     assert lease is not None
     assert lease.holder == "b"
