@@ -66,20 +66,17 @@ class PostgresStore(
         """It checks which history the database tells (P3)."""
         self.outages = outages = Outages(host=lambda: self.guard.host)
         """It notes when the database is lost and when it is back."""
-        pool = partial(
-            Connections,
+        connect = partial(
+            connector,
+            url,
             guard=self.guard,
-            size=connections,
             outages=outages,
             statement_seconds_max=statement_seconds_max,
         )
-        commits, reads = pool(url, COMMIT_SETTINGS), pool(url, READ_SETTINGS)
+        commits = Connections(connect(COMMIT_SETTINGS), self.guard, size=connections)
+        reads = Connections(connect(READ_SETTINGS), self.guard, size=connections)
         self.pools = Pools(commits, reads)
-        self.notifications = LogNotifications(
-            connector(url, {}, self.guard, outages, statement_seconds_max),
-            outages,
-            on_silence=self.guard.end_all,
-        )
+        self.notifications = LogNotifications(connect({}), outages, on_silence=self.guard.end_all)
         self._takeovers = Takeovers(url, self.guard)
         keeping = Keeping(on=audit, may_begin=may_audit)
         Audit.__init__(self, commits, reads, keeping)

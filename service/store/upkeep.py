@@ -27,8 +27,14 @@ _log = logging.getLogger(__name__)
 SWEEP_ROWS_MAX = 1_000
 """How many idempotency records one step of the sweeper deletes at most."""
 
-LASTS = f"(l.until > clock_timestamp() AND l.until <= clock_timestamp() + '{LEASE_SECONDS_MAX} s')"
-"""Whether the lease `l` has not ended; one that ends later than any can is of a clock that was set back."""
+
+def _lasts(until: str, now: str) -> str:
+    """Whether a lease has not ended; one that ends later than any can is of a clock that was set back."""
+    return f"({until} > {now} AND {until} <= {now} + '{LEASE_SECONDS_MAX} s')"
+
+
+LASTS = _lasts("l.until", "clock_timestamp()")
+"""Whether the lease `l` has not ended."""
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _LIFT = "SELECT lift_cluster_v1($1, $2)"
@@ -73,7 +79,7 @@ _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $
 _TRANSFER = f"""
     UPDATE lease SET holder = $4, until = now() + $5::interval
     WHERE cluster_id = $1 AND name = $2 AND holder = $3
-        AND until > now() AND until <= now() + '{LEASE_SECONDS_MAX} s'
+        AND {_lasts("until", "now()")}
     RETURNING name
 """  # noqa: S608 - put together from constants
 _ANNOUNCE = """

@@ -206,10 +206,16 @@ class Controllers(ABC, Generic[D]):
             StorageUnavailable: the lease cannot be asked for, or the cluster not be loaded.
         """
         cluster_id = await self._store.find_cluster(name)
-        if cluster_id not in self._by_cluster:
-            await self._adopt(cluster_id, name, serve)
-        else:
+        if cluster_id in self._by_cluster:
             self._by_cluster[cluster_id].neglected()
+            return
+        lease = self._lease(cluster_id, name)
+        if await lease.acquire():
+            self._adopted[cluster_id] = lease
+            try:
+                await serve(name)
+            finally:
+                self._adopted.pop(cluster_id, None)
 
     @abstractmethod
     async def unattended(self) -> list[str]:
@@ -222,17 +228,6 @@ class Controllers(ABC, Generic[D]):
         """Close all controllers, so that other workers can take the leases; raises nothing."""
         for controller in self._by_cluster.values():
             await controller.close()
-
-    async def _adopt(
-        self, cluster_id: int, name: str, serve: Callable[[str], Awaitable[object]]
-    ) -> None:
-        lease = self._lease(cluster_id, name)
-        if await lease.acquire():
-            self._adopted[cluster_id] = lease
-            try:
-                await serve(name)
-            finally:
-                self._adopted.pop(cluster_id, None)
 
     @property
     @abstractmethod

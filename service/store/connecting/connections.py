@@ -303,17 +303,8 @@ class Connections:
     at a head. (Each time, SQLAlchemy's pool takes 100 µs, asyncpg's 70, and this one 3.)
     """
 
-    def __init__(
-        self,
-        url: str,
-        settings: Mapping[str, str],
-        guard: HistoryGuard,
-        *,
-        size: int,
-        outages: Outages | None = None,
-        statement_seconds_max: float | None = None,
-    ) -> None:
-        self._connect = connector(url, settings, guard, outages, statement_seconds_max)
+    def __init__(self, connect: Connector, guard: HistoryGuard, *, size: int) -> None:
+        self._connect = connect
         self._size = size
         self._guard = guard
         self.turns = asyncio.Semaphore(size)

@@ -19,9 +19,8 @@ def check_audit(history: History, claims: Claims) -> list[Violation]:
 
 
 def _ends(history: History) -> list[int]:
-    """The last revision of each row's request."""
-    assert history.audit is not None
-    return [FIRST_REVISION, *(row.revision or 0 for row in history.audit)]
+    """The last revision of each row's request, and of what made the cluster before them."""
+    return [FIRST_REVISION, *history.ends_of_requests]
 
 
 def _gaps(history: History) -> list[str]:

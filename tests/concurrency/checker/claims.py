@@ -276,16 +276,15 @@ class _Attribution:
 
     def _keys_with(self, revision: int) -> set[Key]:
         """What the request changes that made a revision; what its commit changes if no audit tells."""
-        commit, ends = self._commit_of(revision), self._ends_of_requests
+        commit, ends = self._commit_of(revision), self._sorted_ends
         place = bisect_left(ends, revision)
         end = ends[place] if place < len(ends) else len(self._changes)
         begin = ends[place - 1] if place else 0
         return {tuple(each.key) for each in self._of_commit(commit) if begin < each.revision <= end}
 
     @cached_property
-    def _ends_of_requests(self) -> list[int]:
-        """The last revision of each request of which the audit tells."""
-        return sorted(row.revision for row in self._history.audit or () if row.revision)
+    def _sorted_ends(self) -> list[int]:
+        return sorted(self._history.ends_of_requests)
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""

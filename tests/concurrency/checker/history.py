@@ -156,6 +156,11 @@ class History:
     healed: list[str] = field(default_factory=list)
     """What did not work although all trouble was over."""
 
+    @property
+    def ends_of_requests(self) -> list[int]:
+        """The last revision that each row of the audit tells of; empty if nobody kept an audit."""
+        return [row.revision or 0 for row in self.audit or ()]
+
 
 class Violation(NamedTuple):
     """An invariant that does not hold."""
