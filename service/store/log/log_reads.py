@@ -13,7 +13,9 @@ from service.store.log.log_page_building import Extract, build_page
 # Each table's cluster is named, so that one server can be asked (see `distribution`).
 # With two statements, a compaction in between would leave a gap that nobody notices. The page
 # includes the commit that ends at the revision asked for, and fences; its last commit is the one
-# that reaches or passes the limit.
+# that reaches or passes the limit. OFFSET has the changes of each commit looked up by their keys
+# (P15): of a cluster that PostgreSQL has not counted yet it expects one change, and would compare
+# each commit with all of the log. For the same reason the commits end at a value, not at a join.
 _PAGE = """
     SELECT
         f.revision AS floor, h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
@@ -26,9 +28,12 @@ _PAGE = """
     LEFT JOIN commit AS k ON k.cluster_id = $1
         AND k.last_revision BETWEEN $2 AND coalesce(
             (SELECT last_revision FROM commit WHERE cluster_id = $1 AND last_revision >= $3
-             ORDER BY last_revision LIMIT 1), h.revision)
-    LEFT JOIN change AS c ON c.cluster_id = $1
-        AND c.revision BETWEEN greatest(k.first_revision, $2 + 1) AND k.last_revision
+             ORDER BY last_revision LIMIT 1), (SELECT revision FROM head WHERE cluster_id = $1))
+    LEFT JOIN LATERAL (
+        SELECT * FROM change
+        WHERE cluster_id = $1
+            AND revision BETWEEN greatest(k.first_revision, $2 + 1) AND k.last_revision
+        OFFSET 0) AS c ON true
     WHERE h.cluster_id = $1
 """
 

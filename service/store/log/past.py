@@ -34,14 +34,17 @@ _BOUNDS = """
         WHERE h.cluster_id = $1
     )
 """
+# LIMIT and OFFSET have rows of objects and of the log looked up by their keys (P15): of a cluster that
+# PostgreSQL has not counted yet it expects very few, and would compare each of them with each key.
+
 # An object that has changed since is as the last change up to the revision left it, and absent if
 # its first change since created it. All others are as they are now. The log is aggregated in one
 # pass, since reads join by index alone: `later` is twice that first change, plus one if it created.
 _LATER = """
             min(c.revision * 2 + c.created::int) FILTER (WHERE c.revision > $3) AS later,
             max(c.revision) FILTER (WHERE c.revision <= $3) AS earlier
-        FROM change AS c, bounds AS b
-        WHERE c.cluster_id = $1 AND c.revision > b.reach
+        FROM change AS c
+        WHERE c.cluster_id = $1 AND c.revision > (SELECT reach FROM bounds)
 """
 _INDEX = f"""
     {_BOUNDS}
@@ -56,7 +59,8 @@ _INDEX = f"""
             AND ($7::text IS NULL OR o.node_name = $7)
         UNION ALL
         SELECT c.namespace, c.name, c.revision
-        FROM changed JOIN change AS c ON c.cluster_id = $1 AND c.revision = changed.earlier
+        FROM changed, LATERAL (
+            SELECT * FROM change WHERE cluster_id = $1 AND revision = changed.earlier LIMIT 1) AS c
         WHERE changed.later % 2 = 0 AND c.verb = 'Put' AND ($7::text IS NULL OR c.node_name = $7)
     ), page AS (
         SELECT p.namespace COLLATE "C" AS namespace, p.name COLLATE "C" AS name, p.revision
@@ -74,8 +78,9 @@ _READABLE = f"""
     {_BOUNDS}
     , first AS (
         SELECT c.kind, min(c.revision * 2 + c.created::int) AS change
-        FROM change AS c, bounds AS b
-        WHERE c.cluster_id = $1 AND c.revision > b.reach AND ($3::text IS NULL OR c.kind = $3)
+        FROM change AS c
+        WHERE c.cluster_id = $1 AND c.revision > (SELECT reach FROM bounds)
+            AND ($3::text IS NULL OR c.kind = $3)
             AND ($4::text IS NULL OR c.namespace = $4) AND ($5::text IS NULL OR c.name = $5)
         GROUP BY c.kind, c.namespace, c.name
     )
@@ -90,8 +95,10 @@ _CHANGED = f"""
         GROUP BY c.kind, c.namespace, c.name HAVING max(c.revision) > $3::bigint
     ), states AS (
         SELECT changed.kind, changed.namespace, changed.name, c.revision
-        FROM changed LEFT JOIN change AS c ON c.cluster_id = $1 AND c.revision = changed.earlier
-            AND changed.later % 2 = 0 AND c.verb = 'Put'
+        FROM changed LEFT JOIN LATERAL (
+            SELECT * FROM change
+            WHERE changed.later % 2 = 0 AND cluster_id = $1 AND revision = changed.earlier
+            LIMIT 1) AS c ON c.verb = 'Put'
         LIMIT $5
     )
     SELECT b.*, (SELECT count(*) FROM changed WHERE later % 2 = 0 AND earlier IS NULL) AS unknown,
@@ -107,16 +114,16 @@ _ITS_COMMIT = """
 _COMMITTED_AT = f"SELECT k.at FROM commit AS k WHERE {_ITS_COMMIT}"  # noqa: S608 - put together from constants
 _BOUND_AT = f"""
     SELECT c.revision
-    FROM commit AS k JOIN change AS c ON c.cluster_id = $1
-        AND c.revision BETWEEN k.first_revision AND k.last_revision
+    FROM commit AS k, LATERAL (
+        SELECT * FROM change
+        WHERE cluster_id = $1 AND revision BETWEEN k.first_revision AND k.last_revision
+        OFFSET 0) AS c
     WHERE {_ITS_COMMIT}
         AND c.kind = 'Pod' AND c.namespace = $3 AND c.name = $4
         AND c.verb = 'Put' AND c.node_name IS NOT NULL
         AND (c.created OR position($5::bytea IN c.fields_before) > 0)
     ORDER BY c.revision DESC LIMIT 1
 """  # noqa: S608 - put together from constants
-# LIMIT has each object looked up by its key. Before PostgreSQL has counted a table that was just
-# filled, it takes all objects of a kind for three, and would compare each of them with each key.
 _BODIES = """
     SELECT * FROM (
         SELECT w.namespace, w.name, w.revision, w.place,
@@ -131,7 +138,10 @@ _BODIES = """
             WHERE cluster_id = $1 AND kind = $2 AND namespace = w.namespace AND name = w.name
                 AND revision = w.revision
             LIMIT 1) AS o ON true
-        LEFT JOIN change AS c ON o.revision IS NULL AND c.cluster_id = $1 AND c.revision = w.revision
+        LEFT JOIN LATERAL (
+            SELECT * FROM change
+            WHERE o.revision IS NULL AND cluster_id = $1 AND revision = w.revision
+            LIMIT 1) AS c ON true
     ) AS found
     WHERE bytes_before < $6 OR body IS NULL
     ORDER BY place
