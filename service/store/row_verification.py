@@ -31,7 +31,9 @@ _SIZE = """
         (SELECT count(*) FROM change WHERE cluster_id = $1) AS changes
 """
 
-# Each of these statements returns `subject` and `message` of what is wrong.
+# Each of these statements returns `subject` and `message` of what is wrong. OFFSET has commits looked
+# up by where they end: in a database that was just restored PostgreSQL has not counted them, and
+# would compare each with all others, and each change with all of them.
 _ENDS = """
     SELECT 'head' AS subject, 'The cluster has no head.' AS message
     WHERE NOT EXISTS (SELECT FROM head WHERE cluster_id = $1)
@@ -65,7 +67,7 @@ _CHAIN = """
             row_number() OVER (ORDER BY k.first_revision, k.last_revision, k.at) AS place
         FROM commit AS k JOIN floor AS f ON f.cluster_id = $1
         WHERE k.cluster_id = $1 AND NOT EXISTS (SELECT FROM commit AS p WHERE p.cluster_id = $1
-            AND p.last_revision = k.first_revision - 1 AND p.commit_id = k.parent)
+            AND p.last_revision = k.first_revision - 1 AND p.commit_id = k.parent OFFSET 0)
     )
     SELECT format('commit %s', commit_id) AS subject,
         format('It begins at revision %s after commit %s, and the log has no such commit that ends '
@@ -97,7 +99,7 @@ _DENSE = """
         format('The commit %s that it names does not cover it.', c.commit_id)
     FROM change AS c
     WHERE c.cluster_id = $1 AND NOT EXISTS (SELECT FROM commit AS k WHERE k.cluster_id = $1
-        AND k.commit_id = c.commit_id AND c.revision BETWEEN k.first_revision AND k.last_revision)
+        AND k.commit_id = c.commit_id AND c.revision BETWEEN k.first_revision AND k.last_revision OFFSET 0)
     LIMIT $2
 """
 _SUM = """
