@@ -12,6 +12,7 @@ ALLOWED = {
     "other accounts: a folder above this checkout is closed to them": "As that of `mktemp -d` is.",
     "other accounts: only root can become somebody else": "The suite runs as other users, too.",
     "alerts: promtool is not installed": "A package of the system; metrics are compared all the same.",
+    "certificates: openssl is not installed": "A package of the system, which most machines have.",
     "trees of processes: only Linux has /proc": "The suite runs elsewhere, too.",
 }
 """The reasons for which tests may be skipped, each with why a machine may have it."""

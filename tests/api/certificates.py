@@ -62,6 +62,7 @@ class Authority:
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(dns_name)]), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(own), critical=False)
+            .add_extension(_usage(is_authority=is_authority), critical=True)
             .sign(self._key, hashes.SHA256())
         )
         file.write_bytes(made.public_bytes(_PEM))
@@ -69,3 +70,18 @@ class Authority:
 
 def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+
+
+def _usage(*, is_authority: bool) -> x509.KeyUsage:
+    """What a key is for, which Python demands of authorities since 3.13."""
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -38,7 +38,7 @@ class _GzipPacker:
 
 class _ZstdPacker:
     def __init__(self) -> None:
-        from backports.zstd import ZstdCompressor  # noqa: PLC0415 - see the module
+        from service.api.bodies.zstd import ZstdCompressor  # noqa: PLC0415 - see the module
 
         self._stream = ZstdCompressor(level=_ZSTD_LEVEL)
 
@@ -119,7 +119,7 @@ class _GzipStream:
 
 class _ZstdStream:
     def __init__(self) -> None:
-        from backports.zstd import (  # noqa: PLC0415 - see the module
+        from service.api.bodies.zstd import (  # noqa: PLC0415 - see the module
             DecompressionParameter,
             ZstdDecompressor,
             ZstdError,

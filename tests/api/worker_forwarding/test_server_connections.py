@@ -1,9 +1,12 @@
 """P19 between servers: a worker forwards a cluster's requests to the server that holds it, and is known there."""
 
 import asyncio
+import ssl
+import subprocess
 from contextlib import AsyncExitStack, suppress
 from importlib import metadata
 from itertools import count
+from shutil import which
 
 import h11
 import pytest
@@ -27,6 +30,8 @@ from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import CLUSTER, node, problem
 from tests.api.worker_forwarding.test_forwarding import CLOCK, KEY, Worker, placing
 from tests.cli.server.test_tls import write_certificate
+from tests.examples.following import executable
+from tests.paths import ROOT
 from tests.processes import own_address
 
 SECRET = "what-only-servers-know-0123456789"
@@ -285,6 +290,29 @@ async def test_servers_with_certificates_ask_each_other_for_them(start_server, t
         await start_server("plain"),
     ):
         assert await placed(stranger, stranger.servers.own[:5])
+    assert len(home.decided) == 1
+
+
+@pytest.mark.skipif(which("openssl") is None, reason="certificates: openssl is not installed")
+async def test_certificates_made_as_the_guide_says_satisfy_any_python(start_server, tmp_path):
+    """Since 3.13 Python verifies them strictly, which earlier ones do if they are told to."""
+    page = (ROOT / "docs" / "how-to" / "several-machines.md").read_text("utf-8")
+    commands = [block.text for block in executable(page) if "openssl" in block.text]
+    script = "\n".join(commands).replace("10.0.0.5", HOST)
+    await asyncio.to_thread(
+        subprocess.run, ("sh", "-ec", script), cwd=tmp_path, check=True, capture_output=True
+    )
+    settings = Settings(
+        peer_certificate=str(tmp_path / "peer.crt"),
+        peer_key=str(tmp_path / "peer.key"),
+        peer_authorities=str(tmp_path / "peers.crt"),
+    )
+    certificates = certificates_of(settings)
+    for context in (certificates.listening, certificates.connecting):
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+    home = await as_home(await start_server("home", certificates=certificates))
+    other = await start_server("other", certificates=certificates)
+    assert await placed(other, "p")
     assert len(home.decided) == 1
 
 
