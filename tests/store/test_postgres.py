@@ -69,6 +69,15 @@ async def test_p15_commit_connections_plan_by_index_whatever_the_tables_hold(
         assert await connection.fetchval(f"SHOW {setting}") == value
 
 
+@pytest.mark.parametrize("way", ["seqscan", "bitmapscan", "hashjoin", "mergejoin"])
+async def test_p15_reads_take_the_rows_of_a_page_in_order_from_an_index(
+    postgres: PostgresStore, way: str
+):
+    """Bitmaps of a cluster that has grown since it was counted had all that follows sorted, too."""
+    async with postgres.pools.reads.driver() as connection:
+        assert await connection.fetchval(f"SHOW enable_{way}") == "off"
+
+
 async def test_reads_and_commits_end_in_time(postgres: PostgresStore):
     for pool in postgres.pools:
         async with pool.driver() as connection:

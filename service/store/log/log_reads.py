@@ -15,7 +15,7 @@ from service.store.log.log_page_building import Extract, build_page
 # includes the commit that ends at the revision asked for, and fences; its last commit is the one
 # that reaches or passes the limit. OFFSET has the changes of each commit looked up by their keys
 # (P15): of a cluster that PostgreSQL has not counted yet it expects one change, and would compare
-# each commit with all of the log. For the same reason the commits end at a value, not at a join.
+# each commit with all of the log.
 _PAGE = """
     SELECT
         f.revision AS floor, h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,

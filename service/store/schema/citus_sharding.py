@@ -44,6 +44,7 @@ CREATED_EVERYWHERE = ("add_events_v1", "audit_v1")
 
 SETTINGS = {
     "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "jit": "off",

@@ -1,8 +1,10 @@
+import re
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec.structs import replace
 
 from service.cli.commands.serve_and_migrate import server_settings
 from service.cli.errors import Unavailable, WrongUsage
@@ -16,8 +18,10 @@ from service.cli.server.exposure_checks import (
 from service.cli.server.local_server import LocalServer
 from service.cli.server.port_claims import claimed_port, hold_port, port_of
 from service.model.principals import ADMIN
-from service.settings import Settings, is_loopback
+from service.settings import Settings, is_loopback, read_settings
 from service.store.postgres import PostgresStore
+from tests.examples.following import executable
+from tests.paths import ROOT
 
 
 def test_the_command_line_wins_over_the_environment(monkeypatch):
@@ -65,6 +69,17 @@ def test_at_any_other_address_nobody_speaks_in_clear(host):
 
     refuse_plain_door(Settings(host=host, tls_terminated=True))
     refuse_plain_door(Settings(host=host, tls_certificate="here.pem"))
+
+
+def test_servers_on_several_machines_start_as_the_guide_says():
+    page = (ROOT / "docs" / "how-to" / "several-machines.md").read_text("utf-8")
+    (commands,) = (each.text for each in executable(page) if "moorage serve" in each.text)
+    given = dict(re.findall(r"^export (\w+)=(\S+)", commands, re.MULTILINE))
+    secret = given.pop("MOORAGE_PEER_SECRET_FILE"), given.pop("MOORAGE_TOKEN_FILE")
+    assert all(secret)
+    settings = read_settings(given | {"MOORAGE_PEER_SECRET": "s" * 32, "MOORAGE_TOKEN": "t" * 32})
+    host = re.search(r"--host (\S+)", commands)[1]
+    refuse_plain_door(replace(settings, host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
