@@ -126,3 +126,26 @@ def test_a_pod_is_not_evicted_twice() -> None:
     again = marked(low("a"))
     again["status"] = {"conditions": [CONDITION | {"message": "in other words"}]}
     assert any("a second time" in each for each in told_of(FULL, first, [again]))
+
+
+@pytest.mark.parametrize(
+    ("blur", "after", "count"),
+    [(0.0, 59.6, 1), (0.0, 60.0, 0), (2.0, 59.6, 0), (2.0, 57.9, 1)],
+)
+def test_evictions_count_for_a_minute_from_when_they_may_have_been_decided(
+    blur: float, after: float, count: int
+) -> None:
+    state, told = State(), list[str]()
+    following = EvictionCheck(
+        state, told.append, unseen=NO_TIME, blur=timedelta(seconds=blur), keeps_past=False
+    )
+    for each in map(change, range(1, 5), FULL):
+        state.apply(each)
+    state.cluster.config["evictionsPerMinute"] = 1
+    for name, at in (("a", NOW), ("b", NOW + timedelta(seconds=after))):
+        leaving = marked(low(name))
+        leaving["status"] = {"conditions": [CONDITION | {"reason": "NodeAffinityViolated"}]}
+        eviction = change(5, leaving)
+        following.see(eviction, at, [eviction])
+        state.apply(eviction)
+    assert sum(each.endswith("2 in a minute, 1 are allowed") for each in told) == count

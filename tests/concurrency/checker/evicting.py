@@ -167,8 +167,10 @@ class EvictionCheck:
         for problem in self._problems(pod, *eviction, at, commit):
             self._report(f"{told} ({': '.join(eviction)}), {problem}")
         self._evicted.append(at)
-        if self._count(at) > self._limit() and not self._clocks_jump:
-            self._report(f"{told}: {self._count(at)} in a minute, {self._limit()} are allowed")
+        # The service counts from when it decided, which it may have done earlier than it committed.
+        count = self._count(at, within=max(MINUTE - self._blur, MINUTE / 2))
+        if count > self._limit() and not self._clocks_jump:
+            self._report(f"{told}: {count} in a minute, {self._limit()} are allowed")
 
     def _preemption_problems(
         self, victim: Manifest, change: Change, commit: Sequence[Change]
@@ -283,8 +285,8 @@ class EvictionCheck:
                     break
         return broken_at
 
-    def _count(self, at: datetime) -> int:
-        return sum(at - MINUTE < each <= at for each in self._evicted)
+    def _count(self, at: datetime, within: timedelta = MINUTE) -> int:
+        return sum(at - within < each <= at for each in self._evicted)
 
     def _limit(self) -> int:
         return int(self._state.cluster.config.get("evictionsPerMinute", 60))
