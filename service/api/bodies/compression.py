@@ -38,9 +38,9 @@ class _GzipPacker:
 
 class _ZstdPacker:
     def __init__(self) -> None:
-        from service.api.bodies.zstd import ZstdCompressor  # noqa: PLC0415 - see the module
+        from service.api.bodies.zstd import zstd  # noqa: PLC0415 - see the module
 
-        self._stream = ZstdCompressor(level=_ZSTD_LEVEL)
+        self._stream = zstd.ZstdCompressor(level=_ZSTD_LEVEL)
 
     def pack(self, piece: bytes, *, last: bool) -> bytes:
         if last:
@@ -119,15 +119,11 @@ class _GzipStream:
 
 class _ZstdStream:
     def __init__(self) -> None:
-        from service.api.bodies.zstd import (  # noqa: PLC0415 - see the module
-            DecompressionParameter,
-            ZstdDecompressor,
-            ZstdError,
-        )
+        from service.api.bodies.zstd import zstd  # noqa: PLC0415 - see the module
 
-        bounds: dict[int, int] = {DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG_MAX}
-        self.error: type[Exception] = ZstdError
-        self._stream = ZstdDecompressor(options=bounds)
+        bounds: dict[int, int] = {zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG_MAX}
+        self.error: type[Exception] = zstd.ZstdError
+        self._stream = zstd.ZstdDecompressor(options=bounds)
 
     def unpack(self, packed: bytes) -> bytes:
         return self._stream.decompress(packed, SLICE_BYTES)

@@ -3,18 +3,8 @@
 import sys
 
 if sys.version_info >= (3, 14):
-    from compression.zstd import (
-        DecompressionParameter,
-        ZstdCompressor,
-        ZstdDecompressor,
-        ZstdError,
-    )
+    from compression import zstd
 else:
-    from backports.zstd import (
-        DecompressionParameter,
-        ZstdCompressor,
-        ZstdDecompressor,
-        ZstdError,
-    )
+    from backports import zstd
 
-__all__ = ["DecompressionParameter", "ZstdCompressor", "ZstdDecompressor", "ZstdError"]
+__all__ = ["zstd"]

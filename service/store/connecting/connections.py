@@ -56,7 +56,7 @@ _SETTINGS = {
 # an empty table took 100 ms at 200,000 rows (P15), and a page of the log read all of the log. In
 # order, too: of a cluster that has grown since its rows were counted, bitmaps collected and sorted
 # all that follow for each page of a list.
-_BY_INDEX = {
+READ_SETTINGS = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
@@ -71,9 +71,8 @@ LATE_ANSWER_SECONDS = 2.0
 
 PostgreSQL ends a statement in time and says so; this is for a connection on which nobody answers.
 """
-READ_SETTINGS = {**_BY_INDEX}
 COMMIT_SETTINGS = {
-    **_BY_INDEX,
+    **READ_SETTINGS,
     "plan_cache_mode": "force_generic_plan",
     # With this, the arrays of a large commit stay in memory.
     "work_mem": "64MB",

@@ -6,7 +6,12 @@ all servers. Whatever is about processes or callers stays on the server that all
 to first, Citus's coordinator.
 """
 
-from service.store.connecting.connections import STARTERS_LOCK, Driver, connector
+from service.store.connecting.connections import (
+    READ_SETTINGS,
+    STARTERS_LOCK,
+    Driver,
+    connector,
+)
 from service.store.connecting.failures import unavailable_on_failure
 
 DISTRIBUTED = {
@@ -43,10 +48,7 @@ CREATED_EVERYWHERE = ("add_events_v1", "audit_v1")
 """The functions that those call."""
 
 SETTINGS = {
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
+    **READ_SETTINGS,
     "jit": "off",
     # What a transaction sets for itself, such as how long it waits for a lock, holds on all servers.
     "citus.propagate_set_commands": "local",

@@ -1,7 +1,6 @@
 """Compressed answers and bodies, as they are on the wire."""
 
 import gzip
-import sys
 import zlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -11,15 +10,11 @@ import msgspec
 import pytest
 
 from service.api.bodies.compression import SLICE_BYTES, Unpacker, wanted_coding
+from service.api.bodies.zstd import zstd
 from service.api.problems import MalformedRequest
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
 from tests.api.harness import AS_JSON, CLUSTER, Harness, node, pod, problem
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 NODES = f"{CLUSTER}/nodes"
 UNPACK: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.decompress, "zstd": zstd.decompress}
