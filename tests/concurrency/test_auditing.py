@@ -1,20 +1,24 @@
 """The checker sees what is wrong with who is told to have asked (A19)."""
 
+import dataclasses
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from service.model.log.commit_log import CommitInfo
+from service.model.log.commit_log import Change, CommitInfo
 from tests.concurrency.checker import check
 from tests.concurrency.checker.auditing import check_audit
 from tests.concurrency.checker.claims import attribute
 from tests.concurrency.checker.history import Call, History
 from tests.concurrency.simulation.run import simulate
-from tests.store.history import create
+from tests.store.history import create, delete, put
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -79,18 +83,85 @@ def placement_without_an_answer(number: int, *names: str) -> Call:
     )
 
 
+def commit_of(number: int, changes: Sequence[Change]) -> CommitInfo:
+    first, last = changes[0].revision, changes[-1].revision
+    ids = {"commit_id": UUID(int=number), "parent": UUID(int=0), "planned_at": 1, "kind": "Batch"}
+    return CommitInfo(first=first, last=last, at=datetime(2026, 1, 1, tzinfo=UTC), **ids)
+
+
+def history_of(calls: list[Call], *commits: Sequence[Change], ends: Sequence[int] = ()) -> History:
+    """A new cluster and these commits, from revision 2 on; `ends` has the last one of each row."""
+    revisions = count(2)
+    numbered = [[replace(each, revision=next(revisions)) for each in commit] for commit in commits]
+    audit: Any = [SimpleNamespace(revision=each) for each in ends]
+    return History(
+        calls=calls,
+        commits=[commit_of(number, each) for number, each in enumerate(numbered, 1)],
+        changes=[
+            replace(create("config"), revision=1),
+            *(each for commit in numbered for each in commit),
+        ],
+        audit=audit,
+    )
+
+
 def test_what_the_audit_tells_as_one_request_is_that_of_who_asked_for_all_of_it():
     """Another one wanted one of its pods, and not one of those wanted fits nowhere."""
-    both: Any = [SimpleNamespace(revision=3)]
     calls = [placement_without_an_answer(1, "a", "b", "c"), placement_without_an_answer(2, "a")]
-    changes = [
-        replace(create(name), revision=revision, node_name="n1")
-        for revision, name in ((1, "config"), (2, "a"), (3, "b"))
-    ]
-    ids = {"commit_id": UUID(int=1), "parent": UUID(int=0), "planned_at": 1, "kind": "Place"}
-    commit = CommitInfo(first=2, last=3, at=datetime(2026, 1, 1, tzinfo=UTC), **ids)
-    history = History(calls=calls, commits=[commit], changes=changes, audit=both)
+    both = [create(name, node_name="n1") for name in ("a", "b")]
+    history = history_of(calls, both, ends=[3])
     assert {revision: call.number for revision, call in attribute(history)[0].items()} == {
         2: 1,
         3: 1,
     }
+
+
+def note_of(*names: str, **fields: Any) -> Change:
+    """Notes that these pods wait together."""
+    members = [["default", name] for name in names]
+    body = msgspec.json.encode({"name": "together", "members": members})
+    return put("together", kind="WaitingGroup", namespace="", body=body, **fields)
+
+
+def test_a_deleted_namespace_leaves_the_note_of_those_who_come_to_wait_in_the_same_commit():
+    asked = placement_without_an_answer(1, "a", "b")
+    deletion = dataclasses.replace(
+        asked,
+        number=2,
+        operation=2,
+        action="delete",
+        asked={"object": ("Namespace", "", "lab")},
+        outcome="ok",
+        revision=6,
+    )
+    waiting = [*map(waiting_pod, "ab"), note_of("a", "b", created=True)]
+    gone = [delete("c", namespace="lab"), delete("lab", kind="Namespace", namespace="")]
+    history = history_of([asked, deletion], [*waiting, *gone], ends=[4, 6])
+    claims, found = attribute(history)
+    assert found == []
+    assert {revision: call.number for revision, call in claims.items()} == {2: 1, 3: 1, 5: 2, 6: 2}
+
+
+def waiting_pod(name: str, **fields: Any) -> Change:
+    body = msgspec.json.encode({"metadata": {"name": name}, "spec": {}})
+    return create(name, body=body, **fields)
+
+
+@pytest.mark.parametrize(
+    ("is_waiting", "makes_another", "wrong"),
+    [(False, True, False), (True, True, True), (False, False, True)],
+)
+def test_a_note_goes_when_another_one_is_made_and_nobody_waits_that_it_is_about(
+    is_waiting, makes_another, wrong
+):
+    calls = [placement_without_an_answer(1, "a", "b"), placement_without_an_answer(2, "c", "d")]
+    first = [*map(waiting_pod, "ab"), note_of("a", "b", created=True)]
+    placed = [
+        replace(waiting_pod(name), created=False, node_name="n1")
+        for name in ("a" if is_waiting else "ab")
+    ]
+    old = replace(note_of("a", "b"), verb="Delete")
+    second = [*map(waiting_pod, "cd"), old, note_of("c", "d", created=True)]
+    _, found = attribute(history_of(calls, first, placed, second if makes_another else second[:3]))
+    told = [each for each in found if "WaitingGroup" in each.message]
+    assert [each.invariant for each in told] == ["A7"] * wrong

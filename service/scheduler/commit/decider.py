@@ -97,7 +97,7 @@ class Decider:
             ids=self._ids,
             limits=self._limits,
             attempts=ticket.attempts,
-            hints=ticket.hints,
+            hints={} if ticket.is_dry_run else ticket.hints,
             is_late=is_late,
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0

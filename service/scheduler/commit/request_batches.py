@@ -53,6 +53,7 @@ class Ticket(msgspec.Struct, eq=False):
     ground: "weakref.ref[Replica] | None" = None
     """The replica that the request was last decided on, as long as that is in memory."""
     hints: Hints = {}
+    """The nodes that were chosen in the last attempt; a dry run, which is in no race, has none (P9)."""
 
     def plan_on(self, replica: Replica) -> None:
         """Note that the request is decided on this replica.
@@ -63,6 +64,11 @@ class Ticket(msgspec.Struct, eq=False):
         if self.ground is None or self.ground() is not replica:
             self.ground = weakref.ref(replica)
             self.planned_at = replica.committed_revision
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether the request is only decided, and changes nothing."""
+        return bool(getattr(self.intent, "dry_run", False))
 
     @property
     def key(self) -> IdempotencyKey | None:
@@ -94,7 +100,7 @@ class Ticket(msgspec.Struct, eq=False):
         """Return what is stored for the next request with this key: an answer, no error (P11)."""
         if self.idempotency is None or isinstance(outcome, Exception | RecordedAnswer):
             return None
-        if getattr(self.intent, "dry_run", False):
+        if self.is_dry_run:
             return None
         return IdempotencyRecord(
             operation=self.idempotency.operation,

@@ -58,7 +58,8 @@ class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     node_name: str | None = None
     """The node; null if there is none."""
     score: int | None = None
-    """The node's weighted score."""
+    """The node's weighted score among those that the pod could choose from. A node that was nominated for the pod, or
+    that a lost race left it, is the only one."""
     planned_revision: int
     """The revision of the state that `score` and `explanation` belong to."""
     reason: str | None = None

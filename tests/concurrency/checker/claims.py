@@ -171,7 +171,9 @@ class _Attribution:
                     continue
                 if not any(self._candidates(old, change)):
                     continue
-            if change.kind == WAITING_GROUP and self._concerns_its_commit(old, change):
+            if change.kind == WAITING_GROUP and (
+                self._concerns_its_commit(old, change) or self._is_abandoned(change, before)
+            ):
                 continue
             if _is_of_evictions(old, change) or self._ends_lower_nomination(old, change):
                 continue
@@ -255,6 +257,16 @@ class _Attribution:
         new = (each for each in self._of_commit(commit) if each.kind == WAITING_GROUP)
         joining = {key for each in new if each.created for key in waiting_members(each.body)}
         return not members.isdisjoint(self._keys_in(commit) | joining)
+
+    def _is_abandoned(self, change: Change, before: Mapping[Key, Change]) -> bool:
+        """Whether a note goes of which no pod waits any more, as its commit makes another note."""
+        makes_another = any(
+            each.kind == WAITING_GROUP and each.created
+            for each in self._of_commit(self._commit_of(change.revision))
+        )
+        if not makes_another or change.verb != "Delete":
+            return False
+        return not any(_waits(before.get(each)) for each in waiting_members(change.body))
 
     def _ends_lower_nomination(self, before: Change | None, change: Change) -> bool:
         """Whether a pod only loses a node that its commit nominates for a pod of higher priority."""
@@ -408,6 +420,13 @@ def waiting_members(note: bytes) -> list[Key]:
     return [("Pod", *each) for each in msgspec.json.decode(note)["members"]]
 
 
+def _waits(pod: Change | None) -> bool:
+    """Whether a pod is there that is still to be placed."""
+    if pod is None or pod.verb == "Delete" or pod.node_name is not None:
+        return False
+    return "deletionTimestamp" not in msgspec.json.decode(pod.body)["metadata"]
+
+
 def _is_of_queue(before: Change | None, change: Change) -> bool:
     """The service's own doing: a pending pod gets a node, or is told why it waits."""
     if before is None or (before.kind, before.verb, change.verb) != ("Pod", "Put", "Put"):
@@ -464,9 +483,10 @@ def _is_of_namespace(call: Call) -> bool:
 
 
 def _is_delete_in(change: Change, namespace: str) -> bool:
-    return change.kind == WAITING_GROUP or (
-        change.verb == "Delete" and change.namespace == namespace
-    )
+    """Whether the deletion of a namespace may have made a change: it makes no new note."""
+    if change.kind == WAITING_GROUP:
+        return not change.created
+    return change.verb == "Delete" and change.namespace == namespace
 
 
 def _is_asked_config(call: Call, change: Change) -> bool:

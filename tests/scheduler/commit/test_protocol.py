@@ -390,6 +390,20 @@ async def test_p9_the_node_chosen_before_is_kept_if_it_still_fits():
         assert fresh.node_name == "better"
 
 
+async def test_p9_a_dry_run_that_is_decided_again_is_answered_as_one_that_comes_now():
+    """Its first decision was on a state that had passed; the node of that is not kept."""
+    async with world(workers=2) as w:
+        await w.apply(node("n1"))
+        await w.place(pod("warm"), worker=1)
+        better = node("better").allocatable(cpu="64", memory="256Gi", pods="500")
+        await w.apply(better, worker=0)
+        behind = await w.place(pod("p"), worker=1, dry_run=True)
+        assert behind.attempts == 2
+        now = await w.place(pod("p"), worker=0, dry_run=True)
+        assert now.results[0].node_name == "better"
+        assert behind.results == now.results
+
+
 async def test_p9_a_lost_batch_is_decided_again_in_its_order():
     async with world(workers=2) as w:
         await w.apply(*zoned("a", "b", "c"))
