@@ -28,6 +28,8 @@ CLAIM_STATUSES = "resourceClaimStatuses"
 """The field of a pod's status that names the claims that were made for it."""
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_REASON = "PreemptionByScheduler"
+DELETED_NODE_REASON = "DeletionByPodGC"
+"""Why a pod has ended whose node was deleted. The words are those of Kubernetes."""
 OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
 """Conditions that Moorage writes; a client's update that lacks them does not remove them."""
 
@@ -151,12 +153,21 @@ def nominated_node(status: Json) -> str | None:
 
 
 def is_preempted(status: Json) -> bool:
-    """Whether the pod has to go because preemption needs its place: the first such condition counts."""
+    """Whether the pod has to go because preemption needs its place."""
+    return _disruption_reason(status) == PREEMPTED_REASON
+
+
+def is_ended_with_its_node(status: Json) -> bool:
+    """Whether Moorage has said that the pod ended because its node was deleted."""
+    return status.get("phase") == "Failed" and _disruption_reason(status) == DELETED_NODE_REASON
+
+
+def _disruption_reason(status: Json) -> object:
+    """Return why the pod has to go; None if it need not. The first such condition counts."""
     for condition in map(entries_of, items_of(status.get("conditions"))):
         if condition.get("type") == DISRUPTION_TARGET:
-            found = condition.get("status"), condition.get("reason")
-            return found == ("True", PREEMPTED_REASON)
-    return False
+            return condition.get("reason") if condition.get("status") == "True" else None
+    return None
 
 
 def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:

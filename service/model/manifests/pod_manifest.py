@@ -31,6 +31,7 @@ from service.model.manifests.metadata_and_status import (
     device_claims_of,
     fields_of,
     following,
+    is_ended_with_its_node,
     is_finished,
     is_preempted,
     keeping_what_was_written,
@@ -231,7 +232,8 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         """Return this update with all that an update can't remove from the stored pod.
 
         That is its node, its `deletionTimestamp`, the conditions that Moorage wrote, and, where
-        the update is silent, its uid and its nominated node; the time of creation stays.
+        the update is silent, its uid, its nominated node, and that it has ended with its node; the
+        time of creation stays.
         """
         pod, old = self.pod, stored.pod
         updated = self.with_identity(pod.uid or old.uid, old.created or pod.created)
@@ -244,7 +246,16 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         updated = updated if kept is None else updated.with_read_status(kept)
         if old.nominated_node_name and updated.pod.node_name is None:
             updated = updated.keeping_nomination(old.nominated_node_name)
+        if old.finished and pod.node_name in (None, old.node_name):
+            updated = updated.keeping_end(stored)
         return updated
+
+    def keeping_end(self, stored: "PodManifest") -> "PodManifest":
+        """Return this update as ended, if the pod has ended with its node and it names no phase."""
+        fields = self.status_fields()
+        if "phase" in fields or not is_ended_with_its_node(stored.status_fields()):
+            return self
+        return self.with_status(fields | {"phase": "Failed"})
 
     def keeping_nomination(self, node_name: str) -> "PodManifest":
         """Return this update with the node that was nominated before, if it says nothing of that."""

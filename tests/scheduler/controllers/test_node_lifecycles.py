@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -520,6 +521,27 @@ async def test_pods_of_a_deleted_node_end_as_failed_after_their_grace():
         assert condition["reason"] == "DeletionByPodGC"
         assert (await w.stored("Pod", "default", "done"))["status"] == {"phase": "Succeeded"}
         assert await remembered(w) == []
+
+
+async def test_who_ended_with_a_node_stays_ended_unless_somebody_says_otherwise():
+    async with world() as w:
+        await apply(w, node("n1"), *(pod(name).on("n1") for name in ("p", "moved", "runs")))
+        await delete(w, "Node", "n1")
+        await pass_seconds(w, 12)
+        runs = pod("runs").on("n1")
+        runs["status"] = {"phase": "Running"}
+        again = pod("p").label(x="y")
+        await apply(w, node("n1"), node("n2"), again, pod("moved").on("n2"), runs)
+        told = [await phase_of(w, each) for each in ("p", "moved", "runs")]
+        assert told == ["Failed", None, "Running"]
+        await delete(w, "Node", "n1")
+        await pass_seconds(w, 12)
+        told = [await phase_of(w, each) for each in ("p", "moved", "runs")]
+        assert told == ["Failed", None, "Failed"]
+
+
+async def phase_of(w: World, name: str) -> Any:
+    return (await w.stored("Pod", "default", name))["status"].get("phase")
 
 
 async def remembered(w: World) -> list[str]:

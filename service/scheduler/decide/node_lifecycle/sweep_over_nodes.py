@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from service.model.manifests.manifest import PodManifest
+from service.model.manifests.metadata_and_status import DELETED_NODE_REASON
 from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
 from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
     evicted,
@@ -36,7 +37,6 @@ from service.scheduler.replica.stored_manifest_types import NodeState
 
 TAINT_REASON = "DeletionByTaintManager"
 TAINT_MESSAGE = "Taint manager: deleting due to NoExecute taint"
-DELETED_REASON = "DeletionByPodGC"
 DELETED_MESSAGE = "PodGC: node no longer exists"
 """The words are those of Kubernetes' controllers."""
 CHANGES_MAX = 500
@@ -234,7 +234,7 @@ class _Sweep:
         for key in keys:
             manifest = self._replica.pod(*key)
             assert isinstance(manifest, PodManifest)
-            self._replica.put(failed(self._context, manifest, DELETED_REASON, DELETED_MESSAGE))
+            self._replica.put(failed(self._context, manifest, DELETED_NODE_REASON, DELETED_MESSAGE))
             tell_evicted(self._context, manifest, "DeletedNode", DELETED_MESSAGE)
 
     def _nodes(self) -> list[Node]:
