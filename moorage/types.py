@@ -2499,7 +2499,9 @@ class PlacementResult(TypedDict):
     nodeName: NotRequired[str | None]
     """The node; null if there is none."""
     score: NotRequired[int | None]
-    """The node's weighted score."""
+    """The node's weighted score among those that the pod could choose from. A node that was
+    nominated for the pod, or that a lost race left it, is the only one.
+    """
     plannedRevision: int
     """The revision of the state that `score` and `explanation` belong to."""
     reason: NotRequired[str | None]
@@ -3375,7 +3377,9 @@ class PodSpec(TypedDict):
 
 
 class PodStatus(TypedDict):
-    """What is known of a pod's life; stored as sent."""
+    """What is known of a pod's life. It is stored as sent, with what Moorage has written
+    into it.
+    """
 
     phase: NotRequired[str | None]
     """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""

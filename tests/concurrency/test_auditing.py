@@ -123,20 +123,21 @@ def note_of(*names: str, **fields: Any) -> Change:
     return put("together", kind="WaitingGroup", namespace="", body=body, **fields)
 
 
+def deletion_of(namespace: str, revision: int) -> Call:
+    return dataclasses.replace(
+        placement_without_an_answer(2),
+        action="delete",
+        asked={"object": ("Namespace", "", namespace)},
+        outcome="ok",
+        revision=revision,
+    )
+
+
 def test_a_deleted_namespace_leaves_the_note_of_those_who_come_to_wait_in_the_same_commit():
     asked = placement_without_an_answer(1, "a", "b")
-    deletion = dataclasses.replace(
-        asked,
-        number=2,
-        operation=2,
-        action="delete",
-        asked={"object": ("Namespace", "", "lab")},
-        outcome="ok",
-        revision=6,
-    )
     waiting = [*map(waiting_pod, "ab"), note_of("a", "b", created=True)]
     gone = [delete("c", namespace="lab"), delete("lab", kind="Namespace", namespace="")]
-    history = history_of([asked, deletion], [*waiting, *gone], ends=[4, 6])
+    history = history_of([asked, deletion_of("lab", 6)], [*waiting, *gone], ends=[4, 6])
     claims, found = attribute(history)
     assert found == []
     assert {revision: call.number for revision, call in claims.items()} == {2: 1, 3: 1, 5: 2, 6: 2}
@@ -147,13 +148,8 @@ def waiting_pod(name: str, **fields: Any) -> Change:
     return create(name, body=body, **fields)
 
 
-@pytest.mark.parametrize(
-    ("is_waiting", "makes_another", "wrong"),
-    [(False, True, False), (True, True, True), (False, False, True)],
-)
-def test_a_note_goes_when_another_one_is_made_and_nobody_waits_that_it_is_about(
-    is_waiting, makes_another, wrong
-):
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_note_goes_with_any_commit_if_nobody_waits_that_it_is_about(is_waiting):
     calls = [placement_without_an_answer(1, "a", "b"), placement_without_an_answer(2, "c", "d")]
     first = [*map(waiting_pod, "ab"), note_of("a", "b", created=True)]
     placed = [
@@ -162,6 +158,17 @@ def test_a_note_goes_when_another_one_is_made_and_nobody_waits_that_it_is_about(
     ]
     old = replace(note_of("a", "b"), verb="Delete")
     second = [*map(waiting_pod, "cd"), old, note_of("c", "d", created=True)]
-    _, found = attribute(history_of(calls, first, placed, second if makes_another else second[:3]))
+    _, found = attribute(history_of(calls, first, placed, second))
     told = [each for each in found if "WaitingGroup" in each.message]
-    assert [each.invariant for each in told] == ["A7"] * wrong
+    assert [each.invariant for each in told] == ["A7"] * is_waiting
+
+
+def test_the_deletion_of_a_namespace_does_not_take_the_notes_of_others_with_it():
+    asked = placement_without_an_answer(1, "a", "b")
+    waiting = [*map(waiting_pod, "ab"), note_of("a", "b", created=True)]
+    gone = [
+        replace(note_of("a", "b"), verb="Delete"),
+        delete("lab", kind="Namespace", namespace=""),
+    ]
+    _, found = attribute(history_of([asked, deletion_of("lab", 6)], waiting, gone, ends=[4, 6]))
+    assert ["WaitingGroup" in each.message for each in found] == [True]

@@ -26,6 +26,7 @@ from service.model.manifests.manifest_base import (
 )
 from service.model.manifests.metadata_and_status import (
     CLAIM_STATUSES,
+    DISRUPTION_TARGET,
     Json,
     Metadata,
     device_claims_of,
@@ -232,7 +233,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         """Return this update with all that an update can't remove from the stored pod.
 
         That is its node, its `deletionTimestamp`, the conditions that Moorage wrote, and, where
-        the update is silent, its uid, its nominated node, and that it has ended with its node; the
+        the update is silent, its uid, its nominated node, and that it has ended with its node. The
         time of creation stays.
         """
         pod, old = self.pod, stored.pod
@@ -246,16 +247,30 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         updated = updated if kept is None else updated.with_read_status(kept)
         if old.nominated_node_name and updated.pod.node_name is None:
             updated = updated.keeping_nomination(old.nominated_node_name)
-        if old.finished and pod.node_name in (None, old.node_name):
-            updated = updated.keeping_end(stored)
+        if stored.has_ended_with_its_node and not updated.phase:
+            updated = updated.with_status(updated.status_fields() | {"phase": "Failed"})
         return updated
 
-    def keeping_end(self, stored: "PodManifest") -> "PodManifest":
-        """Return this update as ended, if the pod has ended with its node and it names no phase."""
+    @property
+    def phase(self) -> str:
+        """The phase in the status; empty if it names none."""
+        return cast("str", self.status_fields().get("phase") or "")
+
+    @property
+    def has_ended_with_its_node(self) -> bool:
+        """Whether Moorage has ended the pod because its node was deleted."""
+        return self.pod.finished and is_ended_with_its_node(self.status_fields())
+
+    def living_again(self) -> "PodManifest":
+        """Return a pod that has ended with its node as if it had not."""
         fields = self.status_fields()
-        if "phase" in fields or not is_ended_with_its_node(stored.status_fields()):
-            return self
-        return self.with_status(fields | {"phase": "Failed"})
+        conditions = [
+            each
+            for each in items_of(fields.get("conditions"))
+            if entries_of(each).get("type") != DISRUPTION_TARGET
+        ]
+        rest = {name: value for name, value in fields.items() if name != "phase"}
+        return self.with_status(rest | {"conditions": conditions})
 
     def keeping_nomination(self, node_name: str) -> "PodManifest":
         """Return this update with the node that was nominated before, if it says nothing of that."""

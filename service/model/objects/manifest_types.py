@@ -94,7 +94,7 @@ class PodResourceClaimStatus(Value, frozen=True, kw_only=True):
 
 
 class PodStatus(Value, frozen=True, kw_only=True):
-    """What is known of a pod's life; stored as sent."""
+    """What is known of a pod's life. It is stored as sent, with what Moorage has written into it."""
 
     phase: str | None = None
     """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""

@@ -97,7 +97,7 @@ class Decider:
             ids=self._ids,
             limits=self._limits,
             attempts=ticket.attempts,
-            hints={} if ticket.is_dry_run else ticket.hints,
+            hints=ticket.hints if ticket.keeps_nodes else {},
             is_late=is_late,
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0

@@ -26,7 +26,14 @@ from service.model.selecting_objects.selectable_fields import fields_before
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
 from service.scheduler.protocol.answers import Answer, RecordedAnswer
-from service.scheduler.protocol.intents import AdvanceGroup, Idempotency, Intent, PlacePods
+from service.scheduler.protocol.intents import (
+    AdvanceGroup,
+    CommitPlan,
+    Idempotency,
+    Intent,
+    MakePlan,
+    PlacePods,
+)
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Entry, Mark, Replica, Stored
 
@@ -53,7 +60,7 @@ class Ticket(msgspec.Struct, eq=False):
     ground: "weakref.ref[Replica] | None" = None
     """The replica that the request was last decided on, as long as that is in memory."""
     hints: Hints = {}
-    """The nodes that were chosen in the last attempt; a dry run, which is in no race, has none (P9)."""
+    """The nodes that were chosen in the last attempt (P9)."""
 
     def plan_on(self, replica: Replica) -> None:
         """Note that the request is decided on this replica.
@@ -69,6 +76,15 @@ class Ticket(msgspec.Struct, eq=False):
     def is_dry_run(self) -> bool:
         """Whether the request is only decided, and changes nothing."""
         return bool(getattr(self.intent, "dry_run", False))
+
+    @property
+    def keeps_nodes(self) -> bool:
+        """Whether the nodes of the last attempt are kept where they still fit (P9).
+
+        Dry runs and plans take no node, and are answered as if they came now. What is planned and
+        done at once is planned anew, so it must not keep what was planned before.
+        """
+        return not (self.is_dry_run or isinstance(self.intent, MakePlan | CommitPlan))
 
     @property
     def key(self) -> IdempotencyKey | None:

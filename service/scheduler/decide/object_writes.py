@@ -19,6 +19,7 @@ from service.model.manifests.manifest import (
     QuotaManifest,
     parse_namespace,
 )
+from service.model.manifests.metadata_and_status import FINISHED
 from service.model.objects.pod_resource_requests import requirements
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.allowed_pod_updates import (
@@ -371,7 +372,8 @@ def _updated(
     if isinstance(sent, PodManifest):
         assert isinstance(old, PodManifest)
         sent = without_features_off(context, sent, old)
-        return as_updated(context, sent, old, was_admitted=was_admitted).updating(old)
+        updated = as_updated(context, sent, old, was_admitted=was_admitted)
+        return updated.updating(old.living_again() if _revives(context, updated, old) else old)
     assert isinstance(old, ObjectManifest)
     if isinstance(sent, NodeManifest):
         assert isinstance(old, NodeManifest)
@@ -386,6 +388,21 @@ def _updated(
             admit_devices(context, sent, old)
         sent = keep_allocation(keep_binding(context, sent, old), old)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
+
+
+def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> bool:
+    """Whether an update says that a pod lives which has ended with its node.
+
+    It does so by a phase, or as a fact: the pod is on another node, or on one that is there.
+    """
+    if not old.has_ended_with_its_node:
+        return False
+    if sent.phase:
+        return sent.phase not in FINISHED
+    node_name = sent.pod.node_name
+    if node_name is None or node_name != old.pod.node_name:
+        return node_name is not None
+    return context.replica.cluster.node(node_name) is not None
 
 
 def _counted(replica: Replica, manifest: PodManifest) -> PodManifest:

@@ -23,7 +23,7 @@ from tests.concurrency.checker.evicting import (
 )
 from tests.concurrency.checker.history import Call, History, Key, Violation
 from tests.concurrency.checker.node_lifecycle import STATE_KIND as NODE_STATE_KIND, ends_pod
-from tests.reference.view import nomination_of, priority_of
+from tests.reference.view import is_finished, nomination_of, priority_of
 
 MARK = "simulation/call"
 DISTINGUISHED_BY = "groupSearchSteps"
@@ -124,11 +124,21 @@ class _Attribution:
         first = call.revision
         if kind == "Namespace":
             commit = self._commit_of(first)
-            while first > commit and _is_delete_in(self._changes[first - 2], name):
-                if first - 1 in self._claims:
+            while first > commit and self._goes_with(name, self._changes[first - 2]):
+                if first - 1 in self._claims or first - 1 in self._ends:
                     break
                 first -= 1
         return range(first, call.revision + 1)
+
+    def _goes_with(self, namespace: str, change: Change) -> bool:
+        """Whether the deletion of a namespace may have made a change: it makes no new note."""
+        if change.kind != WAITING_GROUP:
+            return change.verb == "Delete" and change.namespace == namespace
+        if change.created:
+            return False
+        notes = (each for each in self._changes if each.key == change.key)
+        before = [each for each in notes if each.revision < change.revision][-1]
+        return any(member[1] == namespace for member in waiting_members(before.body))
 
     def evicted(self, call: Call) -> Iterable[int]:
         """Unless the pod was marked before, which was somebody else's doing."""
@@ -259,14 +269,12 @@ class _Attribution:
         return not members.isdisjoint(self._keys_in(commit) | joining)
 
     def _is_abandoned(self, change: Change, before: Mapping[Key, Change]) -> bool:
-        """Whether a note goes of which no pod waits any more, as its commit makes another note."""
-        makes_another = any(
-            each.kind == WAITING_GROUP and each.created
-            for each in self._of_commit(self._commit_of(change.revision))
-        )
-        if not makes_another or change.verb != "Delete":
-            return False
-        return not any(_waits(before.get(each)) for each in waiting_members(change.body))
+        """Whether a note goes because nobody waits any more that it is about.
+
+        Any placement of a group that may have to wait has such notes go.
+        """
+        waits = (_waits(before.get(each)) for each in waiting_members(change.body))
+        return change.verb == "Delete" and not any(waits)
 
     def _ends_lower_nomination(self, before: Change | None, change: Change) -> bool:
         """Whether a pod only loses a node that its commit nominates for a pod of higher priority."""
@@ -295,8 +303,12 @@ class _Attribution:
         return {tuple(each.key) for each in self._of_commit(commit) if begin < each.revision <= end}
 
     @cached_property
+    def _ends(self) -> frozenset[int]:
+        return frozenset(self._history.ends_of_requests)
+
+    @cached_property
     def _sorted_ends(self) -> list[int]:
-        return sorted(self._history.ends_of_requests)
+        return sorted(self._ends)
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""
@@ -424,7 +436,8 @@ def _waits(pod: Change | None) -> bool:
     """Whether a pod is there that is still to be placed."""
     if pod is None or pod.verb == "Delete" or pod.node_name is not None:
         return False
-    return "deletionTimestamp" not in msgspec.json.decode(pod.body)["metadata"]
+    manifest = msgspec.json.decode(pod.body)
+    return "deletionTimestamp" not in manifest["metadata"] and not is_finished(manifest)
 
 
 def _is_of_queue(before: Change | None, change: Change) -> bool:
@@ -480,13 +493,6 @@ def _objects(call: Call) -> set[Key]:
 def _is_of_namespace(call: Call) -> bool:
     """A namespace takes with it what is in it."""
     return call.action == "delete" and call.asked["object"][0] == "Namespace"
-
-
-def _is_delete_in(change: Change, namespace: str) -> bool:
-    """Whether the deletion of a namespace may have made a change: it makes no new note."""
-    if change.kind == WAITING_GROUP:
-        return not change.created
-    return change.verb == "Delete" and change.namespace == namespace
 
 
 def _is_asked_config(call: Call, change: Change) -> bool:

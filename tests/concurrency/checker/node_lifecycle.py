@@ -1,5 +1,7 @@
 """A20: pods of a node end only because it was deleted, after their grace period, and then all of them.
 
+They stay ended.
+
 The service remembers a deleted node in the commit that deletes it. Whoever has no node that is there
 is never said to be placed.
 """
@@ -31,6 +33,11 @@ def ends_pod(before: bytes | None, change: Change) -> bool:
     return _without_end(before) == _without_end(change.body)
 
 
+def has_ended_with_its_node(body: bytes) -> bool:
+    """Whether a stored pod has been ended because its node was gone."""
+    return REASON.encode() in body and is_finished(msgspec.json.decode(body))
+
+
 def _without_end(body: bytes) -> Manifest:
     manifest: Manifest = msgspec.json.decode(body)
     status = {k: v for k, v in (manifest.get("status") or {}).items() if k != "phase"}
@@ -56,6 +63,8 @@ class DeletedNodesCheck:
             self._see_forgotten(change, commit)
         elif change.verb == "Put" and ends_pod(self._stored(tuple(change.key)), change):
             self._see_end(change, at)
+        elif (change.kind, change.verb) == ("Pod", "Put"):
+            self._see_write(change)
 
     def finish(self, ended: datetime) -> None:
         """After some quiet no pod waits for a node whose time is over."""
@@ -101,6 +110,17 @@ class DeletedNodesCheck:
             self._report(f"{told}, whose time never began")
         elif since + self._grace > at and not self._clocks_jump:
             self._report(f"{told} at {at}, but it has until {since + self._grace}")
+
+    def _see_write(self, change: Change) -> None:
+        """Nobody says here that a pod lives again that has ended, so none does."""
+        stored = self._stored(tuple(change.key))
+        if stored is None or not has_ended_with_its_node(stored):
+            return
+        before, after = msgspec.json.decode(stored), msgspec.json.decode(change.body)
+        is_same = before["metadata"]["uid"] == after["metadata"]["uid"]
+        if is_same and not is_finished(after):
+            told = f"{change.namespace}/{change.name}, which had ended with its node"
+            self._report(f"revision {change.revision} revives {told}")
 
     def _since(self, name: str) -> datetime | None:
         stored = self._stored((STATE_KIND, "", name))

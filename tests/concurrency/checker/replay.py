@@ -10,7 +10,7 @@ from tests.concurrency.checker.claims import WAITING_GROUP, Claims, waiting_memb
 from tests.concurrency.checker.evicting import EvictionCheck, concerns_evictions
 from tests.concurrency.checker.gangs import Gangs, pod_group_of
 from tests.concurrency.checker.history import Call, History, Key, Violation
-from tests.concurrency.checker.node_lifecycle import DeletedNodesCheck
+from tests.concurrency.checker.node_lifecycle import DeletedNodesCheck, has_ended_with_its_node
 from tests.concurrency.checker.state import State, objections, overcommitted
 from tests.reference import evaluate_preemption
 from tests.reference.preemption import UNDER_WAY, is_preempted
@@ -254,22 +254,44 @@ class Replay:
                 if check is not None:
                     check(call)
 
+    def _check_place(self, call: Call, key: Key, told: str) -> None:
+        """A pod that is told to be placed is where it is told to be, and that node is there."""
+        node_name = self.state.node_of(key)
+        if node_name != told:
+            self._report("A12", f"{call}: {key} is on {node_name} at {self.state.revision}")
+        if node_name not in self.state.view.nodes:
+            self._report("A20", f"{call}: {key} is placed on {node_name}, which is not there")
+        if self._has_ended_with_its_node(key):
+            self._report("A20", f"{call}: {key} is placed, but has ended with {node_name}")
+
+    def _check_denied_place(self, call: Call, key: Key, result: dict[str, Any]) -> None:
+        """Only whose node is gone, or was, is on a node and told something else."""
+        node_name = self.state.node_of(key)
+        is_there = node_name in self.state.view.nodes
+        reason = result.get("reason")
+        if reason == "NodeNotFound":
+            if is_there:
+                self._report("A20", f"{call}: {key} is on {node_name}, which is there")
+        elif reason != "PodNotActive":
+            self._report("A12", f"{call}: {key} is {result['outcome']}, but on {node_name}")
+        elif not is_there or not self._has_ended_with_its_node(key):
+            self._report("A20", f"{call}: {key} is on {node_name}, and has not ended with it")
+
+    def _has_ended_with_its_node(self, key: Key) -> bool:
+        stored = self.state.bodies.get(key)
+        return stored is not None and has_ended_with_its_node(stored[1])
+
     def _check_result(self, call: Call, result: dict[str, Any]) -> None:
         key = ("Pod", result["namespace"], result["name"])
-        outcome, node_name = result["outcome"], self.state.node_of(key)
-        if outcome == "AlreadyPlaced":
-            if node_name != result["nodeName"] and not call.asked["group"]:
-                self._report("A12", f"{call}: {key} is on {node_name} at {self.state.revision}")
-            if node_name not in self.state.view.nodes and not call.asked["group"]:
-                self._report("A20", f"{call}: {key} is placed on {node_name}, which is not there")
-        elif node_name is not None and result.get("reason") == "NodeNotFound":
-            if node_name in self.state.view.nodes:
-                self._report("A20", f"{call}: {key} is on {node_name}, which is there")
+        node_name = self.state.node_of(key)
+        if result["outcome"] == "AlreadyPlaced":
+            if not call.asked["group"]:
+                self._check_place(call, key, result["nodeName"])
         elif node_name is not None:
-            self._report("A12", f"{call}: {key} is {outcome}, but on {node_name}")
+            self._check_denied_place(call, key, result)
         elif not call.asked["group"]:
             self._check_admission(call, key, result)
-            if outcome == "Denied":
+            if result["outcome"] == "Denied":
                 return
             if self._every > 1 and self.state.revision % self._every:
                 return

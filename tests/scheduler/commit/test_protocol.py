@@ -6,8 +6,15 @@ import pytest
 
 from service.model.errors import OutcomeUnknown, Overloaded, StorageUnavailable
 from service.model.log.commit_log import RESTORE_LIFT_REVISIONS, Behind, CommitRequest, Head
-from service.scheduler.protocol.intents import DeleteObject, ExplainPod, PutObject
+from service.scheduler.protocol.intents import (
+    CommitPlan,
+    DeleteObject,
+    ExplainPod,
+    MakePlan,
+    PutObject,
+)
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.plans import Place
 from tests.builders import matching, node, pod
 from tests.scheduler.world import World, all_of, world
 
@@ -402,6 +409,20 @@ async def test_p9_a_dry_run_that_is_decided_again_is_answered_as_one_that_comes_
         now = await w.place(pod("p"), worker=0, dry_run=True)
         assert now.results[0].node_name == "better"
         assert behind.results == now.results
+
+
+@pytest.mark.parametrize("kind", ["plans", "commits"])
+async def test_p9_a_plan_that_is_made_again_is_made_as_one_that_comes_now(kind):
+    async with world(workers=2) as w:
+        await w.apply(node("n1"))
+        await w.place(pod("warm"), worker=1)
+        better = node("better").allocatable(cpu="64", memory="256Gi", pods="500")
+        await w.apply(better, worker=0)
+        plan = MakePlan(goal=Place(pods=w.placing(pod("p")).pods))
+        planned = await w.ask(plan if kind == "plans" else CommitPlan(plan=plan), worker=1)
+        assert [each.to for each in planned.steps] == ["better"]
+        if kind == "commits":
+            assert (await w.stored("Pod", "default", "p"))["spec"]["nodeName"] == "better"
 
 
 async def test_p9_a_lost_batch_is_decided_again_in_its_order():

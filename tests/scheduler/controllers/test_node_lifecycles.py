@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import StorageUnavailable
+from service.model.errors import Conflict, StorageUnavailable
 from service.model.manifests.manifest import TemplateCache
 from service.scheduler.protocol.intents import (
     ApplyObjects,
+    BindPod,
     DeleteObject,
+    EvictPod,
     PatchConfig,
     PlacePods,
 )
@@ -523,25 +525,82 @@ async def test_pods_of_a_deleted_node_end_as_failed_after_their_grace():
         assert await remembered(w) == []
 
 
-async def test_who_ended_with_a_node_stays_ended_unless_somebody_says_otherwise():
+LIVES = {"phase": "Running"}
+
+
+@pytest.mark.parametrize(
+    ("is_back", "on", "status", "lives"),
+    [
+        (True, None, None, False),
+        (False, "n1", None, False),
+        (True, "n1", None, True),
+        (False, "n2", None, True),
+        (False, None, LIVES, True),
+        (True, "n1", {"phase": "Failed"}, False),
+        (False, None, {"phase": None}, False),
+    ],
+)
+async def test_who_ended_with_a_node_stays_ended_unless_somebody_says_otherwise(
+    is_back, on, status, lives
+):
     async with world() as w:
-        await apply(w, node("n1"), *(pod(name).on("n1") for name in ("p", "moved", "runs")))
-        await delete(w, "Node", "n1")
-        await pass_seconds(w, 12)
-        runs = pod("runs").on("n1")
-        runs["status"] = {"phase": "Running"}
-        again = pod("p").label(x="y")
-        await apply(w, node("n1"), node("n2"), again, pod("moved").on("n2"), runs)
-        told = [await phase_of(w, each) for each in ("p", "moved", "runs")]
-        assert told == ["Failed", None, "Running"]
-        await delete(w, "Node", "n1")
-        await pass_seconds(w, 12)
-        told = [await phase_of(w, each) for each in ("p", "moved", "runs")]
-        assert told == ["Failed", None, "Failed"]
+        await end_with_its_node(w, pod("p").on("n1"))
+        await apply(w, node("n2"), *([node("n1")] if is_back else []))
+        written = pod("p").label(x="y")
+        if on is not None:
+            written = written.on(on)
+        if status is not None:
+            written["status"] = status
+        await apply(w, written)
+        kept = await w.stored("Pod", "default", "p")
+        told = kept.get("status", {})
+        reasons = [each.get("reason") for each in told.get("conditions", [])]
+        assert kept["metadata"]["labels"] == {"x": "y"}
+        assert (told.get("phase") != "Failed") == lives
+        assert ("DeletionByPodGC" not in reasons) == lives
 
 
-async def phase_of(w: World, name: str) -> Any:
-    return (await w.stored("Pod", "default", name))["status"].get("phase")
+async def end_with_its_node(w: World, *pods: Any) -> None:
+    await apply(w, node("n1"), *pods)
+    await delete(w, "Node", "n1")
+    await pass_seconds(w, 12)
+
+
+async def test_who_lives_again_ends_again_with_the_node():
+    async with world() as w:
+        await end_with_its_node(w, pod("p").on("n1"))
+        first = await condition_of_end(w, "p")
+        again = pod("p").on("n1")
+        again["status"] = LIVES
+        await end_with_its_node(w, again)
+        second = await condition_of_end(w, "p")
+        assert first["lastTransitionTime"] < second["lastTransitionTime"]
+
+
+async def condition_of_end(w: World, name: str) -> Any:
+    status = (await w.stored("Pod", "default", name))["status"]
+    assert status["phase"] == "Failed"
+    (condition,) = (each for each in status["conditions"] if each["type"] == "DisruptionTarget")
+    return condition
+
+
+async def test_an_eviction_leaves_a_pod_ended():
+    async with world() as w:
+        await end_with_its_node(w, pod("p").on("n1"))
+        await w.ask(EvictPod(namespace="default", name="p"))
+        await apply(w, pod("p").label(x="y"))
+        assert (await condition_of_end(w, "p"))["reason"] == "DeletionByPodGC"
+        assert "deletionTimestamp" in (await w.stored("Pod", "default", "p"))["metadata"]
+
+
+async def test_a_pod_that_ended_with_its_node_is_not_placed_though_the_node_is_back():
+    async with world() as w:
+        await end_with_its_node(w, pod("p").on("n1"))
+        await apply(w, node("n1"))
+        (result,) = (await w.place(pod("p"))).results
+        assert (result.outcome, result.reason) == ("Denied", "PodNotActive")
+        with pytest.raises(Conflict):
+            await w.ask(BindPod(namespace="default", name="p", node_name="n1"))
 
 
 async def remembered(w: World) -> list[str]:

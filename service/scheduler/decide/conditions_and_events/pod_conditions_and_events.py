@@ -74,8 +74,13 @@ def waiting(
 def evicted(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """Return the pod marked as to be stopped, with the condition DisruptionTarget."""
+    """Return the pod marked as to be stopped, with the condition DisruptionTarget.
+
+    The condition of a pod that has ended with its node stays: it says why the pod has ended.
+    """
     marked = manifest.with_deletion(context.now)
+    if manifest.has_ended_with_its_node:
+        return marked
     return marked.with_condition(_disrupted(context, reason, message))
 
 

@@ -81,8 +81,10 @@ class Candidate(NamedTuple):
 
     @property
     def is_placed(self) -> bool:
-        """Whether the pod has a node already, which is there."""
+        """Whether the pod has a node already, which is there and has been there since."""
         if self.stored is None or self.lost_node is not None:
+            return False
+        if self.stored.has_ended_with_its_node:
             return False
         return self.stored.pod.node_name is not None
 

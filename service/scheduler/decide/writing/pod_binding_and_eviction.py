@@ -44,6 +44,8 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
         Denied: admission refuses the pod.
     """
     stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
+    if manifest.has_ended_with_its_node:
+        raise Conflict(f"The pod has ended, as {manifest.pod.node_name} was deleted.")
     if manifest.pod.node_name == intent.node_name:
         return answer_with(context, stored)
     if manifest.pod.node_name is not None:
