@@ -4,6 +4,7 @@ from functools import partial
 
 from service.engine import GroupPlacement, Placement
 from service.model.errors import RevisionConflict
+from service.model.manifests.manifest import PodManifest
 from service.scheduler import decide as decide_module
 from service.scheduler.commit import decider as deciding_module
 from service.scheduler.commit.request_batches import Ticket
@@ -39,6 +40,13 @@ def group_kept_without_a_check(patch):
         return (yield from placing_group(cluster, pods, hints, colocations))
 
     patch.setattr(all_or_nothing, "placing_group", place_as_before)
+
+
+@bug("A20", "PodManifest.has_ended_with_its_node")
+def ends_forgotten(patch):
+    """Pods that ended with their node are written and placed again as if they had not."""
+    never = property(lambda _: False)
+    patch.setattr(PodManifest, "has_ended_with_its_node", never)
 
 
 @bug("A9", "placement_request.place_as_group")

@@ -259,6 +259,8 @@ class _Simulation:
         left.audit = [row for row in database.store.audit.rows((0, 0)) if row.chain == CLUSTER]
         left.committed_at = dict(database.committed_at)
         left.blur = max(left.blur, database.blur)
+        # A look that loses its races is made again before it takes the lock.
+        left.unseen += self._limits.attempts_before_lock * database.blur
         if own is not None:
             left.head = (own.head.revision, own.head.tip)
             left.rows = {tuple(k): (row.revision, row.body) for k, row in own.objects.items()}
