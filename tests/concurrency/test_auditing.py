@@ -93,7 +93,7 @@ def history_of(calls: list[Call], *commits: Sequence[Change], ends: Sequence[int
     """A new cluster and these commits, from revision 2 on; `ends` has the last one of each row."""
     revisions = count(2)
     numbered = [[replace(each, revision=next(revisions)) for each in commit] for commit in commits]
-    audit: Any = [SimpleNamespace(revision=each) for each in ends]
+    audit: Any = [SimpleNamespace(revision=each, operation="") for each in ends]
     return History(
         calls=calls,
         commits=[commit_of(number, each) for number, each in enumerate(numbered, 1)],
@@ -172,3 +172,28 @@ def test_the_deletion_of_a_namespace_does_not_take_the_notes_of_others_with_it()
     ]
     _, found = attribute(history_of([asked, deletion_of("lab", 6)], waiting, gone, ends=[4, 6]))
     assert ["WaitingGroup" in each.message for each in found] == [True]
+
+
+def test_a_pending_pod_that_is_placed_with_a_new_one_is_of_who_asked_for_both():
+    """The queue would have placed it alone, and that is what another row would tell."""
+    calls = [placement_without_an_answer(1, "a", "b")]
+    waiting = [waiting_pod("b")]
+    placed = [
+        replace(waiting_pod("a"), node_name="n1"),
+        replace(waiting_pod("b"), created=False, node_name="n1"),
+    ]
+    history = history_of(calls, waiting, placed, ends=[2, 4])
+    history.granted = 2
+    claims, _ = attribute(history)
+    assert {revision: call.number for revision, call in claims.items()} == {3: 1, 4: 1}
+
+
+def test_a_pod_that_goes_in_the_row_of_its_namespace_goes_with_that():
+    """Another one wanted the pod deleted, and neither was answered."""
+    lab = dataclasses.replace(deletion_of("lab", 0), outcome="unknown", revision=None)
+    pod = dataclasses.replace(
+        placement_without_an_answer(3), action="delete", asked={"object": ("Pod", "lab", "p")}
+    )
+    gone = [delete("p", namespace="lab"), delete("lab", kind="Namespace", namespace="")]
+    claims, _ = attribute(history_of([lab, pod], gone, ends=[3]))
+    assert {revision: call.number for revision, call in claims.items()} == {2: 2, 3: 2}

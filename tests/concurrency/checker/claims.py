@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from service.model.log.audit import AuditRow
 from service.model.log.commit_log import Change
 from tests.concurrency.checker.evicting import (
     PREEMPTION,
@@ -176,7 +177,7 @@ class _Attribution:
             before[tuple(change.key)] = change
             if change.revision in self._claims or change.revision <= self._history.granted:
                 continue
-            if self._queue_works_at(change.revision) and _is_of_queue(old, change):
+            if self._may_be_of_queue(change.revision) and _is_of_queue(old, change):
                 if not self._is_torn_from_others(change, before):
                     continue
                 if not any(self._candidates(old, change)):
@@ -231,7 +232,7 @@ class _Attribution:
         is_partial = call.action == "place" and not _objects(call) <= keys
         is_torn = is_partial and bool(call.asked["group"])
         has_no_part = commit not in self._effects[call.number]
-        explained = len(_objects(call) & keys)
+        explained = len(set(self._targets(call)) & keys)
         is_told = self._history.audit is not None
         by_audit = (bool(elsewhere), -explained if is_told else 0)
         return *by_audit, is_torn, has_no_part, is_partial, -explained, -call.called
@@ -297,8 +298,7 @@ class _Attribution:
     def _keys_with(self, revision: int) -> set[Key]:
         """What the request changes that made a revision; what its commit changes if no audit tells."""
         commit, ends = self._commit_of(revision), self._sorted_ends
-        place = bisect_left(ends, revision)
-        end = ends[place] if place < len(ends) else len(self._changes)
+        place, end = bisect_left(ends, revision), self._end_of_request(revision)
         begin = ends[place - 1] if place else 0
         return {tuple(each.key) for each in self._of_commit(commit) if begin < each.revision <= end}
 
@@ -319,9 +319,25 @@ class _Attribution:
         following = (self._changes[index] for index in range(commit - 1, len(self._changes)))
         return takewhile(lambda change: self._commit_of(change.revision) == commit, following)
 
-    def _queue_works_at(self, revision: int) -> bool:
-        """Whether the service itself may have placed what was pending."""
-        return self._queue_works[bisect_right(self._queue_works, (revision, False)) - 1][1]
+    def _may_be_of_queue(self, revision: int) -> bool:
+        """Whether the service itself may have placed what was pending: a setting and the audit tell.
+
+        In the audit of a simulation only requests of the service itself name their operations.
+        """
+        works = self._queue_works[bisect_right(self._queue_works, (revision, False)) - 1][1]
+        row = self._rows.get(self._end_of_request(revision))
+        return works and (row is None or row.operation != "")
+
+    @cached_property
+    def _rows(self) -> dict[int, AuditRow]:
+        """What the audit tells of each request, by its last revision."""
+        return {row.revision or 0: row for row in self._history.audit or ()}
+
+    def _end_of_request(self, revision: int) -> int:
+        """The last revision of the request that made one; the log's last one if no audit tells."""
+        place = bisect_left(self._sorted_ends, revision)
+        ends = self._sorted_ends
+        return ends[place] if place < len(ends) else len(self._changes)
 
     @cached_property
     def _queue_works(self) -> list[tuple[int, bool]]:

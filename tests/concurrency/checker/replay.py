@@ -146,8 +146,13 @@ class Replay:
         return self.state.node_of(tuple(change.key)) is None
 
     def _ends(self, call: Call, change: Change) -> bool:
-        following = self._claims.get(change.revision + 1)
-        return following is None or following.number != call.number
+        """Whether a call did no more after a change; notes of who waits may stand between."""
+        rest = (
+            each for each in self._history.changes[change.revision :] if each.kind != WAITING_GROUP
+        )
+        following = next(rest, None)
+        claim = None if following is None else self._claims.get(following.revision)
+        return claim is None or claim.number != call.number
 
     # Changes
 
