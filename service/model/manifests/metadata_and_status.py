@@ -223,6 +223,12 @@ def with_condition(status: Json, condition: Condition) -> Json:
     return status | {"conditions": [*conditions, new]}
 
 
+def without_condition(status: Json, type_: str) -> Json:
+    """A status without its condition of a type."""
+    kept = [c for c in items_of(status.get("conditions")) if entries_of(c).get("type") != type_]
+    return status | {"conditions": kept}
+
+
 def keeping_what_was_written(status: Json, old_status: Json) -> Json:
     """A client's status with what Moorage wrote into the stored one: conditions, and claims it made."""
     kept = _keeping_conditions(status, old_status)

@@ -17,6 +17,7 @@ from service.model.manifests.metadata_and_status import (
     members_of,
     read_metadata,
     with_condition,
+    without_condition,
 )
 from service.model.manifests.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
 from service.model.objects.manifest_types import NodeCondition
@@ -76,9 +77,8 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
     def without_condition(self, type_: str) -> "NodeManifest":
         """Return the node without a condition."""
         fields = self._fields()
-        status = entries_of(fields.get("status"))
-        kept = [c for c in items_of(status.get("conditions")) if entries_of(c).get("type") != type_]
-        return self._with_fields(fields | {"status": status | {"conditions": kept}})
+        status = without_condition(entries_of(fields.get("status")), type_)
+        return self._with_fields(fields | {"status": status})
 
     def readiness(self) -> NodeCondition | None:
         """The condition Ready; None if the node has none."""

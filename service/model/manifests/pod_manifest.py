@@ -43,6 +43,7 @@ from service.model.manifests.metadata_and_status import (
     started_at,
     with_condition,
     with_required_node,
+    without_condition,
 )
 from service.model.manifests.unparsed_objects import (
     BEFORE_STATUS,
@@ -263,14 +264,8 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def living_again(self) -> "PodManifest":
         """Return a pod that has ended with its node as if it had not."""
-        fields = self.status_fields()
-        conditions = [
-            each
-            for each in items_of(fields.get("conditions"))
-            if entries_of(each).get("type") != DISRUPTION_TARGET
-        ]
-        rest = {name: value for name, value in fields.items() if name != "phase"}
-        return self.with_status(rest | {"conditions": conditions})
+        status = without_condition(self.status_fields(), DISRUPTION_TARGET)
+        return self.with_status({n: each for n, each in status.items() if n != "phase"})
 
     def keeping_nomination(self, node_name: str) -> "PodManifest":
         """Return this update with the node that was nominated before, if it says nothing of that."""

@@ -400,9 +400,9 @@ def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> b
     if sent.phase:
         return sent.phase not in FINISHED
     node_name = sent.pod.node_name
-    if node_name is None or node_name != old.pod.node_name:
-        return node_name is not None
-    return context.replica.cluster.node(node_name) is not None
+    if node_name is None:
+        return False
+    return node_name != old.pod.node_name or context.replica.cluster.node(node_name) is not None
 
 
 def _counted(replica: Replica, manifest: PodManifest) -> PodManifest:

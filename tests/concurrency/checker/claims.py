@@ -126,7 +126,7 @@ class _Attribution:
         if kind == "Namespace":
             commit = self._commit_of(first)
             while first > commit and self._goes_with(name, self._changes[first - 2]):
-                if first - 1 in self._claims or first - 1 in self._ends:
+                if first - 1 in self._claims or first - 1 in self._rows:
                     break
                 first -= 1
         return range(first, call.revision + 1)
@@ -137,8 +137,8 @@ class _Attribution:
             return change.verb == "Delete" and change.namespace == namespace
         if change.created:
             return False
-        notes = (each for each in self._changes if each.key == change.key)
-        before = [each for each in notes if each.revision < change.revision][-1]
+        earlier = reversed(self._changes[: change.revision - 1])
+        before = next(each for each in earlier if each.key == change.key)
         return any(member[1] == namespace for member in waiting_members(before.body))
 
     def evicted(self, call: Call) -> Iterable[int]:
@@ -297,18 +297,24 @@ class _Attribution:
 
     def _keys_with(self, revision: int) -> set[Key]:
         """What the request changes that made a revision; what its commit changes if no audit tells."""
-        commit, ends = self._commit_of(revision), self._sorted_ends
-        place, end = bisect_left(ends, revision), self._end_of_request(revision)
-        begin = ends[place - 1] if place else 0
-        return {tuple(each.key) for each in self._of_commit(commit) if begin < each.revision <= end}
+        commit, request = self._commit_of(revision), self._request_of(revision)
+        return {tuple(each.key) for each in self._of_commit(commit) if each.revision in request}
 
-    @cached_property
-    def _ends(self) -> frozenset[int]:
-        return frozenset(self._history.ends_of_requests)
+    def _request_of(self, revision: int) -> range:
+        """The revisions of the request that made one; up to the log's last one if no audit tells."""
+        ends = self._sorted_ends
+        place = bisect_left(ends, revision)
+        end = ends[place] if place < len(ends) else len(self._changes)
+        return range(ends[place - 1] + 1 if place else 1, end + 1)
 
     @cached_property
     def _sorted_ends(self) -> list[int]:
-        return sorted(self._ends)
+        return sorted(self._rows)
+
+    @cached_property
+    def _rows(self) -> dict[int, AuditRow]:
+        """What the audit tells of each request, by its last revision."""
+        return {row.revision or 0: row for row in self._history.audit or ()}
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""
@@ -325,19 +331,8 @@ class _Attribution:
         In the audit of a simulation only requests of the service itself name their operations.
         """
         works = self._queue_works[bisect_right(self._queue_works, (revision, False)) - 1][1]
-        row = self._rows.get(self._end_of_request(revision))
+        row = self._rows.get(self._request_of(revision)[-1])
         return works and (row is None or row.operation != "")
-
-    @cached_property
-    def _rows(self) -> dict[int, AuditRow]:
-        """What the audit tells of each request, by its last revision."""
-        return {row.revision or 0: row for row in self._history.audit or ()}
-
-    def _end_of_request(self, revision: int) -> int:
-        """The last revision of the request that made one; the log's last one if no audit tells."""
-        place = bisect_left(self._sorted_ends, revision)
-        ends = self._sorted_ends
-        return ends[place] if place < len(ends) else len(self._changes)
 
     @cached_property
     def _queue_works(self) -> list[tuple[int, bool]]:

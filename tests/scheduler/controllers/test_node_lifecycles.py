@@ -535,6 +535,7 @@ LIVES = {"phase": "Running"}
         (False, "n1", None, False),
         (True, "n1", None, True),
         (False, "n2", None, True),
+        (False, "not-there-yet", None, True),
         (False, None, LIVES, True),
         (True, "n1", {"phase": "Failed"}, False),
         (False, None, {"phase": None}, False),

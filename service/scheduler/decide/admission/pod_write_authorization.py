@@ -80,5 +80,5 @@ def _reported(manifest: PodManifest) -> tuple[object, object]:
     """Return what the status says of the pod's life, and the resources that the pod runs with."""
     if manifest.status is None:
         return _NOTHING
-    phase = manifest.status_fields().get("phase")
+    phase = manifest.phase
     return None if phase in ("", "Pending") else phase, manifest.pod.resize
