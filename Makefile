@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers upgrades dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check public client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers upgrades dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ openapi: setup ## write openapi/openapi.json from the code
 
 openapi-check: setup ## fail if openapi/openapi.json is not what the code says
 	.venv/bin/moorage openapi --check openapi/openapi.json
+
+public: packages ## write anew what programs of others rely on and only tests list: metrics, log events, schema, choices
+	@WRITE_PUBLIC=1 MOORAGE_ENGINE=interpreted .venv/bin/python -m pytest -q tests/public
 
 client: setup ## write what of the client package follows from the rest: its types, and the synchronous client
 	@.venv/bin/python -m tools.client
