@@ -3540,7 +3540,9 @@ class Problem(TypedDict):
     does not hold.
     """
     reasons: NotRequired[dict[str, list[str]] | None]
-    """Why a pod does not fit the node: what each plugin says."""
+    """Why a pod does not fit the node: what each plugin says; why it cannot be evicted:
+    `DisruptionBudget`.
+    """
 
 
 class Profile(TypedDict):
