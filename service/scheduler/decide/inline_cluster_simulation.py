@@ -19,6 +19,7 @@ from service.scheduler.decide import decide
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.node_lifecycle.kept_on_client_writes import conditionally_tainted
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
@@ -61,7 +62,7 @@ def simulating(
     objects: list[StoredManifest] = [
         config,
         *simulation.namespaces,
-        *simulation.nodes,
+        *(conditionally_tainted(simulation.config, each, now) for each in simulation.nodes),
         *simulation.objects,
     ]
     for index, manifest in enumerate(objects):
