@@ -1,6 +1,7 @@
 """Placing pods on a cluster that exists only in the request, by the same path as placements."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -59,12 +60,12 @@ def simulating(
     """
     replica = Replica(templates)
     config = ConfigManifest(config=simulation.config, body=b"{}")
-    objects: list[StoredManifest] = [
-        config,
-        *simulation.namespaces,
-        *(conditionally_tainted(simulation.config, each, now) for each in simulation.nodes),
-        *simulation.objects,
-    ]
+    objects = chain[StoredManifest](
+        [config],
+        simulation.namespaces,
+        (conditionally_tainted(simulation.config, each, now) for each in simulation.nodes),
+        simulation.objects,
+    )
     for index, manifest in enumerate(objects):
         replica.put(manifest)
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
