@@ -398,6 +398,18 @@ async def test_a_silent_node_stays_so_though_it_is_written_again_and_what_was_wr
         assert {key for key, _ in await taints_of(w, "n0")} == {NOT_READY}
 
 
+async def test_a_silent_node_that_never_said_whether_it_is_ready_has_no_taints_once_it_reports():
+    async with world() as w:
+        await apply(w, node("n0"))
+        await some_others(w)
+        names = ("n0", "m0", "m1", "m2")
+        await pass_seconds(w, 60, names)
+        await pass_seconds(w, 60, names[1:])
+        assert await taints_of(w, "n0") == BOTH
+        await pass_seconds(w, 10, names)
+        assert (await ready_of(w, "n0"), await taints_of(w, "n0")) == (None, set())
+
+
 async def test_a_new_node_of_the_name_of_a_silent_one_is_not_silent():
     async with world() as w:
         names = await some_nodes(w, 3)

@@ -1,4 +1,7 @@
-"""What writes of clients keep of a node's state: a PUT of a whole node begins nothing anew."""
+"""What writes of clients keep of a node's state, and which taints they add for its conditions.
+
+A PUT of a whole node begins nothing anew.
+"""
 
 from collections.abc import Iterator
 

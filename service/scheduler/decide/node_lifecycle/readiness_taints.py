@@ -126,7 +126,8 @@ class Readiness:
         node = judged.manifest.node
         if not self._config.taints_nodes:  # It was silent when that still meant a taint.
             return with_readiness(node.taints, "True", self._at)
-        taints = conditioned(replace(node, ready=judged.ready), self._at)
+        ready = judged.ready or "True"  # It was silent, and said nothing of it before.
+        taints = conditioned(replace(node, ready=ready), self._at)
         if judged.ready not in TAINT_OF:
             return taints
         if not self.all_down:
