@@ -9,7 +9,7 @@ MoorageError
 │   ├── ConflictError         409: the stored state is not what was assumed
 │   ├── PreconditionError     412: `If-Match` does not hold
 │   ├── ExpiredError          410: the log does not reach back to that revision
-│   └── UnavailableError      429 and 5xx, after all repetitions
+│   └── UnavailableError      429 and 5xx, after all repetitions; EvictionBlocked at once
 └── NoAnswerError             there was no answer
     ├── UnreachableError      no connection was made, so nothing was asked
     ├── TimedOutError         whether the server did what was asked is unknown

@@ -9,6 +9,8 @@ from moorage.errors import ConnectionLostError, ProblemError, TimedOutError, Unr
 from moorage.requests import Request
 
 TOO_MANY_REQUESTS = 429
+STANDING = frozenset({"EvictionBlocked"})
+"""Problems that last until somebody does something: their `Retry-After` is advice for people."""
 
 Sleep = Callable[[float], None]
 AsyncSleep = Callable[[float], Awaitable[None]]
@@ -45,6 +47,8 @@ class Retries:
             if isinstance(error, UnreachableError):
                 return self.unreachable
             if isinstance(error, ProblemError):
+                if error.code in STANDING:
+                    return False
                 asked = error.status in self.statuses or error.retry_after_seconds is not None
                 return asked and (request.repeatable or error.status == TOO_MANY_REQUESTS)
             if isinstance(error, TimedOutError):

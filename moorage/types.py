@@ -677,8 +677,8 @@ class ClusterConfig(TypedDict):
     Default: `300`.
     """
     nodeConditions: NotRequired[Literal["Ignore", "Taint"] | None]
-    """Whether nodes that are silent, or whose condition Ready is not True, get taints for
-    that; null: they do if `placePendingPods` is true.
+    """Whether nodes that are silent, not ready, under pressure, or without a network get
+    Kubernetes' taints for that; null: they do if `placePendingPods` is true.
     """
     nodeMonitorGraceSeconds: NotRequired[int]
     """After how long without a report a node that has reported before counts as silent.
@@ -3540,7 +3540,9 @@ class Problem(TypedDict):
     does not hold.
     """
     reasons: NotRequired[dict[str, list[str]] | None]
-    """Why a pod does not fit the node: what each plugin says."""
+    """Why a pod does not fit the node: what each plugin says; why it cannot be evicted:
+    `DisruptionBudget`.
+    """
 
 
 class Profile(TypedDict):

@@ -19,6 +19,7 @@ from service.model.errors import (
     BindingRefused,
     BindingViolated,
     Denied,
+    EvictionBlocked,
     FieldError,
     FieldManagerConflict,
     InvalidManifest,
@@ -369,6 +370,13 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "The idempotency key was used for another request",
         "A key stands for one request: the same method, path, query and body. Use a new key.",
     ),
+    "EvictionBlocked": ProblemKind(
+        429,
+        "A disruption budget does not allow the eviction",
+        "The pod is placed, and without it a PodDisruptionBudget that selects it would have fewer healthy pods than it "
+        "needs. `reasons` has, under `DisruptionBudget`, how many each such budget needs and has. Nothing was done. Ask "
+        "again after the seconds in `Retry-After`, or drain the node, which waits for budgets.",
+    ),
     "TooManyBytes": ProblemKind(
         429,
         "The server holds too many bytes",
@@ -466,7 +474,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     errors: list[FieldError] | None = None
     """Every wrong field, all at once; of a binding that is not confirmed, every rule that does not hold."""
     reasons: dict[str, list[str]] | None = None
-    """Why a pod does not fit the node: what each plugin says."""
+    """Why a pod does not fit the node: what each plugin says; why it cannot be evicted: `DisruptionBudget`."""
 
 
 def headers_of(code: str) -> Sequence[str]:
@@ -481,7 +489,7 @@ def _codes_below(error: type[MoorageError]) -> set[str]:
     return {error.__name__}.union(*map(_codes_below, error.__subclasses__()))
 
 
-_RETRIED = frozenset({"IdempotencyKeyInProgress", *_codes_below(Unavailable)})
+_RETRIED = frozenset({"IdempotencyKeyInProgress", "EvictionBlocked", *_codes_below(Unavailable)})
 """Codes of problems of which the server says after how many seconds it is worth asking again."""
 
 
@@ -510,7 +518,7 @@ def problem_of(error: MoorageError, instance: str, request_id: str) -> Problem:
         instance=instance,
         request_id=request_id,
         errors=_field_problems(error),
-        reasons=error.reasons if isinstance(error, BindingRefused) else None,
+        reasons=_reasons(error),
     )
 
 
@@ -568,11 +576,21 @@ def _field_problems(error: MoorageError) -> list[FieldError] | None:
     return list(error.errors[:FIELD_PROBLEMS_MAX])
 
 
+def _reasons(error: MoorageError) -> dict[str, list[str]] | None:
+    match error:
+        case BindingRefused():
+            return error.reasons
+        case EvictionBlocked():
+            return {"DisruptionBudget": error.causes}
+        case _:
+            return None
+
+
 def _headers(error: MoorageError, status: int) -> dict[str, str]:
     if isinstance(error, TooManyBytes):
         # The rest of the body, if it has one, is still on its way, as with 408 and 413 below.
         return {"retry-after": str(error.retry_after), "connection": "close"}
-    if isinstance(error, Unavailable):
+    if isinstance(error, Unavailable | EvictionBlocked):
         return {"retry-after": str(error.retry_after)}
     if isinstance(error, Unauthorized):
         return {"www-authenticate": "Bearer"}

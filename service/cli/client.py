@@ -37,7 +37,7 @@ from moorage.requests import (
     reading,
     streaming,
 )
-from moorage.retries import Retries
+from moorage.retries import STANDING, Retries
 from moorage.synchronous.connection import Connection
 from moorage.synchronous.watching import events_in
 from service.cli.errors import CliError, Refused, Unavailable
@@ -260,6 +260,7 @@ def _own_error(error: ProblemError) -> CliError:
         return Unavailable(
             "The server wants a bearer token: MOORAGE_TOKEN, MOORAGE_TOKEN_FILE or --token."
         )
-    if error.status >= SERVER_FAULT or error.status == TOO_MANY_REQUESTS:
+    passing = error.status == TOO_MANY_REQUESTS and error.code not in STANDING
+    if error.status >= SERVER_FAULT or passing:
         return Unavailable(f"The server answered {error.status}: {error.detail or error.title}")
     return Refused(error.document)

@@ -15,6 +15,7 @@
     │   └── IdempotencyKeyInProgress
     ├── PreconditionFailed       an If-Match that does not hold
     ├── IdempotencyKeyReused
+    ├── EvictionBlocked          a disruption budget does not allow it now
     ├── Compacted                the log no longer reaches back that far
     ├── HistoryReplaced          the log is another one than the reader knew
     └── Unavailable              ask again
@@ -158,6 +159,15 @@ class IdempotencyKeyInProgress(Conflict):
 
 class PreconditionFailed(MoorageError):
     """An `If-Match` or `If-None-Match` of the request does not hold."""
+
+
+class EvictionBlocked(MoorageError):
+    """A disruption budget does not allow the eviction now; `causes` says so of each such budget."""
+
+    def __init__(self, causes: Sequence[str], retry_after: int = 5) -> None:
+        super().__init__("Cannot evict pod as it would violate the pod's disruption budget.")
+        self.causes = list(causes)
+        self.retry_after = retry_after
 
 
 class IdempotencyKeyReused(MoorageError):

@@ -104,6 +104,17 @@ def test_what_was_surely_not_heard_is_said_again(stub: Stub):
     assert stub.client().nodes.delete("n") == {"metadata": {}}
 
 
+def test_an_eviction_that_a_budget_blocks_is_not_asked_for_again(stub: Stub):
+    """With endless patience too: the budget may stand in the way for ever."""
+    document = {"status": 429, "code": "EvictionBlocked", "detail": "Cannot evict pod."}
+    blocked = httpx.Response(429, headers={"Retry-After": "5"}, json=document)
+    stub.on("POST", "/namespaces/default/pods/a/eviction", blocked)
+    with pytest.raises(UnavailableError) as caught:
+        stub.client(Retries(seconds_max=math.inf)).evict("a")
+    assert (caught.value.code, caught.value.retry_after_seconds) == ("EvictionBlocked", 5)
+    assert not stub.pauses
+
+
 def test_a_put_without_preconditions_is_said_again(stub: Stub):
     stub.on("PUT", "/nodes/n", httpx.ReadError("reset"), {"metadata": {}})
     assert stub.client().nodes.put({"metadata": {"name": "n"}}) == {"metadata": {}}

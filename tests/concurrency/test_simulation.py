@@ -7,6 +7,7 @@ import pytest
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
 from service.scheduler.decide.placing import one_pod
 from service.scheduler.decide.placing.preempting import make_room
+from service.scheduler.decide.writing import pod_binding_and_eviction
 from tests import seeds
 from tests.concurrency.checker import check
 from tests.concurrency.checker.evicting import is_preemption
@@ -89,6 +90,17 @@ def test_evictions_against_a_budget_are_found(monkeypatch):
     monkeypatch.setattr(BudgetsByNamespace, "blocking", lambda self, pod: None)
     found = check(simulate(PROTECTING[0], protecting=True).history)
     assert any("though the disruption budget kept does not allow it" in str(e) for e in found)
+
+
+ASKED_FOR = 6
+"""A seed in which a client asks for an eviction that a disruption budget does not allow."""
+
+
+def test_an_eviction_on_request_that_a_budget_does_not_allow_is_found(monkeypatch):
+    assert check(simulate(ASKED_FOR, protecting=True).history) == []
+    monkeypatch.setattr(pod_binding_and_eviction, "exhausted_budgets", lambda *_: iter(()))
+    found = check(simulate(ASKED_FOR, protecting=True).history)
+    assert any("as was asked for, though the disruption budget kept" in str(e) for e in found)
 
 
 BY_DOMAINS = (5, 19)

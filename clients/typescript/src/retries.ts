@@ -31,6 +31,8 @@ export type Send = (request: Request) => Promise<Response>;
 
 const KEY = "idempotency-key";
 const TOO_MANY_REQUESTS = 429;
+/** The code of a refusal that lasts until somebody does something. */
+const STANDING = /"code":\s*"EvictionBlocked"/;
 const PASSING = new Set([TOO_MANY_REQUESTS, 502, 503, 504]);
 
 const COLLECTION = "/v1/clusters/[^/]+/(namespaces/[^/]+/)?[a-z]+";
@@ -53,7 +55,7 @@ export function retrying(send: Send, retries: Retries): Send {
       if (request.signal.aborted) request.signal.throwIfAborted();
       const isWorthIt = isRepeatable || response?.status === TOO_MANY_REQUESTS;
       const wanted = response ? retryAfter(response) : undefined;
-      const isOver = response !== undefined && !PASSING.has(response.status) && wanted === undefined;
+      const isOver = response !== undefined && (await isFinal(response, wanted));
       const next = wanted === undefined ? pause : Math.max(Math.min(wanted, retries.retryAfterSecondsMax), pause);
       if (isOver || !isWorthIt || waited + next > retries.secondsMax) {
         if (response) return response;
@@ -98,6 +100,11 @@ async function tried(
   } finally {
     clearTimeout(timer);
   }
+}
+
+async function isFinal(response: Response, wanted: number | undefined): Promise<boolean> {
+  if (!PASSING.has(response.status)) return wanted === undefined;
+  return response.status === TOO_MANY_REQUESTS && STANDING.test(await response.clone().text());
 }
 
 function retryAfter(response: Response): number | undefined {

@@ -290,7 +290,9 @@ _EVICT = Operation(
     tag="placements",
     summary="Mark a pod as to be stopped",
     description="Sets its `deletionTimestamp` and the condition DisruptionTarget; its orchestrator "
-    "stops it and confirms with a DELETE.",
+    "stops it and confirms with a DELETE. As in Kubernetes, a pod on a node is refused while a disruption budget that "
+    "selects it allows no disruption; a pod without a node, or one that is leaving or has ended, is not. All budgets "
+    "that select a pod have to allow it.",
     parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
         types={JSON: placement_types.Eviction},
@@ -305,7 +307,7 @@ _EVICT = Operation(
     answers={
         201: Body(types={JSON: object_types.Pod}, description="The pod, marked.", example=_MARKED)
     },
-    problems=("Conflict", "InvalidManifest", "RevisionConflict", *KEY_PROBLEMS),
+    problems=("Conflict", "EvictionBlocked", "InvalidManifest", "RevisionConflict", *KEY_PROBLEMS),
 )
 
 

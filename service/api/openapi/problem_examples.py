@@ -9,6 +9,7 @@ from service.model.errors import FieldError
 
 _PLACEMENTS = "/v1/clusters/default/placements"
 _BINDING = "/v1/clusters/default/namespaces/shop/pods/web-0/binding"
+_EVICTION = "/v1/clusters/default/namespaces/shop/pods/web-0/eviction"
 _UNFIT = "node(s) didn't match pod anti-affinity rules"
 
 _ERRORS: Mapping[str, Sequence[FieldError]] = {
@@ -37,20 +38,33 @@ _ERRORS: Mapping[str, Sequence[FieldError]] = {
     ],
 }
 """The fields that are wrong, for problems that name fields."""
+_REASONS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "BindingRefused": {"InterPodAffinity": [_UNFIT]},
+    "EvictionBlocked": {
+        "DisruptionBudget": ["The disruption budget web needs 2 healthy pods and has 2 currently"]
+    },
+}
 
 
 def example_of(code: str) -> object:
     """The example of one problem, as decoded JSON."""
     kind = PROBLEMS[code]
-    is_binding = code.startswith("Binding")
     problem = Problem(
         type=f"/errors/{code}",
         code=code,
         title=kind.title,
         status=kind.status,
         detail=f"{kind.meaning.partition('. ')[0].removesuffix('.')}.",
-        instance=_BINDING if is_binding else _PLACEMENTS,
+        instance=_asked(code),
         errors=[*_ERRORS[code]] if code in _ERRORS else None,
-        reasons={"InterPodAffinity": [_UNFIT]} if code == "BindingRefused" else None,
+        reasons={name: [*told] for name, told in _REASONS[code].items()}
+        if code in _REASONS
+        else None,
     )
     return msgspec.to_builtins(problem)
+
+
+def _asked(code: str) -> str:
+    if code == "EvictionBlocked":
+        return _EVICTION
+    return _BINDING if code.startswith("Binding") else _PLACEMENTS

@@ -191,7 +191,8 @@ has rules of its own by default that Kubernetes does not have, and a pod of the 
 anti-affinity between daemons and other pods ([details](decisions/daemons.md)), and against all
 namespaces by a wider key than a node's. On stored clusters pending pods wait for the client, which
 binds them to kube-scheduler's nodes (`placePendingPods: false`). Then neither taints nor the
-condition of a node end a pod either: vectors are states, in which no time passes.
+condition of a node end a pod either: vectors are states, in which no time passes. Nodes have no
+taints but those of the vector, as kube-scheduler reads no conditions (`nodeConditions: Ignore`).
 
 | setting | vectors |
 |---|--:|

@@ -32,6 +32,9 @@ ARGUMENTS: Mapping[str, str] = {
 }
 """Entries of a vector's config that are arguments of plugins, with the names of our settings."""
 
+AS_GIVEN = {"nodeConditions": "Ignore"}
+"""The setting with which nodes have the taints of the vector: kube-scheduler reads no conditions."""
+
 KINDS_BY_PLURAL: Mapping[str, KeptKind] = {each.plural: each for each in KEPT_KINDS.values()}
 
 OURS_ALONE = frozenset({"semantics"})
@@ -87,7 +90,7 @@ def settings_of(vector: Vector) -> dict[str, Any]:
         for name, value in vector["config"].items()
         if name not in READER_NOTES
     }
-    return {**given, **departures_of(vector)}
+    return {**AS_GIVEN, **given, **departures_of(vector)}
 
 
 def departures_of(vector: Vector) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from service.engine.analysis.obstacles import Remedy
 from service.engine.cluster import Cluster
 from service.engine.state.node_columns.nodes import HOSTNAME, timeless
+from service.model.objects.condition_taints import unconditioned
 from service.model.objects.pods_and_nodes import Node, Taint
 from service.model.plans.repair_changes import AddNodes
 
@@ -25,13 +26,13 @@ def template_name(cluster: Cluster) -> str:
 def shape_of(node: Node) -> Hashable:
     """Return what two nodes have in common of which one is as good as the other when they are empty."""
     labels = frozenset(_shared_labels(node).items())
-    return labels, frozenset(node.allocatable.items()), frozenset(timeless(node.taints))
+    return labels, frozenset(node.allocatable.items()), frozenset(_own_taints(node))
 
 
 def adding_like(node: Node, name: str) -> Remedy:
     """Return the remedy that one more such node comes, of a template of that name."""
     labels = _shared_labels(node)
-    taints = timeless(node.taints)
+    taints = _own_taints(node)
     added = replace(
         node,
         name=f"{name}-0",
@@ -40,6 +41,7 @@ def adding_like(node: Node, name: str) -> Remedy:
         unschedulable=False,
         uid="",
         ready="",
+        conditions=(),
         images=(),
     )
     template = {
@@ -53,6 +55,11 @@ def adding_like(node: Node, name: str) -> Remedy:
         added=added,
         change=AddNodes(template=template, count=1),
     )
+
+
+def _own_taints(node: Node) -> tuple[Taint, ...]:
+    """Return the taints of a node but for those of its conditions, which another one need not have."""
+    return timeless(unconditioned(node))
 
 
 def _told(taint: Taint) -> dict[str, str]:

@@ -34,6 +34,7 @@ from service.engine.plugins_of_a_profile import Pipeline
 from service.engine.state.node_columns.columns import Ints, Mask
 from service.engine.state.node_columns.untolerated_taints import HARD_EFFECTS, tolerates
 from service.engine.state.pod_classes.pod_importance import PODS
+from service.model.objects.condition_taints import CONDITION_KEYS, asked_keys
 from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
 from service.model.objects.quantity import format_amount
 from service.model.plans.repair_changes import (
@@ -209,8 +210,21 @@ def _of_taints(cluster: Cluster, pod: Pod) -> Iterator[Obstacle]:
             before = found.get(key)
             found[key] = (taint, mask if before is None else before[1] | mask)
     for taint, mask in found.values():
-        if mask.any():
-            yield Obstacle(mask, _tolerating(taint), _untainting(taint))
+        asked = _asked(cluster, taint, mask)
+        if asked.any():
+            yield Obstacle(asked, _tolerating(taint))
+        if (mask & ~asked).any():
+            yield Obstacle(mask & ~asked, _tolerating(taint), _untainting(taint))
+
+
+def _asked(cluster: Cluster, taint: Taint, mask: Mask) -> Mask:
+    """Return which of some nodes keep a taint as long as their conditions ask for it."""
+    asked = np.zeros_like(mask)
+    if cluster.config.taints_nodes and taint.key in CONDITION_KEYS:
+        for slot in mask.nonzero()[0]:
+            node = cluster.nodes.nodes[slot]
+            asked[slot] = node is not None and taint.key in asked_keys(node)
+    return asked
 
 
 def _untainting(taint: Taint) -> Callable[[Node], Remedy]:

@@ -164,8 +164,8 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     default_unreachable_toleration_seconds: int = 300
     """How long pods stay on a node that is unreachable if they say nothing of that taint."""
     node_conditions: Literal["Taint", "Ignore"] | None = None
-    """Whether nodes that are silent, or whose condition Ready is not True, get taints for that; null:
-    they do if `placePendingPods` is true."""
+    """Whether nodes that are silent, not ready, under pressure, or without a network get Kubernetes'
+    taints for that; null: they do if `placePendingPods` is true."""
     node_monitor_grace_seconds: int = 40
     """After how long without a report a node that has reported before counts as silent."""
     node_eviction_rate: float = 0.1
@@ -189,7 +189,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def taints_nodes(self) -> bool:
-        """Whether nodes that are silent or not ready get taints for that."""
+        """Whether nodes get the taints that their conditions ask for."""
         return self._acts(self.node_conditions, "Taint")
 
     @property

@@ -20,6 +20,7 @@ from service.model.manifests.metadata_and_status import (
     without_condition,
 )
 from service.model.manifests.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
+from service.model.objects.condition_taints import TAINT_IF_TRUE
 from service.model.objects.manifest_types import NodeCondition
 from service.model.objects.pods_and_nodes import ContainerImage, Node, Taint
 from service.model.pod_templates.template_cache import NodeShape, NodeShapes, TemplateCache
@@ -92,7 +93,11 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
     def _with_fields(self, fields: Json) -> "NodeManifest":
         shape = _shape(fields)
         node = replace(
-            self.node, taints=shape.taints, ready=shape.ready, unschedulable=shape.unschedulable
+            self.node,
+            taints=shape.taints,
+            ready=shape.ready,
+            conditions=shape.conditions,
+            unschedulable=shape.unschedulable,
         )
         return replace(self, node=node, rest=shape.rest)
 
@@ -149,6 +154,7 @@ def _shape(rest: Json) -> NodeShape:
         unschedulable=spec.get("unschedulable") is True,
         images=_convert(status.get("images"), tuple[ContainerImage, ...]),
         ready=told if isinstance(told := _ready(status).get("status"), str) else "",
+        conditions=_others(status),
     )
 
 
@@ -160,6 +166,16 @@ def _ready(status: Json) -> Json:
     return {}
 
 
+def _others(status: Json) -> tuple[tuple[str, str], ...]:
+    """Type and status of the conditions besides Ready that may ask for a taint, each once."""
+    found: dict[str, str] = {}
+    for condition in map(entries_of, items_of(status.get("conditions"))):
+        kind, told = condition.get("type"), condition.get("status")
+        if isinstance(kind, str) and kind in TAINT_IF_TRUE and isinstance(told, str):
+            found.setdefault(kind, told)
+    return tuple(found.items())
+
+
 def _shape_of(manifest: NodeManifest) -> NodeShape:
     node = manifest.node
     return NodeShape(
@@ -169,6 +185,7 @@ def _shape_of(manifest: NodeManifest) -> NodeShape:
         unschedulable=node.unschedulable,
         images=node.images,
         ready=node.ready,
+        conditions=node.conditions,
     )
 
 
@@ -182,6 +199,7 @@ def _manifest(metadata: Metadata, shape: NodeShape) -> NodeManifest:
         images=shape.images,
         uid=metadata.uid,
         ready=shape.ready,
+        conditions=shape.conditions,
     )
     return NodeManifest(
         node=node,

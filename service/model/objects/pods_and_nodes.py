@@ -609,6 +609,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     ready: str = ""
     """The status of the condition Ready: True, False or Unknown; "" if the node has none."""
+    conditions: tuple[tuple[str, str], ...] = ()
+    """Type and status of each other condition of the node that may ask for a taint."""
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):

@@ -264,6 +264,7 @@ class NodeShape(msgspec.Struct, frozen=True):
     unschedulable: bool
     images: tuple[ContainerImage, ...]
     ready: str
+    conditions: tuple[tuple[str, str], ...]
 
 
 class NodeShapes:

@@ -7,10 +7,12 @@ for each selected pod that none of them manages.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 from service.engine import Cluster
 from service.engine.state.pod_classes.pod_classes import PodClass
 from service.model.kinds_kept_for_rules.disruption_budgets import (
+    POD_DISRUPTION_BUDGET,
     DisruptionBudget,
     PodDisruptionBudgetBody,
     PodDisruptionBudgetStatus,
@@ -73,11 +75,27 @@ class BudgetsByNamespace:
 
     def guarding(self, pod: Pod) -> Iterator[Kept]:
         """Yield the budgets of which an eviction of a pod takes one of those that are allowed."""
-        for kept in self._by_namespace.get(pod.namespace, ()):
-            if not matches(kept.body.spec.selector, pod.labels):
-                continue
-            if pod.name not in kept.body.status.disrupted_pods:
-                yield kept
+        return _guarding(self._by_namespace.get(pod.namespace, ()), pod)
+
+
+def exhausted_budgets(
+    cluster: Cluster, pod: Pod
+) -> Iterator[tuple[str, PodDisruptionBudgetStatus]]:
+    """Yield the name and status of each budget that does not allow the eviction of a pod."""
+    within = cluster.objects.within(POD_DISRUPTION_BUDGET.kind, pod.namespace)
+    kept = [cast("Kept", each) for _, each in sorted(within.items())]
+    for each in _guarding(kept, pod):
+        status = status_of_budget(cluster, each)
+        if status.disruptions_allowed <= 0:
+            yield each.name, status
+
+
+def _guarding(budgets: Iterable[Kept], pod: Pod) -> Iterator[Kept]:
+    for kept in budgets:
+        if not matches(kept.body.spec.selector, pod.labels):
+            continue
+        if pod.name not in kept.body.status.disrupted_pods:
+            yield kept
 
 
 class Allowances:

@@ -1,6 +1,7 @@
 """Placing pods on a cluster that exists only in the request, by the same path as placements."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -19,6 +20,7 @@ from service.scheduler.decide import decide
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.node_lifecycle.kept_on_client_writes import conditionally_tainted
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
@@ -58,12 +60,12 @@ def simulating(
     """
     replica = Replica(templates)
     config = ConfigManifest(config=simulation.config, body=b"{}")
-    objects: list[StoredManifest] = [
-        config,
-        *simulation.namespaces,
-        *simulation.nodes,
-        *simulation.objects,
-    ]
+    objects = chain[StoredManifest](
+        [config],
+        simulation.namespaces,
+        (conditionally_tainted(simulation.config, each, now) for each in simulation.nodes),
+        simulation.objects,
+    )
     for index, manifest in enumerate(objects):
         replica.put(manifest)
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:

@@ -67,6 +67,7 @@ from service.scheduler.decide.groups.waiting_all_or_none import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.node_lifecycle.kept_on_client_writes import (
     as_remembered,
+    conditionally_tainted,
     note_deletion,
 )
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -242,6 +243,7 @@ def upsert(
     old = stored.manifest
     if is_managed(old):
         updated = recorded(context, updated, old, manager)
+    updated = _tainted(context, updated)
     if same_object(updated, old):
         return Written("Unchanged", stored)
     if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
@@ -360,6 +362,7 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
     if isinstance(sent, QuotaManifest):
         check_scopes(context, sent, None)
     manifest = sent.with_identity(sent.uid or context.ids.uid(), sent.created or context.now)
+    manifest = _tainted(context, manifest)
     if isinstance(manifest, PodManifest):
         note_arrival(context.replica, manifest.pod)
     return Written("Created", _put(context, manifest))
@@ -388,6 +391,13 @@ def _updated(
             admit_devices(context, sent, old)
         sent = keep_allocation(keep_binding(context, sent, old), old)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
+
+
+def _tainted(context: DecisionContext, manifest: AnyManifest) -> AnyManifest:
+    """Return a node with the taints that its conditions ask for, which nobody manages."""
+    if not isinstance(manifest, NodeManifest):
+        return manifest
+    return conditionally_tainted(context.replica.config, manifest, context.now)
 
 
 def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> bool:

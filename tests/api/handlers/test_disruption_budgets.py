@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.api.harness import CLUSTER, Harness, node, pod
+from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.builders import (
     REQUIRED_DURING_EXECUTION,
     node as labelled_node,
@@ -196,3 +197,99 @@ async def test_a_blocked_eviction_is_given_up_when_the_rule_holds_again(harness:
     await harness.client.delete(PATH)
     await harness.put("nodes/n1", labelled_node("n1").label(disk="ssd", other="x"))
     assert await leaving(harness) == set()
+
+
+async def evict(harness: Harness, name: str, **sent: Any) -> httpx.Response:
+    return await harness.client.post(
+        f"{CLUSTER}/namespaces/shop/pods/{name}/eviction", **{"json": {}, **sent}
+    )
+
+
+def words(needed: int, healthy: int, name: str = "web") -> str:
+    return f"The disruption budget {name} needs {needed} healthy pods and has {healthy} currently"
+
+
+@pytest.mark.parametrize("is_owned", [False, True])
+@pytest.mark.parametrize(
+    ("spec", "needed"),
+    [
+        ({"maxUnavailable": 0}, 2),
+        ({"maxUnavailable": "0%"}, 2),
+        ({"minAvailable": 2}, 2),
+        ({"minAvailable": "100%"}, 2),
+        ({"minAvailable": 3}, 3),
+    ],
+)
+async def test_an_eviction_on_request_is_refused_by_its_budget(
+    over_each_store: Harness, spec: dict[str, Any], needed: int, *, is_owned: bool
+) -> None:
+    harness = over_each_store
+    names = ("web-0", "web-1")
+    if is_owned:
+        replica_set = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}}
+        await harness.put("namespaces/shop/replicasets/web", replica_set)
+    await put_pods(harness, *(owned(e) if is_owned else pod(e, nodeName="n1") for e in names))
+    await put_budget(harness, **spec)
+    for dry_run in ({"dryRun": "true"}, {}):
+        refused = await evict(harness, "web-0", params=dry_run)
+        assert problem(refused, 429) == "EvictionBlocked"
+        assert refused.json()["detail"] == f"{BLOCKED}."
+        assert refused.json()["reasons"] == {"DisruptionBudget": [words(needed, 2)]}
+        assert refused.headers["retry-after"] == "5"
+    assert await leaving(harness) == set()
+
+
+async def test_evictions_on_request_take_what_a_budget_allows(over_each_store: Harness) -> None:
+    """A pod that is leaving already is answered as it is, and the next has to wait for another."""
+    harness = over_each_store
+    names = ("web-0", "web-1", "web-2")
+    await put_pods(harness, *(pod(each, nodeName="n1") for each in names))
+    await put_budget(harness, minAvailable=2)
+    assert (await evict(harness, "web-1")).status_code == 201
+    assert (await evict(harness, "web-1")).status_code == 201
+    assert problem(await evict(harness, "web-0"), 429) == "EvictionBlocked"
+    await harness.put_pod("web-3", nodeName="n1")
+    assert (await evict(harness, "web-0")).status_code == 201
+    assert await leaving(harness) == {"web-0", "web-1"}
+
+
+async def test_a_budget_is_not_asked_for_a_pod_that_is_not_running(
+    over_each_store: Harness,
+) -> None:
+    harness = over_each_store
+    over = pod("over", nodeName="n1") | {"status": {"phase": "Failed"}}
+    await put_pods(harness, pod("web-0", nodeName="n1"), pod("waiting"), over)
+    await put_budget(harness, maxUnavailable=0)
+    assert (await evict(harness, "waiting")).status_code == 201
+    assert (await evict(harness, "over")).status_code == 201
+    assert (await evict(harness, "web-0")).status_code == 429
+    assert await leaving(harness) == {"waiting", "over"}
+
+
+async def test_all_budgets_of_a_pod_have_to_allow_its_eviction(harness: Harness) -> None:
+    await put_pods(harness, pod("web-0", nodeName="n1"), pod("web-1", nodeName="n1"))
+    await put_budget(harness, minAvailable=1)
+    for name, spec in (("a", {"minAvailable": 2}), ("z", {"minAvailable": "75%"})):
+        body = {"metadata": {"name": name, "namespace": "shop"}, "spec": {"selector": {}, **spec}}
+        await harness.put(f"namespaces/shop/poddisruptionbudgets/{name}", body)
+    refused = await evict(harness, "web-0")
+    assert problem(refused, 429) == "EvictionBlocked"
+    assert refused.json()["reasons"]["DisruptionBudget"] == [words(2, 2, "a"), words(2, 2, "z")]
+    for name in ("a", "z"):
+        await harness.client.delete(f"{CLUSTER}/namespaces/shop/poddisruptionbudgets/{name}")
+    assert (await evict(harness, "web-0")).status_code == 201
+
+
+async def test_an_eviction_that_was_done_is_answered_again_under_its_key(harness: Harness) -> None:
+    """The pod of this name that is there now is another one, which its budget protects."""
+    await put_pods(harness, pod("web-0", nodeName="n1"), pod("web-1", nodeName="n1"))
+    await put_budget(harness, minAvailable=1)
+    key = {"headers": {"idempotency-key": "once"}}
+    first = await evict(harness, "web-0", **key)
+    assert first.status_code == 201
+    await harness.client.delete(f"{CLUSTER}/namespaces/shop/pods/web-0")
+    await harness.put_pod("web-0", nodeName="n1")
+    await put_budget(harness, minAvailable=2)
+    again = await evict(harness, "web-0", **key)
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert problem(await evict(harness, "web-0"), 429) == "EvictionBlocked"

@@ -257,6 +257,21 @@ def test_evict_and_delete_address_the_pod(moorage, stub):
     assert moorage("delete", "node", "absent", "--ignore-not-found").code == 0
 
 
+def test_an_eviction_that_a_budget_blocks_is_refused_at_once(moorage, stub):
+    cause = "The disruption budget web needs 2 healthy pods and has 2 currently"
+    problem = {"code": "EvictionBlocked", "status": 429, "detail": "Cannot evict pod."}
+    problem["reasons"] = {"DisruptionBudget": [cause]}
+    refusal = httpx.Response(429, json=problem, headers={"Retry-After": "5"})
+    stub.on("POST", f"{CLUSTER}/namespaces/shop/pods/web-0/eviction", refusal)
+
+    ended = moorage("evict", "shop/web-0")
+
+    assert ended.code == 1
+    assert "Cannot evict pod." in ended.err
+    assert f"DisruptionBudget: {cause}" in ended.err
+    assert len(stub.requests) == 1
+
+
 def test_several_objects_are_deleted_and_those_that_cannot_be_are_told(moorage, stub):
     stub.on("DELETE", f"{CLUSTER}/namespaces/shop/pods/web-0", POD)
     stub.on("DELETE", f"{CLUSTER}/nodes/node-1", {})

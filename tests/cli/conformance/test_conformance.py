@@ -121,7 +121,11 @@ def test_the_documented_rule_is_expected_where_the_code_deviates_from_it():
 
 
 def test_a_readers_note_is_no_setting_and_what_a_case_does_not_set_has_its_default():
-    assert settings_of(CASE) == {"hardPodAffinityWeight": 5, "scoringStrategy": "LeastAllocated"}
+    assert settings_of(CASE) == {
+        "nodeConditions": "Ignore",
+        "hardPodAffinityWeight": 5,
+        "scoringStrategy": "LeastAllocated",
+    }
 
 
 SHOP, DAEMON = pod("web", "shop"), pod("dns", "kube-system")

@@ -89,6 +89,15 @@ async function leftAloneForAsLongAsAsked(): Promise<void> {
   assert.deepEqual(pauses, [7, 0.5]);
 }
 
+async function notAskedForAgainWhileABudgetBlocks(): Promise<void> {
+  sent.length = pauses.length = 0;
+  troubles.push(answering(429, "EvictionBlocked", { "retry-after": "5" }));
+  const path = { cluster, namespace: "shop", name: "web-1" };
+  const refused = ok(moorage.api.POST(`${PODS}/{name}/eviction`, { params: { path }, body: {} }));
+  await assert.rejects(refused, (error) => error instanceof ProblemError && error.code === "EvictionBlocked");
+  assert.deepEqual([sent.length, pauses], [1, []]);
+}
+
 async function typedProblem(): Promise<void> {
   const refused = ok(moorage.api.POST(`${BASE}/placements`, { params: inCluster, body: { pods: [pod({ name: "Bad Name" })] } }));
   await assert.rejects(refused, (error) => {
@@ -126,6 +135,7 @@ async function followed(): Promise<void> {
 await repeatedOnce();
 await notRepeated();
 await leftAloneForAsLongAsAsked();
+await notAskedForAgainWhileABudgetBlocks();
 await typedProblem();
 await pages();
 await followed();

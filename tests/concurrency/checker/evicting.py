@@ -33,6 +33,7 @@ REASONS = (
     "PodAffinityViolated",
     PREEMPTION,
 )
+ASKED_FOR = "EvictionByEvictionAPI"
 STATE_KIND = "Evictions"
 """What the service remembers of evictions is an object of this kind."""
 MINUTE = timedelta(minutes=1)
@@ -117,6 +118,8 @@ class EvictionCheck:
             self._see_timers(msgspec.json.decode(change.body), at)
         elif change.verb == "Put" and is_new_eviction(self._stored(change), change):
             self._see_eviction(change, at, commit)
+        elif change.verb == "Put" and is_asked_for(self._stored(change), change):
+            self._see_asked(change)
 
     def settle(self, at: datetime) -> None:
         if self._keeps_past:
@@ -148,6 +151,16 @@ class EvictionCheck:
         return None if stored is None else stored[1]
 
     # Evictions
+
+    def _see_asked(self, change: Change) -> None:
+        """An eviction that somebody asked for is within the budgets, too."""
+        pod = self._state.pod(tuple(change.key))
+        if pod is None or is_terminating(pod):
+            return
+        budget = blocking_budget(self._state.view, pod, self._state.budgets.values())
+        if budget is not None:
+            told = f"revision {change.revision} evicts {_told(pod)}, as was asked for"
+            self._report(f"{told}, though the disruption budget {budget} does not allow it")
 
     def _see_eviction(self, change: Change, at: datetime, commit: Sequence[Change]) -> None:
         eviction, pod = eviction_of(change), self._state.pod(tuple(change.key))
@@ -353,6 +366,16 @@ def is_new_eviction(before: bytes | None, change: Change) -> bool:
         return False
     marks = [_mark(before), _mark(change.body)]
     return marks[0] != marks[1]
+
+
+def is_asked_for(before: bytes | None, change: Change) -> bool:
+    """Whether a change marks a pod as evicted because a client or a plan asked for it."""
+    return (
+        change.kind == "Pod"
+        and before is not None
+        and ASKED_FOR.encode() in change.body
+        and ASKED_FOR.encode() not in before
+    )
 
 
 def _mark(body: bytes) -> tuple[Any, Any]:

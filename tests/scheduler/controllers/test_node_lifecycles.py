@@ -1,6 +1,7 @@
 """Nodes that fall silent, are not ready, tainted or deleted: what becomes of them and of their pods."""
 
 import asyncio
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -299,6 +300,52 @@ async def test_conditions_can_be_left_to_others():
         assert len(await taints_of(w, "n1")) == 2
 
 
+async def test_no_pending_pod_goes_to_a_node_that_registers_as_not_ready():
+    """There is no moment between the node and its taint in which the queue could see the node."""
+    async with world() as w:
+        await apply(w, pod("waiting"))
+        await apply(w, tainted("n1", ready="False"))
+        await pass_seconds(w, 30)
+        assert await w.nodes_of_pods() == {"waiting": None}
+        await apply(w, tainted("n1", ready="True"))
+        await pass_seconds(w, 30)
+        assert await w.nodes_of_pods() == {"waiting": "n1"}
+
+
+async def test_a_pod_that_was_placed_leaves_no_node_for_a_taint_of_its_pressure():
+    async with world() as w:
+        pressed = node("n1")
+        pressed["status"]["conditions"] = [{"type": "MemoryPressure", "status": "True"}]
+        await apply(w, node("n1"), pod("p").on("n1"))
+        await apply(w, pressed)
+        assert await taints_of(w, "n1") == {("node.kubernetes.io/memory-pressure", "NoSchedule")}
+        await pass_seconds(w, 400)
+        assert evicted(w) == {}
+
+
+async def test_a_node_that_is_not_ready_is_written_once_more_only_for_the_taint_that_evicts():
+    async with world() as w:
+        await some_nodes(w, 4)
+        await apply(w, tainted("n0", ready="False"))
+        await apply(w, tainted("n0", ready="Unknown"))
+        await apply(w, tainted("n0", ready="True"))
+        puts = [change for change in w.log() if change.name == "n0"]
+        keys = [set(re.findall(rb'"key":"node.kubernetes.io/([a-z-]+)"', e.body)) for e in puts]
+        assert keys == [set(), {b"not-ready"}, {b"not-ready"}, {b"unreachable"}, set()]
+
+
+async def test_a_silent_node_is_not_tainted_any_more_once_conditions_are_ignored():
+    async with world() as w:
+        names = await some_nodes(w, 3)
+        await pass_seconds(w, 60, names)
+        await apply(w, tainted("n0", ready="False"))
+        await pass_seconds(w, 60, names[1:])
+        assert await taints_of(w, "n0") == BOTH
+        await configure(w, nodeConditions="Ignore")
+        await pass_seconds(w, 10, names[1:])
+        assert (await ready_of(w, "n0"), await taints_of(w, "n0")) == ("False", set())
+
+
 # Reports
 
 
@@ -349,6 +396,18 @@ async def test_a_silent_node_stays_so_though_it_is_written_again_and_what_was_wr
         await pass_seconds(w, 10, names)
         assert await ready_of(w, "n0") == "False"
         assert {key for key, _ in await taints_of(w, "n0")} == {NOT_READY}
+
+
+async def test_a_silent_node_that_never_said_whether_it_is_ready_has_no_taints_once_it_reports():
+    async with world() as w:
+        await apply(w, node("n0"))
+        await some_others(w)
+        names = ("n0", "m0", "m1", "m2")
+        await pass_seconds(w, 60, names)
+        await pass_seconds(w, 60, names[1:])
+        assert await taints_of(w, "n0") == BOTH
+        await pass_seconds(w, 10, names)
+        assert (await ready_of(w, "n0"), await taints_of(w, "n0")) == (None, set())
 
 
 async def test_a_new_node_of_the_name_of_a_silent_one_is_not_silent():

@@ -10,6 +10,7 @@ from service.model.errors import (
     BindingRefused,
     Conflict,
     Denied,
+    EvictionBlocked,
     InvalidManifest,
     NotFound,
     OutcomeUnknown,
@@ -412,6 +413,51 @@ async def test_eviction_marks_the_pod_once():
         assert again.body == first.body
         condition = body_of(first)["status"]["conditions"][-1]
         assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
+
+
+def budget(**spec):
+    metadata = {"name": "web", "namespace": "default"}
+    selector = {"matchLabels": {"app": "web"}}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata,
+        "spec": {"selector": selector, **spec},
+    }
+
+
+async def test_evictions_that_race_take_no_more_than_their_budget_allows():
+    """Just before the first is committed, another worker evicts another pod."""
+    async with world(workers=2) as w:
+        web = [pod(name).label(app="web").on("n1") for name in ("a", "b", "c")]
+        await w.apply(node("n1"), *web, budget(minAvailable=2), worker=1)
+        await w.place(pod("warm"), worker=0, dry_run=True)
+        commit = w.store.commit
+
+        async def racing(cluster_id, request):
+            w.store.commit = commit
+            await w.ask(EvictPod(namespace="default", name="b"), worker=1)
+            return await commit(cluster_id, request)
+
+        w.store.commit = racing
+        with pytest.raises(EvictionBlocked) as caught:
+            await w.ask(EvictPod(namespace="default", name="a"), worker=0)
+        assert caught.value.causes == [
+            "The disruption budget web needs 2 healthy pods and has 2 currently"
+        ]
+        assert w.store.commit is commit
+        stored = [await w.stored("Pod", "default", name) for name in ("a", "b", "c")]
+        assert ["deletionTimestamp" in each["metadata"] for each in stored] == [False, True, False]
+
+
+async def test_evictions_of_one_batch_take_no_more_than_their_budget_allows():
+    async with world() as w:
+        names = ("a", "b", "c", "d")
+        web = [pod(name).label(app="web").on("n1") for name in names]
+        await w.apply(node("n1"), *web, budget(maxUnavailable="50%"))
+        asked = (w.ask(EvictPod(namespace="default", name=name)) for name in names)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert [isinstance(each, EvictionBlocked) for each in answers] == [False, False, True, True]
 
 
 async def test_the_explanation_of_a_placed_pod_takes_it_out():

@@ -7,12 +7,16 @@ from msgspec.structs import replace
 
 from service.model.manifests.manifest import NodeManifest
 from service.model.manifests.node_manifest import READY
+from service.model.objects.condition_taints import (
+    READINESS_KEYS,
+    TAINT_OF,
+    conditioned,
+    with_readiness,
+)
 from service.model.objects.manifest_types import NodeCondition
-from service.model.objects.pods_and_nodes import Taint, TaintEffect
+from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import (
-    OWN_KEYS,
-    TAINT_OF,
     added_at,
     evicting,
     in_whole_seconds,
@@ -100,7 +104,7 @@ class Readiness:
         last: dict[Zone, datetime] = {}
         for each in judged:
             node, zone = each.manifest.node, zone_of(each.manifest.node)
-            own = [taint for taint in node.taints if taint.key in OWN_KEYS]
+            own = [taint for taint in node.taints if taint.key in READINESS_KEYS]
             times = [time for taint in evicting(own) if (time := added_at(taint))]
             if times:
                 last[zone] = max(*times, last.get(zone, times[0]))
@@ -119,30 +123,19 @@ class Readiness:
         return frozenset(chosen)
 
     def _taints(self, judged: Judged) -> tuple[Taint, ...]:
-        node, wanted = judged.manifest.node, TAINT_OF.get(judged.ready)
-        others = [taint for taint in node.taints if taint.key not in OWN_KEYS]
-        own = [taint for taint in node.taints if taint.key in OWN_KEYS]
-        if wanted is None:
-            return node.taints if not own else tuple(others)
-        kept = [taint for taint in own if taint.effect not in ("NoSchedule", "NoExecute")]
-        kept += self._one(own, wanted, "NoSchedule", may_add=True)
+        node = judged.manifest.node
+        if not self._config.taints_nodes:  # It was silent when that still meant a taint.
+            return with_readiness(node.taints, "True", self._at)
+        ready = judged.ready or "True"  # It was silent, and said nothing of it before.
+        taints = conditioned(replace(node, ready=ready), self._at)
+        if judged.ready not in TAINT_OF:
+            return taints
         if not self.all_down:
-            kept += self._one(own, wanted, "NoExecute", may_add=node.name in self._may_evict)
-        if set(kept) == set(own):
-            return node.taints
-        return (*others, *kept)
-
-    def _one(
-        self, own: list[Taint], key: str, effect: TaintEffect, *, may_add: bool
-    ) -> list[Taint]:
-        """The one taint of this effect: another key takes over the time of the taint that was there."""
-        before = [taint for taint in own if taint.effect == effect]
-        right = [taint for taint in before if taint.key == key]
-        if right:
-            return right[:1]
-        if before:
-            return [replace(before[0], key=key)]
-        return [Taint(key=key, effect=effect, time_added=self._at)] if may_add else []
+            evicts = node.name in self._may_evict
+            return with_readiness(taints, judged.ready, self._at, evicting=evicts)
+        return tuple(
+            each for each in taints if each.key not in READINESS_KEYS or each.effect != "NoExecute"
+        )
 
     def _with_condition(self, judged: Judged) -> NodeManifest:
         manifest = judged.manifest

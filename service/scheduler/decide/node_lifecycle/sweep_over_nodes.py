@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from service.model.manifests.manifest import PodManifest
 from service.model.manifests.metadata_and_status import DELETED_NODE_REASON
+from service.model.objects.condition_taints import READINESS_KEYS
 from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
 from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
     evicted,
@@ -22,7 +23,6 @@ from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (
     AT_ONCE,
-    OWN_KEYS,
     Tolerated,
     evicting,
     first_tolerations,
@@ -118,7 +118,8 @@ class _Sweep:
         if self._intent.silent or self._replica.keys(NodeState.kind):
             return True
         return any(
-            node.ready not in ("", "True") or any(each.key in OWN_KEYS for each in node.taints)
+            node.ready not in ("", "True")
+            or any(each.key in READINESS_KEYS for each in node.taints)
             for node in nodes
         )
 
@@ -171,7 +172,7 @@ class _Sweep:
         state = self._replica.node_state(name)
         if state is not None and state.silent and not self._intent.judges:
             # The node may not have had a chance to report yet.
-            taints = tuple(each for each in taints if each.key not in OWN_KEYS)
+            taints = tuple(each for each in taints if each.key not in READINESS_KEYS)
         for pod in cluster.pods_of(name) if taints else ():
             if self._left <= 0:
                 return

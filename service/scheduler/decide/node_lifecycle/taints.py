@@ -1,4 +1,4 @@
-"""The taints of nodes that are not ready, and how long pods tolerate taints that evict.
+"""How long pods tolerate taints that evict.
 
 Rules and words are those of Kubernetes' `pkg/controller/tainteviction` and
 `plugin/pkg/admission/defaulttolerationseconds`, v1.35.
@@ -10,13 +10,9 @@ from functools import lru_cache
 
 from service.engine.state.node_columns.untolerated_taints import tolerates
 from service.model.configuration.config import ClusterConfig
+from service.model.objects.condition_taints import NOT_READY, UNREACHABLE
 from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
 
-NOT_READY = "node.kubernetes.io/not-ready"
-UNREACHABLE = "node.kubernetes.io/unreachable"
-TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
-"""The key of the taint for each status of the condition Ready that is bad."""
-OWN_KEYS = frozenset(TAINT_OF.values())
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 Tolerated = Sequence[tuple[Taint, Toleration]]

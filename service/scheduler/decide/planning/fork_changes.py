@@ -10,10 +10,12 @@ from service.model.configuration.config import parse_config
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.json_and_patches.patches import apply_patch
 from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.objects.condition_taints import conditioned
 from service.model.objects.pods_and_nodes import Node, ObjectName
 from service.model.pod_templates.specs_differing_by_node import names_node
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.node_lifecycle.kept_on_client_writes import changed_taints
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.objects_a_change_is_about import (
     namespaces_of,
@@ -133,6 +135,8 @@ def _set_taints(changing: Changing, change: SetTaints) -> Steps[int]:
 
 
 def _put_node(changing: Changing, stored: NodeManifest, node: Node) -> Steps[None]:
+    if changing.fork.replica.config.taints_nodes:
+        node = replace(node, taints=conditioned(node, changing.fork.context.now))
     changing.fork.put(replace(stored, node=node))
     yield from changing.fork.pause()
 
@@ -184,7 +188,10 @@ def _set_config(changing: Changing, change: SetConfig) -> Steps[int]:
         config = parse_config(apply_patch("merge", present, change.config))
     except InvalidManifest as error:
         raise error.under("config") from None
+    before = changing.fork.replica.config
     yield from changing.fork.configure(ConfigManifest(config=config, body=b"{}"))
+    for node, taints in changed_taints(changing.fork.replica, before, changing.fork.context.now):
+        yield from _put_node(changing, node, replace(node.node, taints=taints))
     return 1
 
 

@@ -11,6 +11,7 @@ from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifests.manifest import PriorityClassManifest
 from service.model.validation.configuration import only_one_default
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.node_lifecycle.kept_on_client_writes import changed_taints
 from service.scheduler.decide.object_writes import Written, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
@@ -87,8 +88,11 @@ def _set(
     check_preconditions(Preconditions(if_match=intent.if_match), stored)
     config = parse_config(settings)
     refuse_hosts(config, intent.hosts, context.replica.config)
-    if config != context.replica.config:
+    before = context.replica.config
+    if config != before:
         _store(context, config)
+        for node, taints in changed_taints(context.replica, before, context.now):
+            context.replica.put(node.with_taints(taints))
     return ConfigAnswer(revision=context.replica.revision, config=msgspec.json.encode(config))
 
 

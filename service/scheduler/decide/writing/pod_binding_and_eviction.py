@@ -1,8 +1,9 @@
 """Binding a pod to a named node, and marking a pod as to be stopped."""
 
 from service.engine import check
-from service.model.errors import BindingRefused, Conflict
+from service.model.errors import BindingRefused, Conflict, EvictionBlocked
 from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of
 from service.scheduler.decide.admission.pod_admission import (
     admit,
@@ -21,6 +22,7 @@ from service.scheduler.decide.conditions_and_events.pod_conditions_and_events im
     tell_scheduled,
 )
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.disruption_budgets import exhausted_budgets
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
 from service.scheduler.decide.placing.one_pod import RESERVED
@@ -78,14 +80,33 @@ def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
     Raises:
         NotFound: there is no such pod.
         RevisionConflict: the pod has another uid or resourceVersion.
+        EvictionBlocked: a disruption budget does not allow it now.
     """
     stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
     check_preconditions(Preconditions(resource_version=intent.resource_version), stored)
     if manifest.pod.terminating:
         return answer_with(context, stored)
+    _ask_budgets(context, manifest.pod)
     answer = _put(context, evicted(context, manifest, EVICTION_REASON, EVICTION_MESSAGE))
     tell_evicted(context, manifest, "EvictionAPI", EVICTION_MESSAGE)
     return answer
+
+
+def _ask_budgets(context: DecisionContext, pod: Pod) -> None:
+    """Refuse to evict a placed pod that a budget cannot spare, as kube-apiserver does.
+
+    Where Kubernetes refuses a pod that several budgets select, all of them have to allow it, as in
+    a drain.
+    """
+    if pod.node_name is None or pod.finished:
+        return
+    causes = [
+        f"The disruption budget {name} needs {status.desired_healthy} healthy pods "
+        f"and has {status.current_healthy} currently"
+        for name, status in exhausted_budgets(context.replica.cluster, pod)
+    ]
+    if causes:
+        raise EvictionBlocked(causes)
 
 
 def _stored_pod(
