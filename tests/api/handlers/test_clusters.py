@@ -98,6 +98,16 @@ BAD = {
     "unknown setting": ({"config": {"semantic": "Kubernetes"}}, "config.semantic"),
     "bad value": ({"config": {"hardPodAffinityWeight": 101}}, "config.hardPodAffinityWeight"),
     "bad type": ({"config": {"placePendingPods": "yes"}}, "config.placePendingPods"),
+    "plugin no text": (
+        {
+            "config": {
+                "profiles": [
+                    {"schedulerName": "own", "plugins": {"filter": {"enabled": [{"name": {}}]}}}
+                ]
+            }
+        },
+        "config.profiles[0].plugins.filter.enabled[0].name",
+    ),
     "no config": ({}, "config"),
     "config no object": ({"config": []}, "config"),
     "beside config": ({"config": {}, "settings": {}}, "settings"),
