@@ -76,7 +76,9 @@ class Clusters:
     async def create_cluster(
         self, name: str, config: bytes, caller: AuditedCaller = ITSELF
     ) -> ClusterRow:
-        """Make a new cluster, at revision 1 and with its configuration as its one object.
+        """Make a new cluster with its configuration as its one object.
+
+        It begins at revision 1, or above the last revision of a deleted cluster of that name.
 
         Raises:
             Conflict: the name is taken.

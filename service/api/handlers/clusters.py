@@ -208,7 +208,8 @@ async def patch_cluster(
             access=Admin(),
             tag="clusters",
             summary="Delete a cluster with all that is in it",
-            description="A cluster created later under the same name is another one. `default` is "
+            description="A cluster created later under the same name is another one, whose revisions are all "
+            "higher; a stream that goes on from an old one gets 410. `default` is "
             "no exception: once deleted it is not there until a PUT makes it again.",
             parameters=(DRY_RUN,),
             answers={200: _cluster("The cluster as it was.")},
