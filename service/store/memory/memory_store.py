@@ -131,11 +131,26 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         self._record(made, own.cluster_id)
         return own.row()
 
-    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
-        """Delete a cluster with everything that it has; returns False if it was gone already."""
-        own = self.clusters.pop(cluster_id, None)
+    async def delete_cluster(
+        self,
+        cluster_id: int,
+        caller: AuditedCaller = ITSELF,
+        only_if: Callable[[int], None] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> bool:
+        """Delete a cluster with everything that it has; returns False if it was gone already.
+
+        `only_if` is called with the revision of the configuration; nothing is deleted if it raises.
+        """
+        own = self.clusters.get(cluster_id)
         if own is None:
             return False
+        if only_if is not None:
+            only_if(own.objects[ObjectKey(CLUSTER_KIND, "", CLUSTER_NAME)].revision)
+        if dry_run:
+            return True
+        del self.clusters[cluster_id]
         self._predecessors[own.name] = own.head.revision
         self._record(AuditEntry(caller=caller, cluster=own.name), cluster_id)
         return True

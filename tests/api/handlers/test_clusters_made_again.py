@@ -81,7 +81,7 @@ async def test_entity_tags_of_the_one_before_match_nothing(over_each_store: Harn
     await filled(harness, 1)
     tags = {
         path: (await harness.client.get(path)).headers["etag"]
-        for path in (f"{OTHER}/nodes/n1", f"{PODS}/p0")
+        for path in (OTHER, f"{OTHER}/nodes/n1", f"{PODS}/p0")
     }
     await deleted(harness)
     await made(harness)
