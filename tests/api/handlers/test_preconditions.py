@@ -335,8 +335,13 @@ async def operations(harness: Harness) -> list[tuple[str, str, set[str]]]:
     ]
 
 
-def filled(path: str, name: str = "x") -> str:
-    named = {"cluster": "default", "namespace": "shop", "name": name}
+def filled(path: str, body: dict[str, Any] | None = None) -> str:
+    """The path of an object, as its body says, or of one that is not there."""
+    metadata = (body or {}).get("metadata", {})
+    named = {
+        "cluster": "default",
+        **{each: metadata.get(each, "x") for each in ("namespace", "name")},
+    }
     return re.sub(r"{(\w+)}", lambda match: named.get(match[1], "x"), path)
 
 
@@ -359,14 +364,12 @@ async def test_a_condition_that_an_operation_declares_is_honored(harness: Harnes
     declaring = [each for each in await operations(harness) if each[2]]
     assert {path for path, _, _ in declaring} == STORED.keys()
     for path, body in STORED.items():
-        name = body["metadata"]["name"] if "metadata" in body else "x"
-        made = await harness.client.put(filled(path, name), json=body)
+        made = await harness.client.put(filled(path, body), json=body)
         assert made.status_code in {200, 201}, made.text
     for path, method, declared in declaring:
         assert declared == {"If-Match", "If-None-Match"}
         body = STORED[path]
-        name = body["metadata"]["name"] if "metadata" in body else "x"
-        url = filled(path, name)
+        url = filled(path, body)
         sent = {"put": body, "patch": CHANGES.get(path, labelled("9")), "delete": None}[method]
         for header in sorted(declared):
             answer = await harness.client.request(
