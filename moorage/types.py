@@ -763,8 +763,10 @@ class ClusterSettings(TypedDict):
     """Ignored, as in what GET shows."""
     counts: NotRequired[dict[str, int]]
     """Ignored, as in what GET shows."""
-    config: ClusterConfig
-    """All its settings; one that is left out has its default."""
+    config: NotRequired[ClusterConfig]
+    """All its settings; one that is left out has its default. Without it a cluster that
+    exists keeps its settings.
+    """
 
 
 class ClusterWatchEvent(TypedDict):

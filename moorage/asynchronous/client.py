@@ -281,9 +281,12 @@ class AsyncClient(AsyncPodCalls):
     async def put_cluster(
         self, config: Mapping[str, Any] | None = None, *, dry_run: bool = False
     ) -> types.Cluster:
-        """Create the cluster, or replace its configuration; what is not named is as by default."""
-        params = dry(dry_run=dry_run)
-        request = putting(self.path(), {"config": config or {}}, params=params)
+        """Create the cluster, or replace its configuration; settings not named get their defaults.
+
+        Without `config` this makes sure that the cluster exists: one that does keeps its settings.
+        """
+        params, body = dry(dry_run=dry_run), {} if config is None else {"config": config}
+        request = putting(self.path(), body, params=params)
         return cast("types.Cluster", await self._asked(request))
 
     async def configure(self, **settings: Any) -> types.Cluster:

@@ -336,8 +336,8 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     ),
     "PreconditionFailed": ProblemKind(
         412,
-        "If-Match does not hold",
-        "The object's ETag is another one now. Read it again.",
+        "A precondition does not hold",
+        "The object's ETag is not one that If-Match or If-None-Match allows. Read it again.",
     ),
     "BodyTooLarge": ProblemKind(
         413,

@@ -13,7 +13,7 @@
     │   ├── BindingViolated
     │   ├── NoAdminLeft
     │   └── IdempotencyKeyInProgress
-    ├── PreconditionFailed       an If-Match that does not hold
+    ├── PreconditionFailed       an If-Match or If-None-Match that does not hold
     ├── IdempotencyKeyReused
     ├── EvictionBlocked          a disruption budget does not allow it now
     ├── Compacted                the log no longer reaches back that far

@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence, Set as AbstractSet
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -40,6 +41,7 @@ from service.scheduler.controllers.rule_evictions import AllEvictions
 from service.scheduler.controllers.unfinished_split_groups import AllSplitGroups
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.inline_cluster_simulation import Simulation, simulating
+from service.scheduler.decide.object_writes import check_tags
 from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.deciding_workers.deciding_worker_of_cluster import (
     ClusterOwners,
@@ -52,7 +54,16 @@ from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
 from service.scheduler.node_heartbeat_storing import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
-from service.scheduler.protocol.intents import A, DryRun, Idempotency, Intent, PlacePods, PutConfig
+from service.scheduler.protocol.intents import (
+    NO_PRECONDITIONS,
+    A,
+    DryRun,
+    Idempotency,
+    Intent,
+    PlacePods,
+    Preconditions,
+    PutConfig,
+)
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
@@ -137,7 +148,7 @@ class Scheduler:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse_task: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
-        self._deletions: dict[str, asyncio.Task[None]] = {}
+        self._deletions: dict[tuple[str, Preconditions], asyncio.Task[None]] = {}
         self._running_keys: dict[tuple[str, IdempotencyKey], bytes] = {}
         """The hash of each request with an idempotency key that is running in this process."""
 
@@ -265,33 +276,60 @@ class Scheduler:
         task.add_done_callback(lambda _: self._running_keys.pop((cluster, key)))
         return await asyncio.shield(task)
 
-    async def delete_cluster(self, cluster: str, caller: AuditedCaller = ITSELF) -> None:
-        """Delete a cluster with everything in it.
+    async def delete_cluster(
+        self,
+        cluster: str,
+        caller: AuditedCaller = ITSELF,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete a cluster with everything in it, or only check that it could be deleted.
 
-        Once begun, this goes on even if the caller is cancelled. A second call for the same cluster
-        waits for the first.
+        Once begun, this goes on even if the caller is cancelled. A second call for the same cluster,
+        on the same conditions, waits for the first.
 
         Raises:
             NotFound: there is no cluster of this name.
+            PreconditionFailed: a precondition on the version of its configuration does not hold.
             OutcomeUnknown: this process was stopped meanwhile.
         """
-        deletion = self._deletions.get(cluster)
+        if dry_run:
+            await self._delete_stored(cluster, caller, preconditions, dry_run=True)
+            return
+        meant = (cluster, preconditions)
+        deletion = self._deletions.get(meant)
         if deletion is None:
-            deletion = asyncio.create_task(self._delete_cluster(cluster, caller))
+            deletion = asyncio.create_task(self._delete_cluster(cluster, caller, preconditions))
             self._keep(deletion)
-            self._deletions[cluster] = deletion
-            deletion.add_done_callback(lambda _: self._deletions.pop(cluster))
+            self._deletions[meant] = deletion
+            deletion.add_done_callback(lambda _: self._deletions.pop(meant))
         await asyncio.wait([deletion])
         if deletion.cancelled():
             raise OutcomeUnknown(f"The server was stopped while it deleted the cluster {cluster}.")
         deletion.result()
 
-    async def _delete_cluster(self, cluster: str, caller: AuditedCaller) -> None:
-        cluster_id = await self._store.find_cluster(cluster)
-        if not await self._store.delete_cluster(cluster_id, caller):
-            raise NotFound(f"There is no cluster {cluster}.")
+    async def _delete_cluster(
+        self, cluster: str, caller: AuditedCaller, preconditions: Preconditions
+    ) -> None:
+        cluster_id = await self._delete_stored(cluster, caller, preconditions)
         self._announce(cluster_id)
         self._drop(cluster)
+
+    async def _delete_stored(
+        self,
+        cluster: str,
+        caller: AuditedCaller,
+        preconditions: Preconditions,
+        *,
+        dry_run: bool = False,
+    ) -> int:
+        """Have the store delete a cluster; return its number."""
+        cluster_id = await self._store.find_cluster(cluster)
+        check = None if preconditions == NO_PRECONDITIONS else partial(check_tags, preconditions)
+        if not await self._store.delete_cluster(cluster_id, caller, check, dry_run=dry_run):
+            raise NotFound(f"There is no cluster {cluster!r}.")
+        return cluster_id
 
     async def report_nodes(self, cluster: str, names: Sequence[str]) -> NodeReports:
         """Note that nodes are there, which is no change of the cluster: no decision, no commit.
@@ -444,9 +482,9 @@ class Scheduler:
         try:
             return cast("ConfigAnswer", await self._ask(cluster, asked, None, caller))
         except NotFound:
-            if intent.if_match is not None:
+            if intent.preconditions.if_match is not None:
                 raise PreconditionFailed("There is no such cluster.") from None
-        parsed = parse_config(intent.config)
+        parsed = parse_config(intent.config or {})
         refuse_hosts(parsed, intent.hosts)
         config = msgspec.json.encode(parsed)
         if asked is not intent:

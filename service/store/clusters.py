@@ -1,12 +1,19 @@
 """Lists, makes and deletes clusters on PostgreSQL; a cluster is deleted with all that it has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import asyncpg
 
 from service.model.errors import Conflict, NotFound
 from service.model.log.audit import ITSELF, AuditedCaller
-from service.model.log.commit_log import NO_OBJECTS, ClusterCounts, ClusterRow, Head
+from service.model.log.commit_log import (
+    CLUSTER_KIND,
+    CLUSTER_NAME,
+    NO_OBJECTS,
+    ClusterCounts,
+    ClusterRow,
+    Head,
+)
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
 from service.store.whether_audit_is_kept import Keeping
@@ -15,6 +22,12 @@ _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"
 _CREATE_AUDITED = "SELECT create_cluster_v2($1, $2, gen_random_uuid(), $3, $4, $5, $6)"
 _DELETE_AUDITED = "SELECT delete_cluster_v2($1, $2, $3, $4, $5)"
+_LOCK = "SELECT FROM head WHERE cluster_id = $1 FOR UPDATE"
+_VERSION = f"""
+    SELECT o.revision FROM object AS o
+    WHERE o.cluster_id = $1 AND o.kind = '{CLUSTER_KIND}' AND o.namespace = ''
+        AND o.name = '{CLUSTER_NAME}'
+"""  # noqa: S608 - put together from constants
 _IDS = "SELECT cluster_id FROM cluster ORDER BY cluster_id"
 _PODS = """
     SELECT o.cluster_id, count(*) AS pods, count(o.node_name) AS placed
@@ -76,7 +89,9 @@ class Clusters:
     async def create_cluster(
         self, name: str, config: bytes, caller: AuditedCaller = ITSELF
     ) -> ClusterRow:
-        """Make a new cluster, at revision 1 and with its configuration as its one object.
+        """Make a new cluster with its configuration as its one object.
+
+        It begins at revision 1, or above the last revision of a deleted cluster of that name.
 
         Raises:
             Conflict: the name is taken.
@@ -90,12 +105,32 @@ class Clusters:
                 raise Conflict(f"There is a cluster {name!r} already.") from error
         return await self.get_cluster(name)
 
-    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
-        """Delete a cluster with everything that it has; returns False if it was gone already."""
+    async def delete_cluster(
+        self,
+        cluster_id: int,
+        caller: AuditedCaller = ITSELF,
+        only_if: Callable[[int], None] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> bool:
+        """Delete a cluster with everything that it has; returns False if it was gone already.
+
+        `only_if` is called with the revision of the configuration, which nobody changes before the
+        deletion; it raises what it raises, and then nothing is deleted.
+        """
         told = self._told(caller)
         statement = _DELETE_AUDITED if told else _DELETE
         async with self._writer.transaction() as connection:
             await connection.execute(_UNHURRIED)
+            if only_if is not None:
+                await connection.execute(_LOCK, cluster_id)
+                # A later statement, as that which locks may see what was there before (P5).
+                version = await connection.fetchval(_VERSION, cluster_id)
+                if version is None:
+                    return False
+                only_if(version)
+            if dry_run:
+                return True
             deleted: bool = await connection.fetchval(
                 statement, cluster_id, *told, timeout=DELETION_SECONDS_MAX
             )

@@ -10,6 +10,7 @@ import pytest
 from moorage import (
     AsyncCache,
     AsyncClient,
+    Cache,
     Client,
     ConflictError,
     ForbiddenError,
@@ -275,3 +276,23 @@ async def test_the_asynchronous_cache_is_what_the_server_has(moorage: Client, ur
         assert {each.type for each in first} == {"Added"}
         assert (last.type, last.object["metadata"]["name"]) == ("Deleted", "a")
         assert [each async for each in client.pods.list(namespace="shop")] == list(cache)
+
+
+def test_a_cache_of_a_cluster_made_again_has_the_new_objects_and_no_old_ones(moorage: Client):
+    """Whether the new log is shorter than the old one or not."""
+    cache = Cache(moorage.pods, namespace="shop")
+    before: set[str] = set()
+    for number in (4, 1, 12):
+        names = {f"pod-{number}-{each}" for each in range(number)}
+        stocked(moorage)
+        moorage.configure(placePendingPods=False)
+        for each in names:
+            moorage.pods.put(pod(each))
+        changes = list(islice(cache.changes(), len(before) + len(names)))
+        assert {(each.type, each.object["metadata"]["name"]) for each in changes} == {
+            *(("Deleted", each) for each in before),
+            *(("Added", each) for each in names),
+        }
+        moorage.delete_cluster()
+        moorage.put_cluster()
+        before = names

@@ -5,13 +5,16 @@ from copy import deepcopy
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings, strategies as st
 
+from service.api.openapi.resources import RESOURCES
 from service.model.configuration.config import parse_config
 from service.model.errors import InvalidManifest, MalformedJSON, MoorageError
 from service.model.json_and_patches.patches import apply_patch
 from service.model.manifests.manifest import TemplateCache, load_any, parse_any
 from tests import strategies
+from tests.paths import ROOT
 from tests.seeds import examples
 
 WORDS = (
@@ -37,6 +40,41 @@ ANYTHING = st.recursive(
     max_leaves=6,
 )
 SETTINGS = st.sampled_from(("profiles", "limitedResources", "priorityClasses", "semantics"))
+
+
+API_VERSIONS = {each.kind: each.example["apiVersion"] for each in RESOURCES} | {
+    "PriorityClass": "scheduling.k8s.io/v1"
+}
+ODD_VALUES = ({}, [], 0, "x" * 300)
+"""What is sent in place of any value: most fields are something else, and some of it has no hash."""
+
+
+@pytest.fixture(scope="module")
+def schemas() -> dict[str, Any]:
+    document = msgspec.json.decode((ROOT / "openapi" / "openapi.json").read_bytes())
+    return document["components"]["schemas"]
+
+
+def filled(schemas: dict[str, Any], schema: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
+    """A value with every property that a schema declares; a schema within itself is left empty."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return {} if name in within else filled(schemas, schemas[name], (*within, name))
+    if "anyOf" in schema:
+        return filled(schemas, schema["anyOf"][0], within)
+    if "properties" in schema:
+        properties = schema["properties"].items()
+        return {name: filled(schemas, each, within) for name, each in properties}
+    match schema:
+        case {"enum": [first, *_]}:
+            return first
+        case {"type": "object", "additionalProperties": dict(inner)}:
+            return {"example.com/a": filled(schemas, inner, within)}
+        case {"type": "array", "items": inner}:
+            return [filled(schemas, inner, within)]
+        case {"type": "integer" | "number"}:
+            return schema.get("minimum", 1)
+    return True if schema.get("type") == "boolean" else "x"
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
@@ -78,6 +116,28 @@ def test_a_manifest_with_anything_anywhere_is_read_or_refused(data):
         assert load_any(read.kind, read.render(), TemplateCache()) == read
     elif isinstance(refused, InvalidManifest):
         assert msgspec.json.encode(refused.errors)
+
+
+@pytest.mark.parametrize("kind", API_VERSIONS)
+def test_any_field_of_any_kind_may_hold_an_odd_value(kind, schemas):
+    manifest = {**filled(schemas, schemas[kind]), "apiVersion": API_VERSIONS[kind], "kind": kind}
+    templates = TemplateCache()
+    for container, at in places(manifest):
+        usual = container[at]
+        for odd in ODD_VALUES:
+            container[at] = odd
+            assert refusal(lambda: parse_any(manifest, templates)) is not None
+        container[at] = usual
+
+
+def test_any_setting_may_hold_an_odd_value(schemas):
+    settings_ = filled(schemas, schemas["ClusterConfig"])
+    for container, at in places(settings_):
+        usual = container[at]
+        for odd in ODD_VALUES:
+            container[at] = odd
+            refusal(lambda: parse_config(settings_))
+        container[at] = usual
 
 
 @given(st.binary(max_size=60) | ANYTHING.map(msgspec.json.encode))

@@ -10,7 +10,9 @@ from service.model.log.commit_log import (
     LEASE_SECONDS_MAX,
     NO_OBJECTS,
     ClusterCounts,
+    Diverged,
     IdempotencyKey,
+    LogPage,
     ReplicaState,
 )
 from tests.store.history import AnyStore, answer, committed, create, whole_log
@@ -55,10 +57,37 @@ async def test_a_cluster_made_again_has_another_number_and_nothing_of_the_old_on
     assert not await store.delete_cluster(old.cluster_id)
     new = await store.create_cluster("shop", b"{}")
     assert new.cluster_id not in (old.cluster_id, await store.find_cluster("default"))
-    assert (new.head.revision, new.counts) == (1, NO_OBJECTS)
+    assert (new.head.revision, new.counts) == (4, NO_OBJECTS)
     for cluster_id in (old.cluster_id, new.cluster_id):
         assert await store.find_answers(cluster_id, [IdempotencyKey("placePods", "k")]) == ()
     assert await store.acquire_lease(new.cluster_id, "queue", "w2", 60)
+
+
+async def test_a_name_never_has_a_revision_twice(store: AnyStore):
+    """Whoever stands where a log ended, or anywhere in it, stands below the one that follows."""
+    ends = [-1]
+    for number in range(5):
+        made = (await store.create_cluster("shop", b"{}")).cluster_id
+        floor = ends[-1] + 1
+        page = await store.read_log(made, floor, None, 10)
+        assert isinstance(page, LogPage)
+        assert [change.revision for change in page.changes] == [page.head.revision] == [floor + 1]
+        assert page.floor == floor
+        assert isinstance(await store.read_log(made, ends[-1], None, 10), Diverged)
+        await committed(store, made, *(create(f"pod-{each}") for each in range(number + 1)))
+        ends.append((await store.head(made)).revision)
+        assert await store.delete_cluster(made)
+    assert ends == sorted(set(ends))
+    assert (await store.create_cluster("another", b"{}")).head.revision == 1
+
+
+async def test_what_a_deleted_cluster_was_lifted_to_is_remembered(store: AnyStore):
+    made = (await store.create_cluster("shop", b"{}")).cluster_id
+    await store.lift_revision(made)
+    lifted = (await store.head(made)).revision
+    assert await store.delete_cluster(made)
+    again = await store.create_cluster("shop", b"{}")
+    assert again.head.revision == lifted + 2
 
 
 async def test_unknown_names_are_not_found(store: AnyStore):

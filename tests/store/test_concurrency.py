@@ -496,6 +496,53 @@ async def test_deleting_a_cluster_under_commits_ends_them_all(
         assert await operator.fetchval(left, cluster_id) == 0
 
 
+async def test_a_deletion_on_a_condition_waits_for_commits_and_looks_at_what_they_leave(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    cluster_id = (await postgres.create_cluster("brief", b"{}")).cluster_id
+    head = await postgres.head(cluster_id)
+    seen = list[int]()
+
+    def only_if(version: int) -> None:
+        seen.append(version)
+        if version != head.revision:
+            raise PreconditionFailed("Another version.")
+
+    config = put("config", kind="Cluster", namespace="", uid="", body=b'{"a":1}')
+    async with locked_head(operator, cluster_id):
+        commit = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, config)))
+        await waiting(operator, 1)
+        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id, only_if=only_if))
+        await waiting(operator, 2)
+    assert isinstance(await commit, Committed)
+    with pytest.raises(PreconditionFailed):
+        await deleting
+    assert seen == [head.revision + 1]
+    assert (await postgres.get_cluster("brief")).config == b'{"a":1}'
+
+
+async def test_a_cluster_made_while_its_predecessor_goes_begins_above_the_last_commit(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    cluster_id = (await postgres.create_cluster("brief", b"{}")).cluster_id
+    head = await postgres.head(cluster_id)
+    async with locked_head(operator, cluster_id):
+        commit = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, create("a"))))
+        await waiting(operator, 1)
+        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
+        await waiting(operator, 2)
+    assert isinstance(await commit, Committed)
+    assert await deleting
+    async with operator.transaction():
+        again = await operator.fetchval(
+            "SELECT create_cluster_v1('brief', '{}', gen_random_uuid())"
+        )
+        assert await operator.fetchval("SELECT delete_cluster_v1($1)", again)
+        making = asyncio.create_task(postgres.create_cluster("brief", b"{}"))
+        await waiting(operator, 1)
+    assert (await making).head.revision == 6
+
+
 async def test_a_lease_of_a_cluster_that_goes_at_that_moment_is_not_given(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):

@@ -176,14 +176,20 @@ def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ..
 
 def if_match(request: AnyRequest) -> tuple[str, ...] | None:
     """The entity tags of the request's If-Match; None if it has no such header."""
-    value = header(request, "if-match")
+    value = _lines(request, b"if-match")
     return None if value is None else entity_tags("If-Match", value)
 
 
 def if_none_match(request: AnyRequest) -> tuple[str, ...] | None:
     """The entity tags of the If-None-Match of a write; None if it has no such header."""
-    value = header(request, "if-none-match")
+    value = _lines(request, b"if-none-match")
     return None if value is None else entity_tags("If-None-Match", value, weak=True)
+
+
+def _lines(request: AnyRequest, name: bytes) -> str | None:
+    """A header that is a list, whose lines are parts of it; None if it is absent."""
+    lines = [value.decode("latin-1") for given, value in request.scope["headers"] if given == name]
+    return ", ".join(lines) if lines else None
 
 
 async def read_members(

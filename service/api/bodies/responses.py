@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response
 
 from service.api.bodies.chosen_fields import ChosenFields
-from service.api.bodies.request_reading import AnyRequest, entity_tags, header
+from service.api.bodies.request_reading import AnyRequest, if_none_match
 from service.api.openapi.operation_declaration import JSON
 from service.model.log.commit_log import ObjectRow
 from service.model.manifests.manifest import with_resource_version
@@ -104,10 +104,9 @@ def tag_of(resource_version: int) -> str:
 
 def not_modified(request: AnyRequest, etag: str, revision: int) -> Response[bytes] | None:
     """A 304 if the client names this tag in If-None-Match, since it has the object already, else None."""
-    given = header(request, "if-none-match")
-    if given is None:
+    known = if_none_match(request)
+    if known is None:
         return None
-    known = entity_tags("If-None-Match", given, weak=True)
     if known != ("*",) and etag.removeprefix("W/").strip('"') not in known:
         return None
     return Response(b"", status_code=304, headers=revision_headers(revision, etag))

@@ -10,7 +10,7 @@ import msgspec
 from service.api.bodies.streamed_responses import PIECE_BYTES, Pieces
 from service.api.problems import encode_problem
 from service.api.security.visibility import Visibility, Visible, sees
-from service.model.errors import MoorageError, StorageUnavailable
+from service.model.errors import MoorageError, NotFound, StorageUnavailable
 from service.model.log.commit_log import Change
 from service.scheduler.watching import LoggedCommit, Watch
 
@@ -47,6 +47,8 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
     writer: Writer
     visible: Visible
     """Returns what the watcher may see at this moment; it raises if the watch has to end."""
+    cluster: str
+    """The name of the cluster that is watched."""
     path: str
     """The request's path, for problem documents."""
     request_id: str = ""
@@ -93,6 +95,8 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
                 return await self.watch.next()
         except TimeoutError:
             return ()
+        except NotFound:
+            raise NotFound(f"There is no cluster {self.cluster!r} any more.") from None
 
     async def _visible(self, commits: Sequence[LoggedCommit]) -> Visibility:
         """What the watcher may see now.

@@ -9,12 +9,24 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
-from service.api.bodies.request_reading import AnyRequest, converted, if_match, media_type, query
-from service.api.bodies.responses import json_response, tag_of
+from service.api.bodies.request_reading import (
+    AnyRequest,
+    converted,
+    if_match,
+    if_none_match,
+    media_type,
+    query,
+)
+from service.api.bodies.responses import json_response, not_modified, tag_of
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import cluster_types, object_types
-from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
+from service.api.openapi.object_operations import (
+    CLUSTER_PATH,
+    IF_CHANGED,
+    IF_MATCH,
+    IF_NONE_MATCH,
+)
 from service.api.openapi.operation_declaration import (
     DRY_RUN,
     JSON,
@@ -41,8 +53,9 @@ from service.model.log.commit_log import (
     ClusterCounts,
     ClusterRow,
 )
+from service.model.validation.combinators import REQUIRED
 from service.scheduler.protocol.answers import ConfigAnswer
-from service.scheduler.protocol.intents import PatchConfig, PutConfig
+from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _SETTINGS = frozenset(field.encode_name for field in msgspec.structs.fields(ClusterConfig))
@@ -106,7 +119,9 @@ async def list_clusters(
             tag="clusters",
             summary="Read a cluster's configuration and size",
             description="`counts` has the pods, and the configuration's lists of namespaces have the names, of "
-            "namespaces that the caller may read.",
+            "namespaces that the caller may read. The ETag is that of the configuration, so 304 says that this is the "
+            "same, and nothing of `revision` and `counts`; `Moorage-Revision` is always the present revision.",
+            parameters=(IF_CHANGED,),
             answers={200: _cluster("The cluster.")},
         )
     ),
@@ -114,7 +129,7 @@ async def list_clusters(
 async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """One cluster."""
     query(request)
-    return await _present(request, services)
+    return await _present(request, services, conditional=True)
 
 
 @put(
@@ -126,14 +141,16 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             decided=True,
             tag="clusters",
             summary="Create a cluster, or replace its configuration",
-            description="A setting that is left out has its default. A change is a revision.",
-            parameters=(IF_MATCH, DRY_RUN),
+            description="A setting that is left out has its default. A change is a revision. Without `config` this makes "
+            "sure that the cluster exists: a new one has the default configuration, and another one keeps its own. "
+            "With `If-None-Match: *` a cluster that exists is left alone (412).",
+            parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
             request=Body(
                 types={JSON: cluster_types.ClusterSettings},
                 description="The configuration.",
                 example={"config": {"daemonNamespaces": ["kube-system", "monitoring"]}},
             ),
-            answers={200: _cluster("Replaced."), 201: _cluster("Created.")},
+            answers={200: _cluster("Replaced, or as it was."), 201: _cluster("Created.")},
             problems=(*_WRITE_PROBLEMS, "TooManyClusters"),
         )
     ),
@@ -146,7 +163,7 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
     config = _config_in(decode_strict(await services.bodies.read(request)))
     intent = PutConfig(
         config=config,
-        if_match=if_match(request),
+        preconditions=_preconditions(request),
         hosts=ExtenderHosts(services.settings.extender_hosts),
     )
     return await _changed(request, services, parameters, intent)
@@ -162,7 +179,7 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             tag="clusters",
             summary="Change single settings of a cluster",
             description="The paths of a JSON patch start at the cluster, as in `/config/…`.",
-            parameters=(IF_MATCH, DRY_RUN),
+            parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
             request=Body(
                 types={
                     STRATEGIC_MERGE_PATCH: cluster_types.ClusterPatch,
@@ -193,7 +210,7 @@ async def patch_cluster(
     intent = PatchConfig(
         patch_type=patch_type,
         patch=patched,
-        if_match=if_match(request),
+        preconditions=_preconditions(request),
         hosts=ExtenderHosts(services.settings.extender_hosts),
     )
     return await _changed(request, services, parameters, intent)
@@ -208,11 +225,12 @@ async def patch_cluster(
             access=Admin(),
             tag="clusters",
             summary="Delete a cluster with all that is in it",
-            description="A cluster created later under the same name is another one. `default` is "
+            description="A cluster created later under the same name is another one, whose revisions are all "
+            "higher; a stream that goes on from an old one gets 410. `default` is "
             "no exception: once deleted it is not there until a PUT makes it again.",
-            parameters=(DRY_RUN,),
+            parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
             answers={200: _cluster("The cluster as it was.")},
-            problems=("OutcomeUnknown",),
+            problems=("OutcomeUnknown", "PreconditionFailed"),
         )
     ),
 )
@@ -222,21 +240,33 @@ async def delete_cluster(
     """Remove a cluster and everything in it."""
     dry = is_dry(query(request))
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
-    if not dry:
-        await services.scheduler.delete_cluster(row.name, told_caller(request))
+    await services.scheduler.delete_cluster(
+        row.name, told_caller(request), _preconditions(request), dry_run=dry
+    )
     return json_response(_encoded(row), row.head.revision)
 
 
 CLUSTER_HANDLERS = (list_clusters, get_cluster, put_cluster, patch_cluster, delete_cluster)
 
 
-async def _present(request: AnyRequest, services: Services, status: int = 200) -> Response[bytes]:
-    """An answer with the cluster as it is now; its tag is its configuration's, the part that can change."""
+def _preconditions(request: AnyRequest) -> Preconditions:
+    return Preconditions(if_match=if_match(request), if_none_match=if_none_match(request))
+
+
+async def _present(
+    request: AnyRequest, services: Services, status: int = 200, *, conditional: bool = False
+) -> Response[bytes]:
+    """An answer with the cluster as it is now; its tag is its configuration's, the part that can change.
+
+    If it is `conditional`, it is 304 for whoever has that configuration already.
+    """
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
+    tag = tag_of(config.row.revision) if config.row else None
+    if conditional and tag and (unchanged := not_modified(request, tag, config.head.revision)):
+        return unchanged
     visibility, store = visibility_of(request), services.reads.store
     (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
-    tag = tag_of(config.row.revision) if config.row else None
     body = _encoded(row, visibility)
     return json_response(body, row.head.revision, status=status, etag=tag)
 
@@ -316,16 +346,15 @@ def _refuse_bad_name(name: str) -> None:
         raise InvalidManifest([FieldError("name", message, name[:200])])
 
 
-def _config_in(decoded: object) -> dict[str, Any]:
-    """The configuration in the body of a PUT; the body may also have the other fields that GET shows."""
+def _config_in(decoded: object) -> dict[str, Any] | None:
+    """The configuration in a body, if it has one; the body may also have the other fields that GET shows."""
     if not isinstance(decoded, dict):
         raise InvalidManifest([FieldError("", "must be an object")])
     unknown = decoded.keys() - {"config", "name", "revision", "counts"}
     errors = [FieldError(name, _unknown(name)) for name in sorted(unknown)]
     config = decoded.get("config")
-    if not isinstance(config, dict):
+    if "config" in decoded and not isinstance(config, dict):
         errors.append(FieldError("config", "must be an object", config))
-        raise InvalidManifest(errors)
     if errors:
         raise InvalidManifest(errors)
     return config
@@ -338,7 +367,10 @@ def _unknown(name: str) -> str:
 def _config_patch(patch: object, patch_type: PatchType) -> object:
     """A patch of a cluster as a patch of its configuration, the only part that can change."""
     if patch_type != "json":
-        return _config_in(patch)
+        changes = _config_in(patch)
+        if changes is None:
+            raise InvalidManifest([FieldError("config", REQUIRED)])
+        return changes
     steps = converted(patch, list[object_types.JsonPatchOperation])
     errors = [
         FieldError(f"[{index}].path", "has to start with /config/", step.path)

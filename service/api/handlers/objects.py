@@ -316,7 +316,9 @@ async def patch_object(
         kind=resource.kind,
         namespace=namespace,
         name=name,
-        preconditions=Preconditions(if_match=if_match(request)),
+        preconditions=Preconditions(
+            if_match=if_match(request), if_none_match=if_none_match(request)
+        ),
         caller=deciding_for(request),
     )
     return await _submit(request, services, resource, parameters, made)
@@ -363,6 +365,7 @@ async def delete_object(
             uid=options.uid,
             resource_version=options.resource_version,
             if_match=if_match(request),
+            if_none_match=if_none_match(request),
         ),
         caller=deciding_for(request),
     )

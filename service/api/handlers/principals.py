@@ -255,7 +255,7 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
         problems=(*_PROBLEMS, "NotFound", "PreconditionFailed"),
     )
 
-    @delete(of.item, status_code=200, opt=_tagged(operation, IF_MATCH, DRY_RUN))
+    @delete(of.item, status_code=200, opt=_tagged(operation, IF_MATCH, IF_NONE_MATCH, DRY_RUN))
     async def delete_one(
         request: AnyRequest, services: NamedDependency[Services]
     ) -> Response[bytes]:

@@ -178,6 +178,7 @@ async def open_stream(
         watch=watch,
         writer=writer,
         visible=sight_of(request, services.authentication.current),
+        cluster=cluster,
         path=request.scope["path"],
         request_id=request_id_of(request.scope),
         refused=partial(note_refused, request.scope),

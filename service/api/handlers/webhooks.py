@@ -186,7 +186,7 @@ _PATCH = _operation(
     {200: _body(Webhook, "As changed.", _WEBHOOK)},
     description="What is not named stays, the secret as well. Like PUT, it makes a webhook go on that failures have stopped, "
     "even if it changes nothing. A message that is under way is awaited before the next one is sent.",
-    parameters=(IF_MATCH, DRY_RUN),
+    parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
     request=Body(
         types={
             STRATEGIC_MERGE_PATCH: WebhookPatch,
@@ -231,7 +231,7 @@ _DELETE = _operation(
     "deleteWebhook",
     "Delete a webhook",
     {200: _body(Webhook, "The webhook as it was.", _WEBHOOK)},
-    parameters=(IF_MATCH, DRY_RUN),
+    parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
     problems=("NotFound", "PreconditionFailed", *_WRITE),
 )
 

@@ -45,8 +45,8 @@ class _ClusterShown(Strict, frozen=True, kw_only=True):
 class ClusterSettings(_ClusterShown, frozen=True, kw_only=True):
     """What PUT of a cluster takes."""
 
-    config: ClusterConfig
-    """All its settings; one that is left out has its default."""
+    config: ClusterConfig | msgspec.UnsetType = msgspec.UNSET
+    """All its settings; one that is left out has its default. Without it a cluster that exists keeps its settings."""
 
 
 class ClusterPatch(_ClusterShown, frozen=True, kw_only=True):

@@ -131,7 +131,8 @@ _HEADERS = {
         "schema": {"type": "integer", "minimum": 0},
     },
     "ETag": {
-        "description": "Changes whenever what was answered changes; for `If-Match`.",
+        "description": "Changes whenever what was answered changes, that of a cluster when its configuration does; "
+        "for `If-Match`.",
         "schema": {"type": "string", "pattern": '^(W/)?"[!-~]*"$'},
     },
     "Retry-After": {

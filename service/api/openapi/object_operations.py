@@ -151,10 +151,11 @@ IF_NONE_MATCH = Parameter(
     name="If-None-Match",
     place="header",
     type=EntityTags,
-    description="`*`: only if there is no such object, so that it is created and not replaced.",
+    description="Only if the object's ETag is none of these; `*`: only if there is no such object, so that it is "
+    "created and not replaced.",
     example="*",
 )
-_IF_NONE_MATCH = Parameter(
+IF_CHANGED = Parameter(
     name="If-None-Match",
     place="header",
     type=EntityTags,
@@ -256,7 +257,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
             FIELDS,
             *resource.list_parameters,
             *((_SORT,) if resource.indexed else ()),
-            *(() if resource.computed else (_IF_NONE_MATCH,)),
+            *(() if resource.computed else (IF_CHANGED,)),
         ),
         answers={
             200: Body(
@@ -284,7 +285,7 @@ def get_operation(resource: Resource) -> Operation:
         decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",
-        parameters=(MIN_REVISION, REVISION, FIELDS, _IF_NONE_MATCH),
+        parameters=(MIN_REVISION, REVISION, FIELDS, IF_CHANGED),
         answers={200: _one(resource, "The object."), 304: Body(types={}, description="Unchanged.")},
         problems=_READ_PROBLEMS,
     )
@@ -380,7 +381,7 @@ def patch_operation(resource: Resource) -> Operation:
             "`fieldManager` wants of the object, creates it if need be, removes what this manager alone wanted "
             "before, and is refused where others manage fields that would change, unless `force` is true.",
         ),
-        parameters=(IF_MATCH, FIELD_MANAGER, _FORCE, DRY_RUN),
+        parameters=(IF_MATCH, IF_NONE_MATCH, FIELD_MANAGER, _FORCE, DRY_RUN),
         request=Body(
             types=types,
             description="The patch.",
@@ -429,7 +430,7 @@ def delete_operation(resource: Resource) -> Operation:
         description=_with_facts(
             resource, f"At once, without a grace period. {effects.get(resource.kind, '')}".strip()
         ),
-        parameters=(IF_MATCH, DRY_RUN),
+        parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
         request=Body(
             types={JSON: object_types.DeleteOptions},
             description="Preconditions; may be absent.",

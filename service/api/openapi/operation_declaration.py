@@ -27,6 +27,11 @@ EntityTags = Annotated[
 ]
 """What If-Match and If-None-Match have to be: `*`, or quoted tags."""
 
+PRECONDITIONS = ("If-Match", "If-None-Match", "If-Unmodified-Since")
+"""The headers that keep a write from being done; one that an operation does not declare is refused."""
+UNHONORED = "unhonored"
+"""The key under which a handler's `opt` has those that its operation does not declare, as they are received."""
+
 BodyLimit = Literal["body", "placements", "simulations", "apply"]
 """The first part of the setting `…_bytes_max` that bounds an operation's body."""
 
@@ -104,4 +109,6 @@ def as_ndjson(*values: Mapping[str, Any]) -> str:
 
 def described(operation: Operation) -> dict[str, Any]:
     """The `opt` of a Litestar handler that carries its operation."""
-    return {"operation": operation, **declared(operation.access)}
+    honored = operation.names("header")
+    unhonored = frozenset(name.lower().encode() for name in PRECONDITIONS if name not in honored)
+    return {"operation": operation, UNHONORED: unhonored, **declared(operation.access)}

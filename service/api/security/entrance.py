@@ -13,6 +13,7 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from service.api.bodies.preconditions import refuse_unhonored
 from service.api.openapi.rights_each_operation_needs import ACCESS, Access, Public, check_access
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.authentication import Authentication, identify, principal_of
@@ -74,6 +75,7 @@ def enter(app: ASGIApp) -> ASGIApp:
             rates.count(scope, principal)
         if principal is None or not principal.is_admin:
             check_access(access, principal, scope["path_params"])
+        refuse_unhonored(scope)
         await app(scope, receive, send)
 
     return entering
@@ -85,4 +87,5 @@ async def _pass_unknown(
     assert scope["type"] == ScopeType.HTTP
     rates.count(scope, None)
     check_access(access, None, scope["path_params"])
+    refuse_unhonored(scope)
     await app(scope, receive, send)

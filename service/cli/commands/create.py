@@ -48,5 +48,6 @@ def _create_cluster(session: Session, name: str, settings: list[str]) -> object:
     except Refused as error:
         if error.problem.get("code") != NOT_FOUND:
             raise
-        return client.put(client.path(), {"config": dict(map(read_setting, settings))})
+        config = dict(map(read_setting, settings))
+        return client.put(client.path(), {"config": config}, {"If-None-Match": "*"})
     raise Refused({"code": "AlreadyExists", "detail": f"The cluster {name} is there already."})

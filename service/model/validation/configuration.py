@@ -114,7 +114,7 @@ def _plugin_set(*checks: TextCheck) -> Rule:
 
     def name(value: object, path: str, problems: Problems) -> None:
         plugin(value, path, problems)
-        if value in KNOWN:
+        if isinstance(value, str) and value in KNOWN:
             text(*checks)(value, path, problems)
 
     weight = whole_number(0, _WEIGHT_MAX)

@@ -48,7 +48,7 @@ def _type(name: str) -> str | None:
 
 
 def _resources_fit_type(item: Record, path: str, problems: Problems) -> None:
-    if item.get("type") not in {CONTAINER, POD}:
+    if item.get("type") not in (CONTAINER, POD):
         return
     for field in _QUANTITIES:
         for resource in entries_of(item.get(field)):

@@ -294,13 +294,8 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
         PreconditionFailed: a precondition on the object's version does not hold.
         RevisionConflict: the stored object has another resourceVersion or uid.
     """
+    check_tags(preconditions, None if stored is None else stored.revision)
     revision = None if stored is None else str(stored.revision)
-    tags = preconditions.if_match
-    if tags is not None and (revision is None or not {"*", revision}.intersection(tags)):
-        raise PreconditionFailed(f"The object's entity tag is {_tag(revision)}.")
-    unwanted = preconditions.if_none_match
-    if unwanted is not None and revision is not None and {"*", revision}.intersection(unwanted):
-        raise PreconditionFailed(f"The object is there; its entity tag is {_tag(revision)}.")
     if preconditions.resource_version not in (None, revision):
         raise RevisionConflict(
             f"metadata.resourceVersion is {revision or 'none: there is no such object'}, "
@@ -309,6 +304,17 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
     uid = None if stored is None else stored.manifest.uid
     if preconditions.uid not in (None, uid):
         raise RevisionConflict(f"metadata.uid is {uid}, not {preconditions.uid}.")
+
+
+def check_tags(preconditions: Preconditions, version: int | None) -> None:
+    """Raise PreconditionFailed if an entity tag is not that of the stored version, None for no object."""
+    revision = None if version is None else str(version)
+    tags = preconditions.if_match
+    if tags is not None and (revision is None or not {"*", revision}.intersection(tags)):
+        raise PreconditionFailed(f"The object's entity tag is {_tag(revision)}.")
+    unwanted = preconditions.if_none_match
+    if unwanted is not None and revision is not None and {"*", revision}.intersection(unwanted):
+        raise PreconditionFailed(f"The object is there; its entity tag is {_tag(revision)}.")
 
 
 def answer_with(context: DecisionContext, stored: Stored, *, created: bool = False) -> ObjectAnswer:

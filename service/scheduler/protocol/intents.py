@@ -233,10 +233,13 @@ class ReportStatus(Intent[LinesAnswer], frozen=True, kw_only=True):
 
 
 class PutConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
-    """Replace the configuration, or create the cluster with it; `config` is decoded JSON."""
+    """Replace the configuration, or create the cluster with it; `config` is decoded JSON.
 
-    config: Mapping[str, Any]
-    if_match: tuple[str, ...] | None = None
+    If it is None, a new cluster gets the default configuration, and another one keeps its own.
+    """
+
+    config: Mapping[str, Any] | None
+    preconditions: Preconditions = NO_PRECONDITIONS
     hosts: ExtenderHosts | None = None
     """Where extenders may be that the configuration names and did not name before; None: anywhere."""
 
@@ -246,7 +249,7 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
 
     patch_type: PatchType
     patch: Any
-    if_match: tuple[str, ...] | None = None
+    preconditions: Preconditions = NO_PRECONDITIONS
     hosts: ExtenderHosts | None = None
     """The hosts of extenders as for `PutConfig`."""
 

@@ -67,8 +67,19 @@ class Store(Protocol):
         """Create a cluster; raises Conflict if the name is taken meanwhile."""
         ...
 
-    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller) -> bool:
-        """Delete a cluster with everything in it; False if it was gone already."""
+    async def delete_cluster(
+        self,
+        cluster_id: int,
+        caller: AuditedCaller,
+        only_if: Callable[[int], None] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> bool:
+        """Delete a cluster with everything in it; False if it was gone already.
+
+        `only_if` is called with the revision of the configuration at that moment, and nothing is
+        deleted if it raises.
+        """
         ...
 
     async def head(self, cluster_id: int) -> Head:

@@ -75,6 +75,8 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         self._clock = clock
         self._new_id = new_id
         self._numbers = iter(range(1, 1 << 62))
+        self._predecessors: dict[str, int] = {}
+        """Where the logs of deleted clusters ended, by name."""
         self._reports: dict[str, tuple[datetime, dict[int, ReplicaState]]] = {}
         self._workers: dict[tuple[str, str], datetime] = {}
         self._create("default", b"{}")
@@ -118,18 +120,38 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
     async def create_cluster(
         self, name: str, config: bytes, caller: AuditedCaller = ITSELF
     ) -> ClusterRow:
-        """Make a new cluster at revision 1; raises Conflict if the name is taken."""
+        """Make a new cluster; raises Conflict if the name is taken.
+
+        It begins at revision 1, or above the last revision of a deleted cluster of that name.
+        """
         if any(own.name == name for own in self.clusters.values()):
             raise Conflict(f"There is a cluster {name!r} already.")
         own = self._create(name, config)
-        self._record(AuditEntry(caller=caller, cluster=name, revision=1), own.cluster_id)
+        made = AuditEntry(caller=caller, cluster=name, revision=own.head.revision)
+        self._record(made, own.cluster_id)
         return own.row()
 
-    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
-        """Delete a cluster with everything that it has; returns False if it was gone already."""
-        own = self.clusters.pop(cluster_id, None)
+    async def delete_cluster(
+        self,
+        cluster_id: int,
+        caller: AuditedCaller = ITSELF,
+        only_if: Callable[[int], None] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> bool:
+        """Delete a cluster with everything that it has; returns False if it was gone already.
+
+        `only_if` is called with the revision of the configuration; nothing is deleted if it raises.
+        """
+        own = self.clusters.get(cluster_id)
         if own is None:
             return False
+        if only_if is not None:
+            only_if(own.objects[ObjectKey(CLUSTER_KIND, "", CLUSTER_NAME)].revision)
+        if dry_run:
+            return True
+        del self.clusters[cluster_id]
+        self._predecessors[own.name] = own.head.revision
         self._record(AuditEntry(caller=caller, cluster=own.name), cluster_id)
         return True
 
@@ -160,9 +182,12 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
 
     def _create(self, name: str, config: bytes) -> ClusterState:
         at = self._clock()
-        own = ClusterState(cluster_id=next(self._numbers), name=name, head=Head(0, ROOT, at))
+        floor = self._predecessors.pop(name, -1) + 1
+        own = ClusterState(
+            cluster_id=next(self._numbers), name=name, head=Head(floor, ROOT, at), floor=floor
+        )
         change = Change(
-            revision=1,
+            revision=floor + 1,
             verb="Put",
             kind=CLUSTER_KIND,
             namespace="",
@@ -173,9 +198,9 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         )
         request = CommitRequest(
             commit_id=self._new_id(),
-            expected_revision=0,
+            expected_revision=floor,
             expected_tip=ROOT,
-            planned_at=0,
+            planned_at=floor,
             kind="CreateCluster",
             changes=[change],
         )

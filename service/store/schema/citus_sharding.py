@@ -31,7 +31,7 @@ DISTRIBUTED = {
     "audit_chain": "chain",
 }
 """The tables whose rows are on several servers, with the column that says on which; `head` is first."""
-REFERENCE = ("cluster",)
+REFERENCE = ("cluster", "predecessor")
 """The tables that each server has whole."""
 DELEGATED = {
     "commit_v5": "p_cluster_id",

@@ -70,6 +70,14 @@ cluster = Table(
     CheckConstraint("name <> ''", name="cluster_name_check"),
 )
 
+predecessor = Table(
+    "predecessor",
+    metadata,
+    _key("name"),
+    _number("revision"),
+    PrimaryKeyConstraint("name", name="predecessor_pkey"),
+)
+
 head = Table(
     "head",
     metadata,

@@ -1,5 +1,7 @@
 """Clusters and their configuration."""
 
+import asyncio
+
 import pytest
 
 from tests.api.harness import CLUSTER, Harness, problem
@@ -98,7 +100,16 @@ BAD = {
     "unknown setting": ({"config": {"semantic": "Kubernetes"}}, "config.semantic"),
     "bad value": ({"config": {"hardPodAffinityWeight": 101}}, "config.hardPodAffinityWeight"),
     "bad type": ({"config": {"placePendingPods": "yes"}}, "config.placePendingPods"),
-    "no config": ({}, "config"),
+    "plugin no text": (
+        {
+            "config": {
+                "profiles": [
+                    {"schedulerName": "own", "plugins": {"filter": {"enabled": [{"name": {}}]}}}
+                ]
+            }
+        },
+        "config.profiles[0].plugins.filter.enabled[0].name",
+    ),
     "config no object": ({"config": []}, "config"),
     "beside config": ({"config": {}, "settings": {}}, "settings"),
 }
@@ -113,6 +124,104 @@ async def test_bad_configurations_name_the_setting(harness: Harness, case: str) 
         assert [error["field"] for error in answer.json()["errors"]] == [field]
     created = await harness.client.put(OTHER, json=body)
     assert problem(created, 422) == "InvalidManifest"
+
+
+async def test_a_patch_without_settings_is_refused(harness: Harness) -> None:
+    answer = await harness.client.patch(CLUSTER, json={})
+    assert problem(answer, 422) == "InvalidManifest"
+    (error,) = answer.json()["errors"]
+    assert (error["field"], error["message"]) == ("config", "is required")
+
+
+@pytest.mark.parametrize("body", [{}, {"name": "other"}])
+async def test_a_put_without_config_makes_sure_that_the_cluster_is_there(
+    over_each_store: Harness, body: dict[str, str]
+) -> None:
+    client = over_each_store.client
+    tried = await client.put(f"{OTHER}?dryRun=true", json=body)
+    assert tried.status_code == 201, tried.text
+    made = await client.put(OTHER, json=body)
+    assert made.status_code == 201, made.text
+    assert made.json()["config"] == (await client.get(CLUSTER)).json()["config"]
+    changed = await client.patch(OTHER, json={"config": {"evictionsPerMinute": 5}})
+    for query in ("", "?dryRun=true"):
+        again = await client.put(OTHER + query, json=body)
+        assert again.status_code == 200, again.text
+        assert again.json() == changed.json()
+
+
+async def test_a_put_creates_and_replaces_nothing_if_asked(over_each_store: Harness) -> None:
+    client, only = over_each_store.client, {"if-none-match": "*"}
+    config = {"config": {"hardPodAffinityWeight": 7}}
+    answers = await asyncio.gather(
+        *(client.put(OTHER, json=config, headers=only) for _ in range(5))
+    )
+    assert sorted(each.status_code for each in answers) == [201, 412, 412, 412, 412]
+    before = (await client.get(OTHER)).json()
+    for body in ({"config": {}}, {}):
+        for query in ("", "?dryRun=true"):
+            answer = await client.put(OTHER + query, json=body, headers=only)
+            assert problem(answer, 412) == "PreconditionFailed"
+    assert (await client.get(OTHER)).json() == before
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+async def test_every_write_of_a_cluster_honors_conditions(
+    over_each_store: Harness, method: str
+) -> None:
+    client = over_each_store.client
+    await client.put(OTHER, json={})
+    stale = (await client.get(OTHER)).headers["etag"]
+    await client.patch(OTHER, json={"config": {"hardPodAffinityWeight": 3}})
+    await client.put(f"{OTHER}/nodes/n1", json={"metadata": {"name": "n1"}})
+    before = await client.get(OTHER)
+    current = before.headers["etag"]
+    body = None if method == "DELETE" else {"config": {"hardPodAffinityWeight": 4}}
+    for query in ("", "?dryRun=true"):
+        for headers in (
+            {"if-match": stale},
+            {"if-match": '"9-9"'},
+            {"if-match": f"W/{current}"},
+            {"if-none-match": "*"},
+            {"if-none-match": current},
+            {"if-match": current, "if-none-match": current},
+        ):
+            answer = await client.request(method, OTHER + query, json=body, headers=headers)
+            assert problem(answer, 412) == "PreconditionFailed"
+            assert (await client.get(OTHER)).json() == before.json()
+    met = {"if-match": f"{stale}, {current}", "if-none-match": stale}
+    for query in ("?dryRun=true", ""):
+        answer = await client.request(method, OTHER + query, json=body, headers=met)
+        assert answer.status_code == 200, answer.text
+    after = await client.get(OTHER)
+    if method == "DELETE":
+        assert problem(after, 404) == "NotFound"
+        gone = await client.delete(OTHER, headers={"if-match": current})
+        assert problem(gone, 404) == "NotFound"
+    else:
+        assert after.json()["config"]["hardPodAffinityWeight"] == 4
+
+
+async def test_no_version_of_a_cluster_that_is_not_there_matches(over_each_store: Harness) -> None:
+    for condition in ("*", '"1"'):
+        answer = await over_each_store.client.put(OTHER, json={}, headers={"if-match": condition})
+        assert problem(answer, 412) == "PreconditionFailed"
+    assert problem(await over_each_store.client.get(OTHER), 404) == "NotFound"
+
+
+async def test_a_read_is_spared_to_who_has_the_configuration(over_each_store: Harness) -> None:
+    client = over_each_store.client
+    tag = (await client.get(CLUSTER)).headers["etag"]
+    await over_each_store.put_node("n1")
+    for known in (tag, f'W/{tag}, "9-9"', "*"):
+        answer = await client.get(CLUSTER, headers={"if-none-match": known})
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer.headers["etag"] == tag
+        assert answer.headers["moorage-revision"] == "2"
+    await over_each_store.configure(hardPodAffinityWeight=2)
+    answer = await client.get(CLUSTER, headers={"if-none-match": tag})
+    assert answer.status_code == 200
+    assert answer.headers["etag"] != tag
 
 
 async def test_a_json_patch_stays_within_the_configuration(harness: Harness) -> None:

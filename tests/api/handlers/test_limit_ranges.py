@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from tests.api.harness import CLUSTER, Harness, pod, problem
@@ -303,3 +304,49 @@ async def test_a_limit_range_that_goes_leaves_no_trace(harness: Harness) -> None
     await harness.client.delete(f"{CLUSTER}/namespaces/shop/limitranges/usual")
     await put(harness, silent())
     assert await resources(harness) == [None]
+
+
+NO_TEXTS = ({}, [], 1, True)
+
+
+def of_type(type_: Any, name: str = "odd") -> Manifest:
+    metadata = {"name": name, "namespace": "shop"}
+    spec = {"limits": [{"type": type_, "max": {"cpu": "1"}}]}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+
+
+WRITES = {
+    "POST": ("namespaces/shop/limitranges", ""),
+    "PUT": ("namespaces/shop/limitranges/odd", ""),
+    "apply": ("apply", "items[0]."),
+}
+
+
+async def test_a_type_has_to_be_text(over_each_store: Harness) -> None:
+    for method, (path, prefix) in WRITES.items():
+        for type_ in NO_TEXTS:
+            sent = of_type(type_)
+            body = {"apiVersion": "v1", "kind": "List", "items": [sent]} if prefix else sent
+            answer = await over_each_store.client.request(
+                "POST" if prefix else method, f"{CLUSTER}/{path}", json=body
+            )
+            assert problem(answer, 422) == "InvalidManifest"
+            (error,) = answer.json()["errors"]
+            told = (error["field"], error["message"])
+            assert told == (f"{prefix}spec.limits[0].type", "must be a string")
+
+
+async def test_a_line_whose_type_is_no_text_stops_no_other(over_each_store: Harness) -> None:
+    sent = [
+        of_type("Container", "before"),
+        *(of_type(each) for each in NO_TEXTS),
+        of_type("Pod", "after"),
+    ]
+    answer = await over_each_store.client.post(
+        f"{CLUSTER}/apply",
+        content=b"\n".join(map(msgspec.json.encode, sent)),
+        headers={"content-type": "application/x-ndjson"},
+    )
+    assert answer.status_code == 200
+    told = [msgspec.json.decode(line)["result"] for line in answer.content.splitlines()]
+    assert told == ["Created", *["Invalid"] * len(NO_TEXTS), "Created"]

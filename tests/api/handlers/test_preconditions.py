@@ -1,12 +1,15 @@
 """Conditions of writes: a write that names the state it was planned on is made on no other (RFC 9110, 13)."""
 
+import re
 from typing import Any
 
 import httpx
 import pytest
 
+from service.api.openapi.resources import RESOURCES
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.kept_kinds import QUIET
 
 NODE = f"{CLUSTER}/nodes/n1"
 ABSENT = f"{CLUSTER}/nodes/absent"
@@ -291,3 +294,140 @@ async def test_if_match_guards_the_configuration_in_every_form(
     assert answer.status_code == status, answer.text
     present = (await harness.client.get(CLUSTER)).json()["config"]
     assert present["hardPodAffinityWeight"] == (3 if status == 200 else 2)
+
+
+WRITING = ("delete", "patch", "post", "put")
+UNMET = {
+    "If-Match": '"9-9"',
+    "If-None-Match": "*",
+    "If-Unmodified-Since": "Sat, 29 Oct 1994 19:43:31 GMT",
+}
+"""Conditions that do not hold of anything that is there."""
+CHANGES = {
+    "/v1/clusters/{cluster}": {"config": {"hardPodAffinityWeight": 9}},
+    "/v1/clusters/{cluster}/webhooks/{name}": {"disabled": True},
+}
+STORED = {
+    "/v1/clusters/{cluster}": {"config": {}},
+    "/v1/clusters/{cluster}/webhooks/{name}": {
+        "url": "https://orchestrator.example/",
+        "events": "Bindings",
+        "disabled": True,
+    },
+    "/v1/principals/{name}": {"grants": []},
+    "/v1/groups/{name}": {"grants": []},
+    **{
+        re.sub(r":\w+}", "}", each.item): {**each.example, **QUIET.get(each.kind, {})}
+        for each in RESOURCES
+    },
+}
+"""What is there under each path that has conditions."""
+
+
+async def operations(harness: Harness) -> list[tuple[str, str, set[str]]]:
+    """Path, method and preconditions of everything in the document that may change something."""
+    document = (await harness.client.get("/openapi.json")).json()
+    return [
+        (path, method, {each["name"] for each in told.get("parameters", ())} & UNMET.keys())
+        for path, methods in document["paths"].items()
+        for method, told in methods.items()
+        if method in WRITING
+    ]
+
+
+def filled(path: str, body: dict[str, Any] | None = None) -> str:
+    """The path of an object, as its body says, or of one that is not there."""
+    metadata = (body or {}).get("metadata", {})
+    named = {
+        "cluster": "default",
+        **{each: metadata.get(each, "x") for each in ("namespace", "name")},
+    }
+    return re.sub(r"{(\w+)}", lambda match: named.get(match[1], "x"), path)
+
+
+async def test_a_condition_that_an_operation_does_not_declare_is_refused(harness: Harness) -> None:
+    """Before anything else is looked at, so that no body has to be right for it."""
+    found = 0
+    for path, method, declared in await operations(harness):
+        for header in UNMET.keys() - declared:
+            answer = await harness.client.request(
+                method, filled(path), headers={header: UNMET[header]}
+            )
+            assert problem(answer, 400) == "MalformedRequest"
+            assert [each["field"] for each in answer.json()["errors"]] == [header]
+            assert header in answer.json()["detail"]
+            found += 1
+    assert found > 200
+
+
+async def test_a_condition_that_an_operation_declares_is_honored(harness: Harness) -> None:
+    declaring = [each for each in await operations(harness) if each[2]]
+    assert {path for path, _, _ in declaring} == STORED.keys()
+    for path, body in STORED.items():
+        made = await harness.client.put(filled(path, body), json=body)
+        assert made.status_code in {200, 201}, made.text
+    for path, method, declared in declaring:
+        assert declared == {"If-Match", "If-None-Match"}
+        body = STORED[path]
+        url = filled(path, body)
+        sent = {"put": body, "patch": CHANGES.get(path, labelled("9")), "delete": None}[method]
+        for header in sorted(declared):
+            answer = await harness.client.request(
+                method, url, json=sent, headers={header: UNMET[header]}
+            )
+            assert problem(answer, 412) == "PreconditionFailed"
+            assert (await harness.client.get(url)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "/nodes", "/nodes/n1", "/watch?timeoutSeconds=1"])
+async def test_conditions_of_reads_are_never_refused(harness: Harness, path: str) -> None:
+    """Browsers and proxies send them by themselves, and a read changes nothing."""
+    await harness.put_node("n1")
+    for method in ("GET", "HEAD"):
+        for header, condition in {**UNMET, "If-None-Match": '"9-9"'}.items():
+            answer = await harness.client.request(
+                method, f"{CLUSTER}{path}", headers={header: condition}
+            )
+            assert answer.status_code == 200, answer.text
+    for page in ("/openapi.json", "/livez"):
+        answer = await harness.client.get(page, headers={"if-none-match": '"9-9"'})
+        assert answer.status_code == 200
+
+
+async def test_conditions_that_a_write_has_to_ignore_are_ignored(harness: Harness) -> None:
+    """RFC 9110, 13.1.3 and 13.1.5: they are for reads alone."""
+    headers = {"if-modified-since": UNMET["If-Unmodified-Since"], "if-range": '"9-9"'}
+    answer = await harness.client.put(NODE, json=node("n1"), headers=headers)
+    assert answer.status_code == 201, answer.text
+
+
+async def test_lines_of_a_condition_are_one_list(in_memory: Versions) -> None:
+    for lines, status in (
+        (["*"], 412),
+        (['"x"', f'"{in_memory.current}"'], 412),
+        (['"x"', '"y"'], 200),
+    ):
+        answer = await in_memory.harness.client.put(
+            NODE,
+            json=node("n1", turn="2"),
+            headers=[("if-none-match", each) for each in lines],
+        )
+        assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+@pytest.mark.parametrize("condition", IF_NONE_MATCH)
+async def test_if_none_match_keeps_other_writes_from_what_is_there(
+    in_memory: Versions, method: str, condition: str
+) -> None:
+    given = condition.format(current=in_memory.current, stale=in_memory.stale)
+    answer = await in_memory.write(method, if_none_match=given)
+    await assert_only_done_if(in_memory, answer, IF_NONE_MATCH[condition])
+
+
+async def test_an_apply_with_if_none_match_creates_only(harness: Harness) -> None:
+    applied = {"content-type": "application/apply-patch+yaml", "if-none-match": "*"}
+    path = f"{NODE}?fieldManager=own"
+    for status in (201, 412):
+        answer = await harness.client.patch(path, json=node("n1"), headers=applied)
+        assert answer.status_code == status, answer.text

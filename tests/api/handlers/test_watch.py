@@ -394,6 +394,7 @@ async def test_a10_the_last_bookmark_of_a_stream_that_ends_behind_the_head_is_tr
         visible=everything,
         watch=await watching.open("default", 0),
         writer=EventWriter(selection=WatchSelection(), cluster="default"),
+        cluster="default",
         path=WATCH,
         from_present=False,
         bookmark_seconds=1_000,
@@ -470,7 +471,11 @@ async def test_a_deleted_cluster_ends_its_streams(harness: Harness):
         await harness.client.delete(CLUSTER)
         await watch.until(2)
 
-    assert watch.events[-1].data["code"] == "NotFound"
+    told = watch.events[-1].data
+    assert (told["code"], told["detail"]) == (
+        "NotFound",
+        "There is no cluster 'default' any more.",
+    )
 
 
 async def test_a_slow_reader_is_cut_off(harness: Harness, monkeypatch: pytest.MonkeyPatch):

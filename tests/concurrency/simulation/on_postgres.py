@@ -83,6 +83,7 @@ async def _told_what(url: str) -> AsyncIterator[tuple[asyncpg.Connection, Postgr
         first = PostgresStore(url, connections=1)
         await first.delete_cluster(await first.find_cluster("default"))
         await first.close()
+        await operator.execute("DELETE FROM predecessor")
         await operator.execute(_TOLD_WHAT)
         database = await operator.fetchval("SELECT quote_ident(current_database())")
         path = "told, public, pg_catalog"

@@ -334,11 +334,11 @@ class SlowDeletion:
         await self.began.wait()
         return deleting
 
-    async def __call__(self, *told: Any) -> bool:
+    async def __call__(self, *told: Any, **options: Any) -> bool:
         self.asked += 1
         self.began.set()
         await self.may_go_on.wait()
-        return await self._delete(*told)
+        return await self._delete(*told, **options)
 
 
 async def test_a_cluster_goes_also_if_nobody_waits_for_it_any_more(
@@ -368,6 +368,20 @@ async def test_who_asks_again_for_a_deletion_waits_for_the_one_that_goes_on(
         slow.may_go_on.set()
         await asyncio.gather(deleting, *asking)
         assert slow.asked == 1
+
+
+async def test_who_asks_on_a_condition_is_not_answered_for_somebody_else(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with world() as w:
+        slow = SlowDeletion(w, monkeypatch)
+        deleting = await slow.begin()
+        stale = Preconditions(if_match=("9",))
+        asking = asyncio.create_task(w.schedulers[0].delete_cluster("c", preconditions=stale))
+        slow.may_go_on.set()
+        await deleting
+        with pytest.raises(NotFound):
+            await asking
 
 
 async def test_a_server_that_ends_waits_for_no_deletion_and_says_so(

@@ -14,20 +14,20 @@ from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.kept_on_client_writes import changed_taints
 from service.scheduler.decide.object_writes import Written, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
-from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
+from service.scheduler.protocol.intents import PatchConfig, PutConfig
 from service.scheduler.replica.replica import Stored
 from service.scheduler.replica.stored_manifest_types import ConfigManifest
 
 
 def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
-    """Replace the whole configuration.
+    """Replace the whole configuration, or keep it if none is given.
 
     Raises:
         InvalidManifest: a setting is unknown or has a wrong value, or an extender is where it may not be
             called; the paths begin below `config`.
         PreconditionFailed: a precondition on the configuration's version does not hold.
     """
-    return _set(context, intent, intent.config)
+    return _set(context, intent, context.replica.config if intent.config is None else intent.config)
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
@@ -85,8 +85,8 @@ def _set(
     context: DecisionContext, intent: PutConfig | PatchConfig, settings: object
 ) -> ConfigAnswer:
     stored = context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
-    check_preconditions(Preconditions(if_match=intent.if_match), stored)
-    config = parse_config(settings)
+    check_preconditions(intent.preconditions, stored)
+    config = settings if isinstance(settings, ClusterConfig) else parse_config(settings)
     refuse_hosts(config, intent.hosts, context.replica.config)
     before = context.replica.config
     if config != before:

@@ -1,0 +1,34 @@
+"""Refuses preconditions of writes that their operations do not honor (RFC 9110, 13)."""
+
+from litestar.types import HTTPScope
+
+from service.api.openapi.operation_declaration import UNHONORED
+from service.api.problems import MalformedRequest
+from service.model.errors import FieldError
+
+WRITES = frozenset({"DELETE", "PATCH", "POST", "PUT"})
+"""The methods of requests that may change something; a read with a condition changes nothing."""
+
+
+def refuse_unhonored(scope: HTTPScope) -> None:
+    """Refuse a write whose condition its operation would ignore.
+
+    Whoever sends one counts on nothing being done where it does not hold.
+
+    Raises:
+        MalformedRequest: the request has a precondition that its operation does not declare.
+    """
+    unhonored = scope["route_handler"].opt.get(UNHONORED)
+    if unhonored is None or scope["method"] not in WRITES:
+        return
+    for name, value in scope["headers"]:
+        if name in unhonored:
+            raise _unhonored(name.decode("latin-1"), value.decode("latin-1"))
+
+
+def _unhonored(name: str, value: str) -> MalformedRequest:
+    header = name.title()
+    message = "is not honored by this operation; send the request without it"
+    return MalformedRequest(
+        f"The header {header} {message}.", [FieldError(header, message, value[:200])]
+    )
