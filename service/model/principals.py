@@ -6,7 +6,8 @@ verbs, and an operation asks for one verb.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
+from uuid import UUID
 
 import msgspec
 
@@ -145,9 +146,18 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     """When the token was used last, kept to the minute."""
 
 
+class AccessVersion(NamedTuple):
+    """A state of all principals and tokens; equal versions are the same state, whatever was restored between them."""
+
+    number: int
+    """It rises with each change, and falls with a restore."""
+    tag: UUID
+    """Random, and new with each change."""
+
+
 class AccessState(msgspec.Struct, frozen=True, kw_only=True):
     """All principals and tokens of a server, as of one instant."""
 
-    version: int
+    version: AccessVersion
     principals: Sequence[PrincipalRow]
     tokens: Sequence[TokenRow]

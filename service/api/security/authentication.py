@@ -18,6 +18,7 @@ from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
 from secrets import token_hex, token_urlsafe
 from typing import Any, NamedTuple, Protocol, cast
+from uuid import UUID
 
 from litestar.types import Scope
 
@@ -32,6 +33,7 @@ from service.model.principals import (
     BOOTSTRAP,
     EVERYBODY,
     AccessState,
+    AccessVersion,
     Grant,
     Precondition,
     Principal,
@@ -64,6 +66,8 @@ _TRACE = re.compile(
 """The header `traceparent` of W3C's Trace Context; the version ff, and ids of zeros, are invalid."""
 _CLUSTER = re.compile(r"/v1/clusters/([^/]{1,63})")
 
+_NEVER_READ = AccessVersion(0, UUID(int=0))
+
 _TOKEN = re.compile(r"mrg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -81,8 +85,8 @@ class PrincipalStore(Protocol):
         """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
         ...
 
-    async def access_version(self) -> int:
-        """A number that rises with each change of principals and tokens."""
+    async def access_version(self) -> AccessVersion:
+        """Return the version, which is another one after each change of principals and tokens."""
         ...
 
     async def access_state(self) -> AccessState:
@@ -180,7 +184,7 @@ class Authentication:
 
         This is never so if other machines can reach the server.
         """
-        self._known = _Known(AccessState(version=0, principals=(), tokens=()))
+        self._known = _Known(AccessState(version=_NEVER_READ, principals=(), tokens=()))
         self._compared_at = float("-inf")
         self._comparing: asyncio.Task[None] | None = None
         self._begins_audit = settings.audit == "auto"
