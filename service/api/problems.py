@@ -524,7 +524,7 @@ def encode_problem(
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Litestar's exception handler: every exception becomes a problem document."""
-    known = _known(error)
+    known = known_error(error)
     status, body, headers = encode_problem(
         known, request.scope["path"], request_id_of(request.scope)
     )
@@ -541,7 +541,8 @@ def _with_head(allowed: str) -> str:
     return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
-def _known(error: Exception) -> MoorageError:
+def known_error(error: Exception) -> MoorageError:
+    """Return the error that a client is told; one that nobody expected is logged, and told as a fault."""
     match error:
         case MoorageError():
             return error

@@ -4,6 +4,8 @@ So every read shows all changes that any process acknowledged before the read ar
 """
 
 import asyncio
+import logging
+import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -42,7 +44,18 @@ from service.scheduler.replica.loading import Rows, Source, load
 CLUSTERS_KNOWN_MAX = 10_000
 BATCH_ROWS = 1_000
 """How many rows a list reads at once; each batch shows the state at the time when it is read."""
+ID_KNOWN_SECONDS = 1.0
+"""How long the id of a cluster is believed."""
 _POLL_SECONDS = 0.05
+
+_log = logging.getLogger(__name__)
+
+
+class _KnownId(NamedTuple):
+    """The id of a cluster, and until when it is believed."""
+
+    cluster_id: int
+    until: float
 
 
 class HeadRead(NamedTuple):
@@ -216,14 +229,21 @@ class _Within:
 class ClusterReads:
     """The store's reads, for clusters that are given by name.
 
-    The ids of clusters are remembered by name. No id is ever used again, so an id that is out of
-    date finds nothing, and the name is then looked up anew.
+    The ids of clusters are remembered by name for a moment. No id is used again, so an id that is out
+    of date finds nothing, and the name is then looked up anew. Only a restored database may give an
+    id to another cluster; but it cannot be restored, and that cluster made, within the moment.
     """
 
-    def __init__(self, store: Reads, revision_wait_seconds: float) -> None:
+    def __init__(
+        self,
+        store: Reads,
+        revision_wait_seconds: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.store = store
         self._wait_seconds = revision_wait_seconds
-        self._ids: dict[str, int] = {}
+        self._monotonic = monotonic
+        self._ids: dict[str, _KnownId] = {}
 
     async def get_object(
         self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
@@ -268,10 +288,13 @@ class ClusterReads:
         return await self._by_id(cluster, self.store.head)
 
     async def head_or_none(self, cluster: str) -> int | None:
-        """The revision of a cluster's head; None if it cannot be read."""
+        """The revision of a cluster's head; None if it cannot be read, for whatever reason."""
         try:
             return (await self.head(cluster)).revision
         except MoorageError:
+            return None
+        except Exception:  # noqa: BLE001 - a header that is missing must not cost the answer
+            _log.exception("The head of a cluster could not be read.")
             return None
 
     async def load(
@@ -315,12 +338,13 @@ class ClusterReads:
 
     async def _by_id(self, cluster: str, read: Callable[[int], Awaitable[T]]) -> T:
         known = self._ids.get(cluster)
-        if known is not None:
+        if known is not None and self._monotonic() < known.until:
             try:
-                return await read(known)
+                return await read(known.cluster_id)
             except NotFound:
-                del self._ids[cluster]
+                self._ids.pop(cluster, None)  # Another read may have removed it meanwhile.
+        cluster_id = await self.store.find_cluster(cluster)
         if len(self._ids) >= CLUSTERS_KNOWN_MAX:
             self._ids.clear()
-        self._ids[cluster] = await self.store.find_cluster(cluster)
-        return await read(self._ids[cluster])
+        self._ids[cluster] = _KnownId(cluster_id, self._monotonic() + ID_KNOWN_SECONDS)
+        return await read(cluster_id)

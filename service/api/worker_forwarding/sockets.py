@@ -258,7 +258,7 @@ class SocketPeers:
 
     async def close(self) -> None:
         """Close all connections; requests that still wait for an answer get AnswerLost."""
-        for peer in self._peers.values():
+        for peer in list(self._peers.values()):
             await peer.close()
 
     def _way_to(self, holder: str) -> "_Way":

@@ -176,7 +176,7 @@ class ClusterOwners:
             await asyncio.wait({task})
         try:
             await self._store.withdraw_worker(self._servers, self.own)
-            for owner in self._known.values():
+            for owner in list(self._known.values()):
                 if owner.holder == self.own:
                     await self._store.release_lease(owner.cluster_id, self._name, self.own)
         except MoorageError:
