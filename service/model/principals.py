@@ -19,7 +19,7 @@ Role = Literal["reader", "scheduler", "editor", "observer", "orchestrator", "adm
 
 VERBS: frozenset[Verb] = frozenset(get_args(Verb))
 
-VERBS_OF: Mapping[Role, frozenset[Verb]] = {
+VERBS_OF: Mapping[str, frozenset[Verb]] = {
     "reader": frozenset({"read"}),
     "scheduler": frozenset({"read", "place", "edit"}),
     "editor": frozenset({"read", "place", "edit", "bind", "evict"}),
@@ -29,16 +29,20 @@ VERBS_OF: Mapping[Role, frozenset[Verb]] = {
 }
 
 
+NO_VERBS = frozenset[Verb]()
+
+
 class Grant(msgspec.Struct, frozen=True, order=True):
     """A role on a cluster, in a namespace; None: on all, in all."""
 
-    role: Role
+    role: str
+    """A `Role`, or the role of another version, which gives nothing here."""
     cluster: str | None = None
     namespace: str | None = None
 
     def gives(self, verb: Verb, cluster: str | None) -> bool:
         """Whether the grant gives a verb in some namespace of a cluster; None: of any cluster."""
-        return verb in VERBS_OF[self.role] and (
+        return verb in VERBS_OF.get(self.role, NO_VERBS) and (
             cluster is None or self.cluster is None or self.cluster == cluster
         )
 
@@ -122,10 +126,18 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
     grants: tuple[Grant, ...]
     created_at: datetime
 
+    is_readable: bool = True
+    """Whether its grants could be read; one whose grants could not has none."""
+
     @property
     def is_admin(self) -> bool:
         """Whether its grants make an admin of the whole server."""
         return ADMIN in self.grants
+
+    @property
+    def unknown_roles(self) -> list[str]:
+        """The roles of its grants that this version does not know."""
+        return sorted({each.role for each in self.grants} - VERBS_OF.keys())
 
 
 Precondition = Callable[[PrincipalRow | None], None]

@@ -231,7 +231,19 @@ def _version(row: asyncpg.Record | None) -> AccessVersion:
 
 
 def _principal(row: asyncpg.Record) -> PrincipalRow:
-    grants = msgspec.json.decode(row["grants"], type=tuple[Grant, ...])
+    grants = _grants(row["grants"])
     return PrincipalRow(
-        kind=row["kind"], name=row["name"], grants=grants, created_at=row["created_at"]
+        kind=row["kind"],
+        name=row["name"],
+        grants=grants or (),
+        created_at=row["created_at"],
+        is_readable=grants is not None,
     )
+
+
+def _grants(stored: bytes) -> tuple[Grant, ...] | None:
+    """Return the grants of one principal, or None if they cannot be read, which harms nobody else."""
+    try:
+        return msgspec.json.decode(stored, type=tuple[Grant, ...])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

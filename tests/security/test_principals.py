@@ -296,6 +296,76 @@ async def test_a_revoked_token_is_refused_though_a_restore_set_the_counter_back(
         assert await status(elsewhere, PODS_OF_SHOP, root) == 200
 
 
+async def tamper_with_grants(database_url: str, grants: bytes) -> None:
+    """Write the grants of `ci` as another version, or somebody at the database, would."""
+    connection = await asyncpg.connect(data_source_name(database_url))
+    try:
+        await connection.execute("UPDATE principal SET grants = $1 WHERE name = 'ci'", grants)
+        await connection.execute("UPDATE access_state SET version = version + 1")
+    finally:
+        await connection.close()
+
+
+NEWER_GRANTS = (
+    b'[{"role":"auditor","cluster":null},{"role":"reader","cluster":"default","namespace":"shop"}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("grants", "shown", "may"),
+    [
+        (NEWER_GRANTS, [{"role": "auditor"}, *SHOP], 200),
+        (b'[{"role":"auditor","scope":[1]}]', [{"role": "auditor"}], 403),
+        (b"[{", [], 403),
+        (b'[{"role":7}]', [], 403),
+    ],
+)
+async def test_grants_that_mean_nothing_here_give_nothing_and_harm_nobody_else(
+    make_harness: MakeHarness,
+    database_url: str,
+    caplog: pytest.LogCaptureFixture,
+    grants: bytes,
+    shown: list[dict[str, str]],
+    may: int,
+):
+    async with AsyncExitStack() as stack:
+        store = PostgresStore(database_url)
+        stack.push_async_callback(store.close)
+        clock = HurriedClock()
+        harness = await make_harness(store, clock)
+        root = await close_the_door(harness)
+        await put(harness, "ci", SHOP, by=root)
+        token = await issue(harness, "ci", by=root)
+        await tamper_with_grants(database_url, grants)
+        for _ in range(2):
+            clock.advance(STALE_AFTER_SECONDS)
+            assert await status(harness, PODS_OF_SHOP, root) == 200
+            assert await status(harness, PODS_OF_SHOP, token) == may
+        told = [each for each in caplog.records if " ci " in each.message]
+        assert len(told) == 1, "it is logged once"
+        listed = (await harness.client.get("/v1/principals", headers=bearer(root))).json()["items"]
+        assert {each["name"]: each["grants"] for each in listed} == {"ci": shown, "root": ADMIN}
+        gone = await harness.client.delete("/v1/principals/ci", headers=bearer(root))
+        assert gone.status_code == 200, gone.text
+        assert await status(harness, PODS_OF_SHOP, token) == 401
+
+
+async def test_a_fault_in_a_comparison_is_none_of_the_database_and_is_logged(
+    make_harness: MakeHarness, caplog: pytest.LogCaptureFixture
+):
+    class Faulty(MemoryStore):
+        async def access_state(self) -> AccessState:
+            raise KeyError("a bug")
+
+    store = Faulty(HurriedClock().now, RandomIds().commit_id)
+    await store.put_principal("User", "root", [ADMIN_GRANT], keep_admin=True, caller=ITSELF)
+    harness = await make_harness(store, token=BOOTSTRAP)
+    answer = await harness.client.get(PODS_OF_SHOP, headers=bearer(f"mrg_{'0' * 16}_{'A' * 43}"))
+    assert problem(answer, 500) == "Internal"
+    assert "Comparing principals and tokens failed." in caplog.messages
+    assert await status(harness, PODS_OF_SHOP, BOOTSTRAP) == 200
+
+
 class Unreachable(MemoryStore):
     """A store whose principals cannot be asked for from some moment on."""
 

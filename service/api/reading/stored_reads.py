@@ -23,9 +23,10 @@ import msgspec
 from typing_extensions import override
 
 from service.api.problems import RevisionNotReached
-from service.model.errors import MoorageError, NotFound
+from service.model.errors import MoorageError, NotFound, ObjectUnreadable
 from service.model.log.audit import AuditRow
 from service.model.log.commit_log import (
+    CLUSTER_KIND,
     ClusterCounts,
     ClusterRow,
     EventPage,
@@ -38,7 +39,9 @@ from service.model.log.commit_log import (
     Snapshot,
 )
 from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
+from service.model.manifests.manifest_base import METADATA
 from service.model.objects.pods_and_nodes import ObjectName
+from service.model.selecting_objects.selectable_fields import Listed
 from service.scheduler.replica.loading import Rows, Source, load
 
 CLUSTERS_KNOWN_MAX = 10_000
@@ -84,6 +87,36 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The revision that the cluster must have reached."""
     hold: Callable[[int], None] = lambda _: None
     """It is called with the bytes held in memory besides the batches; it may raise TooManyBytes."""
+    leave_out: Callable[[ObjectRow], None] = lambda _: None
+    """It is called with each object that cannot be read, which the list is left without."""
+
+    def readable(self, rows: list[ObjectRow]) -> list[ObjectRow]:
+        """Return the rows that can be read."""
+        found = [row for row in rows if is_readable(row)]
+        if len(found) < len(rows):
+            for row in rows:
+                if not is_readable(row):
+                    self.leave_out(row)
+        return found
+
+
+_read_listed = msgspec.json.Decoder(Listed).decode
+
+
+def require_readable(rows: Iterable[ObjectRow]) -> None:
+    """Raise ObjectUnreadable if a row cannot be read."""
+    for row in rows:
+        if not is_readable(row):
+            raise ObjectUnreadable(row.kind, row.namespace, row.name)
+
+
+def is_readable(row: ObjectRow) -> bool:
+    """Whether a row's body is JSON that has what answers, filters, and orders read of an object."""
+    try:
+        _read_listed(row.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return row.kind == CLUSTER_KIND or METADATA in row.body
 
 
 class Reads(Source, Protocol):
@@ -249,16 +282,18 @@ class ClusterReads:
         self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
     ) -> ObjectRead:
         """One object at revision `at_least` or later."""
-        return await self._reading(
+        read = await self._reading(
             cluster, lambda i: self.store.get_object(i, kind, namespace, name), at_least
         )
+        require_readable(() if read.row is None else (read.row,))
+        return read
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
         """The objects of a kind in batches, which are bounded in rows and in bytes."""
         after = wanted.after
         while True:
             page = await self._list(cluster, kind, wanted, after)
-            yield page
+            yield ObjectPage(page.head, wanted.readable(page.rows))
             if page.is_last(wanted.rows):
                 return
             after = (page.rows[-1].namespace, page.rows[-1].name)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
+from service.background_tasks import log_failure
 from service.model.errors import MoorageError, StorageUnavailable
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
@@ -188,6 +189,7 @@ class ClusterOwners:
         if task is None:
             task = self._asking[cluster] = asyncio.create_task(self._asked(cluster))
             task.add_done_callback(lambda _: self._asking.pop(cluster))
+            task.add_done_callback(log_failure)
         return task
 
     async def _asked(self, cluster: str) -> None:

@@ -33,6 +33,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     settle_pause_seconds: float = 0.1
     poll_seconds: float = 0.25
     """How often a loop without work looks for changes of others."""
+    unreadable_seconds: float = 5.0
+    """How soon a cluster with an object that cannot be read is loaded again; until then its requests are
+    refused at once."""
     idle_seconds_max: float = 600.0
     """After how long without requests a cluster is dropped from memory."""
     apply_objects_max: int = 10_000
