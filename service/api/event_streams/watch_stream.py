@@ -81,8 +81,11 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             commits = await self._next(min(due, end))
             if commits is None:
                 return
-            for piece in self._written(commits, await self._visible(commits)):
-                yield piece
+            for written in self._written(commits, await self._visible(commits)):
+                # In small pieces, for which there is always room: the watch holds that of the whole.
+                for start in range(0, len(written), PIECE_BYTES):
+                    yield written[start : start + PIECE_BYTES]
+            del commits
             if now() >= due:
                 yield self._bookmark()
                 due = now() + self.bookmark_seconds

@@ -112,6 +112,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     watch_ring_bytes: int = 16 * 1024 * 1024
     watch_page_changes: int = 250
     """About how many changes a watch takes at once; commits are never divided."""
+    watch_page_bytes: int = 256 * 1024
+    """About how many bytes of objects a watch takes at once, unless a single commit has more."""
     watch_page_readers_max: int = 4
     """How many watches that are behind the ring may read the log at the same time."""
     watch_pause_seconds: float = 0.005
