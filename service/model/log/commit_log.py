@@ -24,9 +24,7 @@ CHANGES_PER_COMMIT_MAX = 2_000
 """A commit beyond this is split, unless it is a group or a `List` (P6)."""
 BYTES_PER_COMMIT_MAX = 2_000_000
 PAGE_BYTES_MAX = 4 * 1024 * 1024
-BYTES_UNBOUNDED = 2**62
-"""For pages of the log that end where changes end them alone."""
-"""A page of objects ends with the one that reaches so many bytes, however few they are."""
+"""A page of objects, or of the log, ends with what reaches so many bytes, however little that is."""
 LOCKED_LAG_CHANGES_MAX = 2_000
 """A worker that is further behind first catches up without the lock (P6)."""
 COMPACTION_STEP_ROWS_MAX = 1_000

@@ -8,7 +8,7 @@ import asyncpg
 from service.model.errors import NotFound
 from service.model.log.commit_log import (
     ALL_BODIES,
-    BYTES_UNBOUNDED,
+    PAGE_BYTES_MAX,
     BodySelection,
     Change,
     CommitInfo,
@@ -65,7 +65,7 @@ async def read_page(
     tip: UUID | None,
     limit: int,
     *,
-    bytes_max: int = BYTES_UNBOUNDED,
+    bytes_max: int = PAGE_BYTES_MAX,
     bodies: BodySelection = ALL_BODIES,
 ) -> LogPage | Diverged:
     """The whole commits after (`after`, `tip`): about `limit` changes, at least one commit.

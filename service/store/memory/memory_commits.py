@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from service.model.errors import NotFound, OutcomeUnknown
 from service.model.log.commit_log import (
     ALL_BODIES,
-    BYTES_UNBOUNDED,
     CLUSTER_KIND,
     CLUSTER_NAME,
     LEASE_SECONDS_MAX,
     LOCKED_LAG_CHANGES_MAX,
+    PAGE_BYTES_MAX,
     Behind,
     BodySelection,
     Change,
@@ -122,7 +122,7 @@ class ClusterState:
         after: int,
         tip: UUID | None,
         limit: int,
-        bytes_max: int = BYTES_UNBOUNDED,
+        bytes_max: int = PAGE_BYTES_MAX,
         bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
         ends = [commit.last for commit in self.commits]
@@ -252,9 +252,11 @@ class MemoryCommits:
         own = self.state_of(cluster_id)
         if own.head.revision - after > LOCKED_LAG_CHANGES_MAX:
             return Behind(own.head)
-        page = own.page(after, tip, LOCKED_LAG_CHANGES_MAX)
+        page = own.page(after, tip, LOCKED_LAG_CHANGES_MAX, PAGE_BYTES_MAX)
         if isinstance(page, Diverged):
             return page
+        if page.revision < own.head.revision:
+            return Behind(own.head)
         request = decide(page)
         return None if request is None else self.commit_to(own, request)
 
