@@ -313,6 +313,11 @@ class CSIDriver(TypedDict):
 class CSIDriverList(TypedDict):
     """Objects of the kind CSIDriver, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[CSIDriver]
@@ -368,6 +373,11 @@ class CSINodeDriver(TypedDict):
 class CSINodeList(TypedDict):
     """Objects of the kind CSINode, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[CSINode]
@@ -420,6 +430,11 @@ class CSIStorageCapacity(TypedDict):
 class CSIStorageCapacityList(TypedDict):
     """Objects of the kind CSIStorageCapacity, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[CSIStorageCapacity]
@@ -724,6 +739,10 @@ class ClusterList(TypedDict):
 
     items: list[Cluster]
     """The clusters."""
+    unreadable: NotRequired[list[str]]
+    """Names of the clusters whose configuration in the database cannot be read. Absent if
+    there are none.
+    """
     kind: NotRequired[Literal["ClusterList"]]
     """What this is. Default: `"ClusterList"`."""
 
@@ -945,6 +964,11 @@ class DataSet(TypedDict):
 class DataSetList(TypedDict):
     """Objects of the kind DataSet, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[DataSet]
@@ -1087,6 +1111,11 @@ class DeviceClass(TypedDict):
 class DeviceClassList(TypedDict):
     """Objects of the kind DeviceClass, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[DeviceClass]
@@ -1568,6 +1597,19 @@ class GeneratedName(TypedDict):
 class Grant(TypedDict):
     """A role on one cluster or all, in one namespace or all."""
 
+    role: str
+    """The role. One that this version does not know, as a newer one may give it, gives
+    nothing.
+    """
+    cluster: NotRequired[str | None]
+    """Name of the cluster; absent: all."""
+    namespace: NotRequired[str | None]
+    """Name of the namespace; absent: all, and what is in none."""
+
+
+class GrantSettings(TypedDict):
+    """A role to give on one cluster or all, in one namespace or all."""
+
     role: Literal["admin", "editor", "observer", "orchestrator", "reader", "scheduler"]
     """What the role lets one do is told in the documentation."""
     cluster: NotRequired[str | None]
@@ -1810,6 +1852,11 @@ class LimitRangeItem(TypedDict):
 class LimitRangeList(TypedDict):
     """Objects of the kind LimitRange, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[LimitRange]
@@ -1962,6 +2009,11 @@ class Namespace(TypedDict):
 class NamespaceList(TypedDict):
     """Namespaces, by name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[Namespace]
@@ -2054,6 +2106,11 @@ class NodeCondition(TypedDict):
 class NodeList(TypedDict):
     """Nodes, by name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[Node]
@@ -2327,6 +2384,11 @@ class PersistentVolumeClaim(TypedDict):
 class PersistentVolumeClaimList(TypedDict):
     """Objects of the kind PersistentVolumeClaim, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[PersistentVolumeClaim]
@@ -2375,6 +2437,11 @@ class PersistentVolumeClaimWatchEvent(TypedDict):
 class PersistentVolumeList(TypedDict):
     """Objects of the kind PersistentVolume, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[PersistentVolume]
@@ -2743,6 +2810,11 @@ class PlanGoal(TypedDict):
 class PlanList(TypedDict):
     """Objects of the kind Plan, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[Plan]
@@ -3092,6 +3164,11 @@ class PodDisruptionBudget(TypedDict):
 class PodDisruptionBudgetList(TypedDict):
     """Objects of the kind PodDisruptionBudget, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[PodDisruptionBudget]
@@ -3159,6 +3236,11 @@ class PodGroup(TypedDict):
 class PodGroupList(TypedDict):
     """Pod groups, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[PodGroup]
@@ -3246,6 +3328,11 @@ class PodIdentity(TypedDict):
 class PodList(TypedDict):
     """Pods, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[Pod]
@@ -3478,7 +3565,7 @@ class PrincipalList(TypedDict):
 class PrincipalSettings(TypedDict):
     """What PUT of a principal or a group takes."""
 
-    grants: list[Grant]
+    grants: list[GrantSettings]
     """All its grants."""
 
 
@@ -3736,6 +3823,11 @@ class ReplicaSet(TypedDict):
 class ReplicaSetList(TypedDict):
     """Objects of the kind ReplicaSet, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[ReplicaSet]
@@ -3784,6 +3876,11 @@ class ReplicationController(TypedDict):
 class ReplicationControllerList(TypedDict):
     """Objects of the kind ReplicationController, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[ReplicationController]
@@ -3859,6 +3956,11 @@ class ResourceClaim(TypedDict):
 class ResourceClaimList(TypedDict):
     """Objects of the kind ResourceClaim, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[ResourceClaim]
@@ -3905,6 +4007,11 @@ class ResourceClaimTemplate(TypedDict):
 class ResourceClaimTemplateList(TypedDict):
     """Objects of the kind ResourceClaimTemplate, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[ResourceClaimTemplate]
@@ -3968,6 +4075,11 @@ class ResourceQuota(TypedDict):
 class ResourceQuotaList(TypedDict):
     """Quotas, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[ResourceQuota]
@@ -4040,6 +4152,11 @@ class ResourceSlice(TypedDict):
 class ResourceSliceList(TypedDict):
     """Objects of the kind ResourceSlice, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[ResourceSlice]
@@ -4136,6 +4253,11 @@ class RuntimeClass(TypedDict):
 class RuntimeClassList(TypedDict):
     """Objects of the kind RuntimeClass, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[RuntimeClass]
@@ -4184,6 +4306,11 @@ class Service(TypedDict):
 class ServiceList(TypedDict):
     """Objects of the kind Service, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[Service]
@@ -4329,6 +4456,11 @@ class StatefulSet(TypedDict):
 class StatefulSetList(TypedDict):
     """Objects of the kind StatefulSet, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[StatefulSet]
@@ -4405,6 +4537,11 @@ class StorageClass(TypedDict):
 class StorageClassList(TypedDict):
     """Objects of the kind StorageClass, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[StorageClass]
@@ -4713,6 +4850,11 @@ class VolumeAttachment(TypedDict):
 class VolumeAttachmentList(TypedDict):
     """Objects of the kind VolumeAttachment, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[VolumeAttachment]
@@ -4945,6 +5087,11 @@ class Workload(TypedDict):
 class WorkloadList(TypedDict):
     """Objects of the kind Workload, by namespace and name."""
 
+    unreadable: NotRequired[list[str]]
+    """Names of objects that the list is left without, as their rows in the database cannot
+    be read: with the namespace before a slash, if they are in one. Absent if there are
+    none.
+    """
     metadata: ListMeta
     """Name, labels and identity."""
     items: list[Workload]

@@ -310,7 +310,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     plans_waiting_max: Count = 20
     """How many plans of one cluster a process makes or keeps waiting; more are refused."""
     bytes_in_flight_max: Bytes = 256 * _MIB
-    """The bytes that one process holds of received bodies and unsent answers."""
+    """The bytes that one process holds of received bodies, unsent answers, and pages of watches.
+
+    Watches hold at most a quarter of them, and those of one caller at most a quarter of that."""
     compressed_bytes_min: Bytes = 4 * _KIB
     """Shorter answers are sent as they are, also to clients that take compressed ones."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000

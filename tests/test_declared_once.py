@@ -17,6 +17,7 @@ from tests.paths import ROOT
 
 STRUCTS = {
     ("DataDomains", "Domains", "TopologySelectorLabelRequirement"): "objects of three kinds",
+    ("Grant", "Grant"): "as it is kept, with nulls, and as it is shown, without",
     ("ObjectPage", "Snapshot"): "a part of the objects, and all of some kinds",
     ("Plugin", "ResourceWeight"): "what is weighed are plugins, or resources",
     ("PodName", "PodRef"): "in answers the namespace is always told",
@@ -29,6 +30,7 @@ SCHEMAS = {
     ("ClaimRef", "EventObject", "PodIdentity"): "a claim, and a pod with and without its kind",
     ("Cluster", "ClusterPatch", "ClusterSettings"): "what may be left out differs",
     ("DataDomains", "Domains", "TopologySelectorLabelRequirement"): "objects of three kinds",
+    ("Grant", "GrantSettings"): "one that is given needs a role that this version knows",
     ("LabelSelectorRequirement", "NodeSelectorRequirement"): "nodes know two more operators",
     ("LeaseMeta", "PodName", "PodRef"): "what may be left out differs",
     ("MetaVictims", "Victims"): "Kubernetes has both",

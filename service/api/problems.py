@@ -8,6 +8,7 @@ itself can have are declared here, too.
 
 import logging
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -24,12 +25,16 @@ from service.model.errors import (
     FieldManagerConflict,
     InvalidManifest,
     MoorageError,
+    ObjectUnreadable,
     Unavailable,
 )
+from service.model.principals import Principal
 
 PROBLEM_JSON = "application/problem+json"
 REQUEST_ID = "moorage.request_id"
 """The key under which the scope of a request has its id."""
+PRINCIPAL = "moorage.principal"
+"""The key under which the scope of a request has the principal that makes it."""
 
 _log = logging.getLogger(__name__)
 
@@ -401,6 +406,14 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "HeadersTooLarge": ProblemKind(
         431, "The headers are too large", "All headers of a request together are over the limit."
     ),
+    "ObjectUnreadable": ProblemKind(
+        500,
+        "A stored object cannot be read",
+        "The row of an object is damaged, or of a version that this server does not know. `detail` names the object, "
+        "if the caller may read it. Without it no request of its cluster can be decided exactly, so these are refused; "
+        "all other objects can still be read, and lists name what they leave out. Asking again does not help: "
+        "`moorage verify` finds such rows, and they have to be put right in the database, or restored.",
+    ),
     "Internal": ProblemKind(
         500,
         "A fault in Moorage",
@@ -532,7 +545,7 @@ def encode_problem(
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Litestar's exception handler: every exception becomes a problem document."""
-    known = _known(error)
+    known = _as_seen(known_error(error), request.scope)
     status, body, headers = encode_problem(
         known, request.scope["path"], request_id_of(request.scope)
     )
@@ -543,13 +556,36 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
     return Response(body, status_code=status, headers=headers, media_type=PROBLEM_JSON)
 
 
+def _as_seen(error: MoorageError, scope: Scope) -> MoorageError:
+    """Return an error without the name of an object that the caller may not read."""
+    if not isinstance(error, ObjectUnreadable) or _may_read(error, scope):
+        return error
+    unnamed = copy(error)
+    unnamed.detail = (
+        "An object of the cluster that you may not read cannot be read from the database."
+    )
+    return unnamed
+
+
+def _may_read(error: ObjectUnreadable, scope: Scope) -> bool:
+    caller = cast("Mapping[str, Any]", scope).get(PRINCIPAL)
+    cluster = scope.get("path_params", {}).get("cluster")
+    if not isinstance(caller, Principal) or cluster is None:
+        return False
+    namespace = error.name if error.kind == "Namespace" else error.namespace
+    return caller.may("read", cluster, namespace) or (
+        not namespace and caller.may_somewhere("read", cluster)
+    )
+
+
 def _with_head(allowed: str) -> str:
     """The allowed methods with HEAD beside GET, since the edge answers HEAD as a GET without its body."""
     methods = {*allowed.split(", ")}
     return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
-def _known(error: Exception) -> MoorageError:
+def known_error(error: Exception) -> MoorageError:
+    """Return the error that a client is told; one that nobody expected is logged, and told as a fault."""
     match error:
         case MoorageError():
             return error

@@ -182,6 +182,17 @@ class HistoryReplaced(MoorageError):
     """The log does not continue what the reader knows: the database was restored, say."""
 
 
+class ObjectUnreadable(MoorageError):
+    """A stored object cannot be read: its row is damaged, or of a version that this one does not know."""
+
+    def __init__(self, kind: str, namespace: str, name: str) -> None:
+        named = f"{namespace}/{name}" if namespace else name
+        super().__init__(f"The stored {kind} {named} cannot be read.")
+        self.kind = kind
+        self.namespace = namespace
+        self.name = name
+
+
 class Unavailable(MoorageError):
     """Ask again after `retry_after` seconds, with the same idempotency key."""
 

@@ -6,7 +6,8 @@ verbs, and an operation asks for one verb.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
+from uuid import UUID
 
 import msgspec
 
@@ -18,7 +19,7 @@ Role = Literal["reader", "scheduler", "editor", "observer", "orchestrator", "adm
 
 VERBS: frozenset[Verb] = frozenset(get_args(Verb))
 
-VERBS_OF: Mapping[Role, frozenset[Verb]] = {
+VERBS_OF: Mapping[str, frozenset[Verb]] = {
     "reader": frozenset({"read"}),
     "scheduler": frozenset({"read", "place", "edit"}),
     "editor": frozenset({"read", "place", "edit", "bind", "evict"}),
@@ -28,16 +29,20 @@ VERBS_OF: Mapping[Role, frozenset[Verb]] = {
 }
 
 
+NO_VERBS = frozenset[Verb]()
+
+
 class Grant(msgspec.Struct, frozen=True, order=True):
     """A role on a cluster, in a namespace; None: on all, in all."""
 
-    role: Role
+    role: str
+    """A `Role`, or the role of another version, which gives nothing here."""
     cluster: str | None = None
     namespace: str | None = None
 
     def gives(self, verb: Verb, cluster: str | None) -> bool:
         """Whether the grant gives a verb in some namespace of a cluster; None: of any cluster."""
-        return verb in VERBS_OF[self.role] and (
+        return verb in VERBS_OF.get(self.role, NO_VERBS) and (
             cluster is None or self.cluster is None or self.cluster == cluster
         )
 
@@ -121,10 +126,18 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
     grants: tuple[Grant, ...]
     created_at: datetime
 
+    is_readable: bool = True
+    """Whether its grants could be read; one whose grants could not has none."""
+
     @property
     def is_admin(self) -> bool:
         """Whether its grants make an admin of the whole server."""
         return ADMIN in self.grants
+
+    @property
+    def unknown_roles(self) -> list[str]:
+        """The roles of its grants that this version does not know."""
+        return sorted({each.role for each in self.grants} - VERBS_OF.keys())
 
 
 Precondition = Callable[[PrincipalRow | None], None]
@@ -145,9 +158,18 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     """When the token was used last, kept to the minute."""
 
 
+class AccessVersion(NamedTuple):
+    """A state of all principals and tokens; equal versions are the same state, whatever was restored between them."""
+
+    number: int
+    """It rises with each change, and falls with a restore."""
+    tag: UUID
+    """Random, and new with each change."""
+
+
 class AccessState(msgspec.Struct, frozen=True, kw_only=True):
     """All principals and tokens of a server, as of one instant."""
 
-    version: int
+    version: AccessVersion
     principals: Sequence[PrincipalRow]
     tokens: Sequence[TokenRow]

@@ -13,6 +13,7 @@ from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
 from service.model.principals import (
     ADMIN,
     AccessState,
+    AccessVersion,
     Grant,
     Precondition,
     PrincipalKind,
@@ -28,7 +29,7 @@ NO_ADMIN_LEFT = "MR003"
 
 _Check = Callable[[Driver], Awaitable[None]]
 
-_VERSION = "SELECT version FROM access_state"
+_VERSION = "SELECT version, tag FROM access_state"
 _PRINCIPALS = "SELECT kind, name, grants, created_at FROM principal ORDER BY kind, name"
 _PRINCIPAL = "SELECT kind, name, grants, created_at FROM principal WHERE kind = $1 AND name = $2"
 _LOCK = "SELECT FROM access_state FOR NO KEY UPDATE"
@@ -56,12 +57,11 @@ class Principals:
         self._of_principals = (writer, reader)
         self._audits_access = keeping
 
-    async def access_version(self) -> int:
-        """A number that rises with each change of principals and tokens."""
+    async def access_version(self) -> AccessVersion:
+        """Return the version, which is another one after each change of principals and tokens."""
         with unavailable_on_failure():
             async with self._of_principals[1].driver() as connection:
-                version: int = await connection.fetchval(_VERSION)
-        return version
+                return _version(await connection.fetchrow(_VERSION))
 
     async def access_state(self) -> AccessState:
         """All principals and tokens as they are at one instant."""
@@ -70,7 +70,7 @@ class Principals:
                 self._of_principals[1].driver() as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
-                version = await connection.fetchval(_VERSION)
+                version = _version(await connection.fetchrow(_VERSION))
                 principals = await connection.fetch(_PRINCIPALS)
                 tokens = await connection.fetch(_TOKENS)
         return AccessState(
@@ -225,8 +225,25 @@ def _kept_admin() -> Iterator[None]:
         raise NoAdminLeft from error
 
 
+def _version(row: asyncpg.Record | None) -> AccessVersion:
+    assert row is not None
+    return AccessVersion(row["version"], row["tag"])
+
+
 def _principal(row: asyncpg.Record) -> PrincipalRow:
-    grants = msgspec.json.decode(row["grants"], type=tuple[Grant, ...])
+    grants = _grants(row["grants"])
     return PrincipalRow(
-        kind=row["kind"], name=row["name"], grants=grants, created_at=row["created_at"]
+        kind=row["kind"],
+        name=row["name"],
+        grants=grants or (),
+        created_at=row["created_at"],
+        is_readable=grants is not None,
     )
+
+
+def _grants(stored: bytes) -> tuple[Grant, ...] | None:
+    """Return the grants of one principal, or None if they cannot be read, which harms nobody else."""
+    try:
+        return msgspec.json.decode(stored, type=tuple[Grant, ...])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

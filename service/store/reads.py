@@ -8,7 +8,9 @@ import asyncpg
 
 from service.model.errors import NotFound
 from service.model.log.commit_log import (
+    ALL_BODIES,
     PAGE_BYTES_MAX,
+    BodySelection,
     Diverged,
     Head,
     LogPage,
@@ -85,12 +87,19 @@ class Reads:
         return {row["cluster_id"]: Head(row["revision"], row["tip"], row["at"]) for row in rows}
 
     async def read_log(
-        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+        self,
+        cluster_id: int,
+        after: int,
+        tip: UUID | None,
+        limit: int,
+        *,
+        bytes_max: int = PAGE_BYTES_MAX,
+        bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
         """Whole commits after a revision whose last commit was `tip` (P3, P12).
 
-        A page has at least `limit` changes, unless it reaches the head, and never part of a
-        commit. A caller that knows no tip (a watch may begin in the middle of a commit) gives
+        A page has at least `limit` changes, or bodies of `bytes_max` bytes, unless it reaches the
+        head, and never part of a commit. A caller that knows no tip (a watch may begin in the middle of a commit) gives
         None, and only the revision is compared.
 
         Raises:
@@ -98,7 +107,11 @@ class Reads:
         """
         with unavailable_on_failure():
             async with self._reads.driver() as connection:
-                return await read_page(connection, cluster_id, after, tip, limit)
+                return await read_page(
+                    *(connection, cluster_id, after, tip, limit),
+                    bytes_max=bytes_max,
+                    bodies=bodies,
+                )
 
     async def read_objects(
         self,

@@ -587,20 +587,25 @@ CREATE FUNCTION public.create_cluster_v1(p_name text, p_config bytea, p_commit_i
     AS $$
 DECLARE
     v_cluster_id bigint;
+    v_floor bigint;
     v_at CONSTANT timestamptz := clock_timestamp();
     v_root CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
+    -- This waits for whoever is deleting the cluster of that name.
     INSERT INTO cluster (name) VALUES (p_name) RETURNING cluster_id INTO v_cluster_id;
-    INSERT INTO head (cluster_id, revision, tip, at) VALUES (v_cluster_id, 1, p_commit_id, v_at);
-    INSERT INTO floor (cluster_id, revision) VALUES (v_cluster_id, 0);
+    DELETE FROM predecessor WHERE name = p_name RETURNING revision + 1 INTO v_floor;
+    v_floor := coalesce(v_floor, 0);
+    INSERT INTO head (cluster_id, revision, tip, at)
+    VALUES (v_cluster_id, v_floor + 1, p_commit_id, v_at);
+    INSERT INTO floor (cluster_id, revision) VALUES (v_cluster_id, v_floor);
     INSERT INTO commit
         (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
-    VALUES (v_cluster_id, 1, p_commit_id, v_root, 1, 0, 'CreateCluster', v_at);
+    VALUES (v_cluster_id, v_floor + 1, p_commit_id, v_root, v_floor + 1, v_floor, 'CreateCluster', v_at);
     INSERT INTO change
         (cluster_id, revision, commit_id, created, verb, kind, namespace, name, uid, body)
-    VALUES (v_cluster_id, 1, p_commit_id, true, 'Put', 'Cluster', '', 'config', '', p_config);
+    VALUES (v_cluster_id, v_floor + 1, p_commit_id, true, 'Put', 'Cluster', '', 'config', '', p_config);
     INSERT INTO object (cluster_id, revision, kind, namespace, name, uid, body)
-    VALUES (v_cluster_id, 1, 'Cluster', '', 'config', '', p_config);
+    VALUES (v_cluster_id, v_floor + 1, 'Cluster', '', 'config', '', p_config);
     RETURN v_cluster_id;
 END;
 $$;
@@ -609,9 +614,11 @@ CREATE FUNCTION public.create_cluster_v2(p_name text, p_config bytea, p_commit_i
     AS $$
 DECLARE
     v_cluster_id CONSTANT bigint := create_cluster_v1(p_name, p_config, p_commit_id);
+    v_revision bigint;
 BEGIN
+    SELECT h.revision INTO v_revision FROM head AS h WHERE h.cluster_id = v_cluster_id;
     PERFORM audit_v1(0, v_cluster_id, clock_timestamp(), ARRAY[p_principal], ARRAY[p_address],
-        ARRAY[p_operation], ARRAY[p_name], ARRAY[1::bigint], ARRAY[p_request_id], ARRAY[200],
+        ARRAY[p_operation], ARRAY[p_name], ARRAY[v_revision], ARRAY[p_request_id], ARRAY[200],
         ARRAY[1::bigint]);
     RETURN v_cluster_id;
 END;
@@ -637,13 +644,18 @@ $$;
 CREATE FUNCTION public.delete_cluster_v1(p_cluster_id bigint) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    v_name text;
+    v_revision bigint;
 BEGIN
-    DELETE FROM head WHERE cluster_id = p_cluster_id;
+    DELETE FROM head WHERE cluster_id = p_cluster_id RETURNING revision INTO v_revision;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
     PERFORM FROM floor WHERE cluster_id = p_cluster_id FOR UPDATE;
-    PERFORM FROM cluster WHERE cluster_id = p_cluster_id FOR UPDATE;
+    SELECT name INTO v_name FROM cluster WHERE cluster_id = p_cluster_id FOR UPDATE;
+    INSERT INTO predecessor (name, revision) VALUES (v_name, v_revision)
+    ON CONFLICT (name) DO UPDATE SET revision = greatest(predecessor.revision, excluded.revision);
     DELETE FROM floor WHERE cluster_id = p_cluster_id;
     DELETE FROM object WHERE cluster_id = p_cluster_id;
     DELETE FROM change WHERE cluster_id = p_cluster_id;
@@ -827,6 +839,14 @@ BEGIN
     SELECT h.revision INTO head_revision FROM head AS h WHERE h.cluster_id = p_cluster_id;
 END;
 $$;
+CREATE FUNCTION public.tag_access_v1() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.tag := gen_random_uuid();
+    RETURN NEW;
+END;
+$$;
 CREATE FUNCTION public.take_lease_v1(p_cluster_id bigint, p_name text, p_holder text, p_length interval, p_length_max interval) RETURNS TABLE(lease_holder text, lease_until timestamp with time zone)
     LANGUAGE plpgsql
     AS $$
@@ -865,6 +885,7 @@ SET default_table_access_method = heap;
 CREATE TABLE public.access_state (
     only_row boolean NOT NULL,
     version bigint NOT NULL,
+    tag uuid DEFAULT gen_random_uuid() NOT NULL,
     CONSTRAINT access_state_only_row_check CHECK (only_row)
 );
 CREATE TABLE public.alembic_version (
@@ -1038,6 +1059,10 @@ CREATE VIEW public.pod AS
     manifest
    FROM public.manifest
   WHERE (kind = 'Pod'::text);
+CREATE TABLE public.predecessor (
+    name text NOT NULL COLLATE pg_catalog."C",
+    revision bigint NOT NULL
+);
 CREATE TABLE public.principal (
     kind text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL COLLATE pg_catalog."C",
@@ -1124,6 +1149,8 @@ ALTER TABLE ONLY public.node_lease
     ADD CONSTRAINT node_lease_pkey PRIMARY KEY (cluster_id, node);
 ALTER TABLE ONLY public.object
     ADD CONSTRAINT object_pkey PRIMARY KEY (cluster_id, kind, namespace, name);
+ALTER TABLE ONLY public.predecessor
+    ADD CONSTRAINT predecessor_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.principal
     ADD CONSTRAINT principal_pkey PRIMARY KEY (kind, name);
 ALTER TABLE ONLY public.replica_report
@@ -1138,6 +1165,7 @@ CREATE INDEX event_last_at_idx ON public.event USING btree (cluster_id, reason, 
 CREATE INDEX idempotency_recorded_at_idx ON public.idempotency USING btree (recorded_at);
 CREATE INDEX object_node_name_idx ON public.object USING btree (cluster_id, node_name) WHERE (node_name IS NOT NULL);
 CREATE INDEX token_principal_idx ON public.token USING btree (principal);
+CREATE TRIGGER access_state_tag BEFORE UPDATE ON public.access_state FOR EACH ROW EXECUTE FUNCTION public.tag_access_v1();
 ALTER TABLE ONLY public.floor
     ADD CONSTRAINT floor_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES public.cluster(cluster_id);
 ALTER TABLE ONLY public.head

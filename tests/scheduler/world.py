@@ -125,8 +125,11 @@ class TroubledStore(MemoryStore):
     async def head(self, cluster_id: int) -> Any:
         return await self._counted("head", super().head(cluster_id))
 
-    async def read_log(self, cluster_id: int, after: int, tip: Any, limit: int) -> Any:
-        return await self._counted("read_log", super().read_log(cluster_id, after, tip, limit))
+    async def read_log(
+        self, cluster_id: int, after: int, tip: Any, limit: int, **options: Any
+    ) -> Any:
+        read = super().read_log(cluster_id, after, tip, limit, **options)
+        return await self._counted("read_log", read)
 
     async def read_objects(self, cluster_id: int, after: Any, limit: int) -> Any:
         name = "read_objects" if after else "load"

@@ -393,16 +393,14 @@ async def test_a_list_of_which_a_later_piece_finds_no_room_is_cut_off(harness, m
     await sender.task
 
 
-async def test_a_watch_whose_events_find_no_room_says_so_in_its_last_event(harness) -> None:
+async def test_a_watch_takes_a_change_that_is_larger_than_its_room_alone(harness) -> None:
     revision = (await harness.client.get(CLUSTER)).headers["moorage-revision"]
     await put_wide(harness, "wide")
     sender = Sender(harness, f"{CLUSTER}/placements")
     await sender.holds(harness, 35_000)
     async with stream(harness, sinceRevision=revision) as watch:
         await watch.until(1)
-    assert [(each.type, each.data.get("code")) for each in watch.events] == [
-        ("ERROR", "TooManyBytes")
-    ]
+    assert [(each.type, each.name) for each in watch.events] == [("ADDED", "wide")]
     sender.leave()
     await sender.task
 

@@ -4,9 +4,11 @@ import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 
@@ -24,11 +26,14 @@ from service.model.principals import (
     ADMIN as ADMIN_GRANT,
     EVERYBODY,
     AccessState,
+    AccessVersion,
     Principal,
     TokenRow,
 )
 from service.settings import Settings
+from service.store.connecting.connections import data_source_name
 from service.store.memory.memory_store import MemoryStore
+from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 from tests.security.callers import Callers, by
@@ -243,12 +248,130 @@ async def test_other_processes_see_within_a_second_what_was_changed(make_harness
     assert await status(elsewhere, PODS_OF_SHOP, token) == 401
 
 
+async def restore_access(database_url: str, before: asyncpg.Record) -> None:
+    """Set the row by which processes notice changes to what a backup has."""
+    connection = await asyncpg.connect(data_source_name(database_url))
+    try:
+        await connection.execute("SET session_replication_role = replica")  # No triggers.
+        await connection.execute("UPDATE access_state SET version = $1, tag = $2", *before.values())
+    finally:
+        await connection.close()
+
+
+async def noted_access(database_url: str) -> asyncpg.Record:
+    """Read the row by which processes notice changes, as a backup would have it."""
+    connection = await asyncpg.connect(data_source_name(database_url))
+    try:
+        row = await connection.fetchrow("SELECT version, tag FROM access_state")
+    finally:
+        await connection.close()
+    assert row is not None
+    return row
+
+
+async def test_a_revoked_token_is_refused_though_a_restore_set_the_counter_back(
+    make_harness: MakeHarness, database_url: str
+):
+    async with AsyncExitStack() as stack:
+        stores = [PostgresStore(database_url) for _ in range(2)]
+        for store in stores:
+            stack.push_async_callback(store.close)
+        clock = HurriedClock()
+        here, elsewhere = [await make_harness(store, clock) for store in stores]
+        root = await close_the_door(here)
+        await put(here, "ci", SHOP, by=root)
+        token = await issue(here, "ci", by=root)
+        backup = await noted_access(database_url)
+        await put(here, "ci", SHOP, by=root)
+        await put(here, "ci", SHOP, by=root)
+        clock.advance(STALE_AFTER_SECONDS)
+        assert await status(elsewhere, PODS_OF_SHOP, token) == 200
+        known = (await here.store.access_version()).number
+        await restore_access(database_url, backup)
+        await here.client.delete(f"/v1/tokens/{token.split('_')[1]}", headers=bearer(root))
+        await issue(here, "root", by=root)
+        assert (await here.store.access_version()).number == known
+        clock.advance(STALE_AFTER_SECONDS)
+        assert await status(elsewhere, PODS_OF_SHOP, token) == 401
+        assert await status(elsewhere, PODS_OF_SHOP, root) == 200
+
+
+async def tamper_with_grants(database_url: str, grants: bytes) -> None:
+    """Write the grants of `ci` as another version, or somebody at the database, would."""
+    connection = await asyncpg.connect(data_source_name(database_url))
+    try:
+        await connection.execute("UPDATE principal SET grants = $1 WHERE name = 'ci'", grants)
+        await connection.execute("UPDATE access_state SET version = version + 1")
+    finally:
+        await connection.close()
+
+
+NEWER_GRANTS = (
+    b'[{"role":"auditor","cluster":null},{"role":"reader","cluster":"default","namespace":"shop"}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("grants", "shown", "may"),
+    [
+        (NEWER_GRANTS, [{"role": "auditor"}, *SHOP], 200),
+        (b'[{"role":"auditor","scope":[1]}]', [{"role": "auditor"}], 403),
+        (b"[{", [], 403),
+        (b'[{"role":7}]', [], 403),
+    ],
+)
+async def test_grants_that_mean_nothing_here_give_nothing_and_harm_nobody_else(
+    make_harness: MakeHarness,
+    database_url: str,
+    caplog: pytest.LogCaptureFixture,
+    grants: bytes,
+    shown: list[dict[str, str]],
+    may: int,
+):
+    async with AsyncExitStack() as stack:
+        store = PostgresStore(database_url)
+        stack.push_async_callback(store.close)
+        clock = HurriedClock()
+        harness = await make_harness(store, clock)
+        root = await close_the_door(harness)
+        await put(harness, "ci", SHOP, by=root)
+        token = await issue(harness, "ci", by=root)
+        await tamper_with_grants(database_url, grants)
+        for _ in range(2):
+            clock.advance(STALE_AFTER_SECONDS)
+            assert await status(harness, PODS_OF_SHOP, root) == 200
+            assert await status(harness, PODS_OF_SHOP, token) == may
+        told = [each for each in caplog.records if " ci " in each.message]
+        assert len(told) == 1, "it is logged once"
+        listed = (await harness.client.get("/v1/principals", headers=bearer(root))).json()["items"]
+        assert {each["name"]: each["grants"] for each in listed} == {"ci": shown, "root": ADMIN}
+        gone = await harness.client.delete("/v1/principals/ci", headers=bearer(root))
+        assert gone.status_code == 200, gone.text
+        assert await status(harness, PODS_OF_SHOP, token) == 401
+
+
+async def test_a_fault_in_a_comparison_is_none_of_the_database_and_is_logged(
+    make_harness: MakeHarness, caplog: pytest.LogCaptureFixture
+):
+    class Faulty(MemoryStore):
+        async def access_state(self) -> AccessState:
+            raise KeyError("a bug")
+
+    store = Faulty(HurriedClock().now, RandomIds().commit_id)
+    await store.put_principal("User", "root", [ADMIN_GRANT], keep_admin=True, caller=ITSELF)
+    harness = await make_harness(store, token=BOOTSTRAP)
+    answer = await harness.client.get(PODS_OF_SHOP, headers=bearer(f"mrg_{'0' * 16}_{'A' * 43}"))
+    assert problem(answer, 500) == "Internal"
+    assert "Comparing principals and tokens failed." in caplog.messages
+    assert await status(harness, PODS_OF_SHOP, BOOTSTRAP) == 200
+
+
 class Unreachable(MemoryStore):
     """A store whose principals cannot be asked for from some moment on."""
 
     gone = False
 
-    async def access_version(self) -> int:
+    async def access_version(self) -> AccessVersion:
         if self.gone:
             raise StorageUnavailable("The database cannot be reached.")
         return await super().access_version()
@@ -647,7 +770,7 @@ class Slow(MemoryStore):
         super().__init__(*arguments)
         self.answers: asyncio.Event | None = None
 
-    async def access_version(self) -> int:
+    async def access_version(self) -> AccessVersion:
         version = await super().access_version()
         if self.answers is not None:
             await self.answers.wait()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from service.model.errors import NoAdminLeft, NotFound
-from service.model.principals import ADMIN, Grant, TokenRow
+from service.model.principals import ADMIN, AccessVersion, Grant, TokenRow
 from tests.store.history import AnyStore
 
 HASH = bytes(32)
@@ -39,7 +39,7 @@ async def test_what_is_put_is_read_back_and_replaced_whole(store: AnyStore):
 
 
 async def test_every_change_is_told_by_the_version(store: AnyStore):
-    async def version() -> int:
+    async def version() -> AccessVersion:
         assert (await store.access_state()).version == await store.access_version()
         return await store.access_version()
 

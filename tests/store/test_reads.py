@@ -3,7 +3,14 @@
 import pytest
 
 from service.model.errors import NotFound
-from service.model.log.commit_log import Diverged, Head, LogPage, Lost, ObjectPage
+from service.model.log.commit_log import (
+    BodySelection,
+    Diverged,
+    Head,
+    LogPage,
+    Lost,
+    ObjectPage,
+)
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
 from tests.store.history import (
@@ -40,6 +47,50 @@ async def test_p12_a_page_holds_whole_commits_and_ends_where_the_next_begins(
     rest = await read(store, cluster_id, heads[1], limit=4)
     assert [change.name for change in rest.changes] == ["c-0", "c-1", "c-2"]
     assert (rest.revision, rest.tip) == (heads[2].revision, heads[2].tip)
+
+
+@pytest.mark.parametrize("tip_is_known", [True, False])
+async def test_p12_a_page_ends_with_the_commit_that_reaches_its_bytes(
+    store: AnyStore, cluster_id: int, *, tip_is_known: bool
+):
+    at = start = await store.head(cluster_id)
+    for batch in "abc":
+        changes = (create(f"{batch}-{number}", body=b"x" * 100) for number in range(3))
+        last = await committed(store, cluster_id, *changes)
+        await store.settle_unknown(cluster_id, commit_on(last, create("never")))
+    pages = list[list[int]]()
+    head = await store.head(cluster_id)
+    while at.revision < head.revision:
+        tip = at.tip if tip_is_known else None
+        page = await store.read_log(cluster_id, at.revision, tip, 100, bytes_max=301)
+        assert isinstance(page, LogPage)
+        assert page.tip is not None
+        pages.append([change.revision for change in page.changes])
+        at = Head(page.revision, page.tip, page.head.at)
+    assert pages == [[2, 3, 4, 5, 6, 7], [8, 9, 10]]
+    alone = await store.read_log(cluster_id, start.revision, start.tip, 100, bytes_max=1)
+    assert isinstance(alone, LogPage)
+    assert [change.revision for change in alone.changes] == [2, 3, 4], "never part of a commit"
+
+
+async def test_bodies_of_other_changes_are_left_out_and_not_counted(
+    store: AnyStore, cluster_id: int
+):
+    start = await store.head(cluster_id)
+    wide = {"body": b"x" * 1000}
+    for number in range(3):
+        await committed(store, cluster_id, create(f"n{number}", kind="Node", namespace="", **wide))
+        await committed(store, cluster_id, create(f"p{number}", namespace="shop", **wide))
+        await committed(store, cluster_id, create(f"q{number}", **wide))
+    bodies = BodySelection(kinds=frozenset({"Pod"}), namespace="shop")
+    page = await store.read_log(
+        cluster_id, start.revision, start.tip, 100, bytes_max=2_000, bodies=bodies
+    )
+    assert isinstance(page, LogPage)
+    assert [(each.name, len(each.body)) for each in page.changes] == [
+        *(("n0", 0), ("p0", 1000), ("q0", 0)),
+        *(("n1", 0), ("p1", 1000)),
+    ]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])

@@ -118,8 +118,16 @@ def items(rows: Iterable[ObjectRow], chosen: ChosenFields | None = None) -> byte
     return b",".join(whole if chosen is None else map(chosen.of, whole))
 
 
+def list_end(unreadable: Sequence[ObjectRow]) -> bytes:
+    """The end of a list after its last item, with the names of what it was left without."""
+    if not unreadable:
+        return b"]}"
+    names = [f"{row.namespace}/{row.name}" if row.namespace else row.name for row in unreadable]
+    return b'],"unreadable":%b}' % msgspec.json.encode(names)
+
+
 def list_head(kind: str, revision: int, continue_: str | None) -> bytes:
-    """The beginning of a list in Kubernetes' form, up to its first item; `]}` ends the list."""
+    """The beginning of a list in Kubernetes' form, up to its first item; `list_end` ends the list."""
     more = b"" if continue_ is None else b',"continue":"%s"' % continue_.encode()
     return b'{"apiVersion":"v1","kind":"%s","metadata":{"resourceVersion":"%d"%s},"items":[' % (
         kind.encode(),

@@ -84,10 +84,9 @@ class _StreamedResponse(ASGIResponse):
 
     @override
     async def send_body(self, send: Send, receive: Receive) -> None:
-        """Send the pieces as they come; the answer to a reader that is too slow is cut off.
+        """Send the pieces as they come.
 
-        If a piece finds no room, TooManyBytes is raised in the generator that made it; what the
-        generator yields then ends the answer.
+        The answer is cut off if its reader is too slow, or a piece finds no room.
         """
         if not self._ends_with_client:
             await self._send_pieces(send)
@@ -108,22 +107,12 @@ class _StreamedResponse(ASGIResponse):
                 async for piece in pieces:
                     await _send(send, piece, more=True)
                 await _send(send, b"", more=False)
-            except TooManyBytes as error:
-                await _send_last_word(send, pieces, error)
+            except TooManyBytes:
+                _log.info("An answer was cut off: there was no room for its next piece.")
 
 
 async def _send(send: Send, piece: bytes, *, more: bool) -> None:
     await send({"type": "http.response.body", "body": piece, "more_body": more})
-
-
-async def _send_last_word(send: Send, pieces: Pieces, error: TooManyBytes) -> None:
-    """Raise TooManyBytes in the generator and send what it yields then; if it yields nothing, cut off."""
-    try:
-        last_word = await pieces.athrow(error)
-    except (TooManyBytes, StopAsyncIteration):
-        _log.info("An answer was cut off: there was no room for its next piece.")
-    else:
-        await _send(send, last_word, more=False)
 
 
 class TooSlow(Exception):  # noqa: N818 - a fact, not a failure

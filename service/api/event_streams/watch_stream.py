@@ -10,7 +10,7 @@ import msgspec
 from service.api.bodies.streamed_responses import PIECE_BYTES, Pieces
 from service.api.problems import encode_problem
 from service.api.security.visibility import Visibility, Visible, sees
-from service.model.errors import MoorageError, NotFound, StorageUnavailable
+from service.model.errors import MoorageError, NotFound, ObjectUnreadable, StorageUnavailable
 from service.model.log.commit_log import Change
 from service.scheduler.watching import LoggedCommit, Watch
 
@@ -83,8 +83,11 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             commits = await self._next(min(due, end))
             if commits is None:
                 return
-            for piece in self._written(commits, await self._visible(commits)):
-                yield piece
+            for written in self._written(commits, await self._visible(commits)):
+                # In small pieces, for which there is always room: the watch holds that of the whole.
+                for start in range(0, len(written), PIECE_BYTES):
+                    yield written[start : start + PIECE_BYTES]
+            del commits
             if now() >= due:
                 yield self._bookmark()
                 due = now() + self.bookmark_seconds
@@ -118,7 +121,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             for change in commit.changes:
                 if not sees(visibility, *change.key):
                     continue
-                event = self.writer.change(change, visibility)
+                event = self._event(change, visibility)
                 if event is not None:
                     written.append(event)
                     size += len(event)
@@ -127,6 +130,12 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
                     written, size = [], 0
         if written:
             yield b"".join(written)
+
+    def _event(self, change: Change, visibility: Visibility) -> bytes | None:
+        try:
+            return self.writer.change(change, visibility)
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise ObjectUnreadable(*change.key) from error
 
     def _bookmark(self) -> bytes:
         return self.writer.bookmark(self.watch.revision)

@@ -21,6 +21,8 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
 from service.api.security.authentication import caller_of
+from service.model.log.commit_log import BodySelection
+from service.model.manifests.manifest import PodManifest
 from service.scheduler.watching import BindingSelection
 
 _RECORD = {
@@ -86,10 +88,11 @@ async def watch_bindings(request: AnyRequest, services: NamedDependency[Services
         caller = caller_of(request.scope)
         require(caller, "read", request.path_params["cluster"], namespace)
     selection = BindingSelection(namespace=namespace, node=node)
+    bodies = BodySelection(kinds=frozenset({PodManifest.kind}), namespace=namespace)
     if EVENT_STREAM in (header(request, "accept") or ""):
         writer, media_type = BindingEvents(selection), EVENT_STREAM
-        return await open_stream(request, services, writer, media_type, node)
-    return await open_stream(request, services, BindingLines(selection), NDJSON, node)
+        return await open_stream(request, services, writer, media_type, node, bodies)
+    return await open_stream(request, services, BindingLines(selection), NDJSON, node, bodies)
 
 
 BINDING_HANDLERS = (watch_bindings,)

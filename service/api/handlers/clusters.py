@@ -43,7 +43,7 @@ from service.api.security.authentication import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of
 from service.model.configuration.config import ClusterConfig, stored_config
 from service.model.configuration.extenders import ExtenderHosts
-from service.model.errors import FieldError, InvalidManifest
+from service.model.errors import FieldError, InvalidManifest, ObjectUnreadable
 from service.model.json_and_patches.patches import PatchType
 from service.model.json_and_patches.strict_json import decode_strict
 from service.model.log.commit_log import (
@@ -81,7 +81,8 @@ def _cluster(description: str) -> Body:
             reads=True,
             tag="clusters",
             summary="List all clusters",
-            description="Those of which the caller may read something; each as `getCluster` shows it.",
+            description="Those of which the caller may read something; each as `getCluster` shows it. A cluster whose "
+            "configuration cannot be read is only named in `unreadable`.",
             answers={
                 200: Body(
                     types={JSON: cluster_types.ClusterList},
@@ -105,8 +106,11 @@ async def list_clusters(
         if caller.may_somewhere("read", row.name)
     ]
     seen = await _seen(store, shown)
-    body = b",".join(_encoded(row, shown[place][1]) for place, row in enumerate(seen))
-    return Response(b'{"kind":"ClusterList","items":[%b]}' % body, media_type=JSON)
+    encoded = [_encoded_if_readable(row, shown[place][1]) for place, row in enumerate(seen)]
+    body = b",".join(each for each in encoded if each is not None)
+    unreadable = [row.name for row, each in zip(seen, encoded, strict=True) if each is None]
+    end = b',"unreadable":%b' % msgspec.json.encode(unreadable) if unreadable else b""
+    return Response(b'{"kind":"ClusterList","items":[%b]%b}' % (body, end), media_type=JSON)
 
 
 @get(
@@ -240,10 +244,11 @@ async def delete_cluster(
     """Remove a cluster and everything in it."""
     dry = is_dry(query(request))
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
+    shown = _encoded(row)
     await services.scheduler.delete_cluster(
         row.name, told_caller(request), _preconditions(request), dry_run=dry
     )
-    return json_response(_encoded(row), row.head.revision)
+    return json_response(shown, row.head.revision)
 
 
 CLUSTER_HANDLERS = (list_clusters, get_cluster, put_cluster, patch_cluster, delete_cluster)
@@ -324,6 +329,14 @@ async def _as_it_would_be(
 
 def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
     return _told(row.name, row.config, visibility, row.head.revision, row.counts)
+
+
+def _encoded_if_readable(row: ClusterRow, visibility: Visibility) -> bytes | None:
+    """The JSON of a cluster, or None if its configuration cannot be read."""
+    try:
+        return _encoded(row, visibility)
+    except ObjectUnreadable:
+        return None
 
 
 def _told(

@@ -30,6 +30,7 @@ from service.api.bodies.responses import (
     dry_response,
     items,
     json_response,
+    list_end,
     list_head,
     not_modified,
     object_response,
@@ -74,6 +75,7 @@ from service.api.security.visibility import (
     require_sight,
     seen_batches,
     seen_body,
+    sees,
     visibility_of,
 )
 from service.model.errors import NotFound
@@ -198,6 +200,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     rows = BATCH_ROWS if past is None else KEYS_AT_ONCE
     if limit is not None and wanted_objects.asks_nothing and order is None:
         rows = min(limit, LIST_LIMIT_MAX) + 1
+    left_out = list[ObjectRow]()
     wanted = Wanted(
         namespace=request.path_params.get("namespace"),
         after=(start.namespace, start.name) if start and order is None else None,
@@ -205,9 +208,12 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
         hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
+        leave_out=partial(_leave_out, left_out, visibility_of(request)),
     )
     if order is not None and limit is not None:
-        asked = SortedList(kind, order, wanted_objects, wanted, lists, start, own, past, limit)
+        asked = SortedList(
+            kind, order, wanted_objects, wanted, lists, start, own, past, limit, left_out
+        )
         return await sorted_list(request, services, asked, tagged, chosen)
     pages = seen_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
@@ -215,13 +221,19 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     found = _Found(pages, passes)
     head = await found.start()
     revision = past if past is not None else start.revision if start else head
-    answer = _Answer(f"{kind}List", own, revision, head, is_past=past is not None)
+    answer = _Answer(f"{kind}List", own, revision, head, past is not None, left_out)
     tag = tagged(head if past is None else past)
     if limit is not None:
         return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag, chosen)
     holding_of(request.scope).keeps_room = True
-    streamed = _streamed(list_head(answer.kind, revision, None), found, chosen)
+    streamed = _streamed(answer, found, chosen)
     return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
+
+
+def _leave_out(left_out: list[ObjectRow], visibility: Visibility, row: ObjectRow) -> None:
+    """Note an object that cannot be read, if the caller would see it."""
+    if sees(visibility, row.kind, row.namespace, row.name):
+        left_out.append(row)
 
 
 def _lists(
@@ -245,6 +257,8 @@ class _Answer(NamedTuple):
     """The revision of the first page."""
     head: int
     is_past: bool
+    left_out: list[ObjectRow]
+    """What cannot be read, as far as the list was read."""
 
 
 async def _page(
@@ -256,7 +270,8 @@ async def _page(
     if more:
         last = (taken[-1].namespace, taken[-1].name)
         token = Continue(answer.own, answer.revision, *last, answer.is_past).token()
-    body = list_head(answer.kind, answer.revision, token) + items(taken, chosen) + b"]}"
+    body = list_head(answer.kind, answer.revision, token) + items(taken, chosen)
+    body += list_end(answer.left_out)
     return json_response(body, answer.head, etag=tag)
 
 
@@ -479,14 +494,15 @@ class _Found:
         return [row for row in page.rows if self._passes(row.body)]
 
 
-async def _streamed(head: bytes, found: _Found, chosen: ChosenFields | None) -> Pieces:
+async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None) -> Pieces:
     """The list in pieces; its head is sent with the first objects, as these may find no room and be refused."""
-    before = head
+    before = head = list_head(answer.kind, answer.revision, None)
     async for batch in found.batches():
         if batch:
             yield before + items(batch, chosen)
             before = b","
-    yield head + b"]}" if before is head else b"]}"
+    end = list_end(answer.left_out)
+    yield head + end if before is head else end
 
 
 def _place(request: AnyRequest) -> ObjectName:

@@ -1,6 +1,6 @@
 """Lists pods and nodes in another order than that of their names, page by page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from litestar import Response
@@ -8,12 +8,12 @@ from litestar import Response
 from service.api.bodies.chosen_fields import ChosenFields
 from service.api.bodies.paging import Continue
 from service.api.bodies.request_reading import AnyRequest, wrong_parameter
-from service.api.bodies.responses import items, json_response, list_head
+from service.api.bodies.responses import items, json_response, list_end, list_head
 from service.api.handler_services.server_services import Services
 from service.api.reading.sorted_reads import SORTED_LIMIT_MAX, Placed, SortedReads
 from service.api.reading.stored_reads import Wanted
 from service.api.security.visibility import Lists, seen_parts, seen_rows, visibility_of
-from service.model.log.commit_log import PAGE_BYTES_MAX
+from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectRow
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.model.selecting_objects.object_order import ORDER_FIELDS, Order, OrderKey
 
@@ -33,6 +33,8 @@ class SortedList(NamedTuple):
     """The name of the list in tokens."""
     past: int | None
     limit: int
+    left_out: Sequence[ObjectRow]
+    """What cannot be read, as far as the list was read."""
 
 
 def parse_order(kind: str, parameters: Mapping[str, str]) -> Order | None:
@@ -90,7 +92,8 @@ async def sorted_list(
             asked.own, revision, namespace, name, is_past=asked.past is not None, value=value
         ).token()
     rows = seen_rows(visibility, [row for _, row in placed])
-    body = list_head(f"{asked.kind}List", revision, token) + items(rows, chosen) + b"]}"
+    body = list_head(f"{asked.kind}List", revision, token) + items(rows, chosen)
+    body += list_end(asked.left_out)
     return json_response(body, head, etag=tag_of(head if asked.past is None else asked.past))
 
 

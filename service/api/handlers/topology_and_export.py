@@ -16,6 +16,7 @@ from service.api.openapi.operation_declaration import JSON, Body, Operation, Par
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.reading.exports import Exports
+from service.api.reading.stored_reads import require_readable
 from service.api.security.visibility import Visibility, seen_rows, sees, visibility_of
 from service.model.errors import FieldError, InvalidManifest
 from service.model.log.commit_log import ObjectKey, ObjectRow, first_rows
@@ -121,6 +122,7 @@ async def export_cluster(request: AnyRequest, services: NamedDependency[Services
         snapshot = await services.reads.load(
             cluster, visibility, lambda: Rows(wants, holding.hold_in_all)
         )
+        require_readable(snapshot.rows)
         found = snapshot.head, _batches(snapshot.rows)
     head, batches = found
     holding.keeps_room = True

@@ -36,7 +36,7 @@ from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.authentication import caller_of
 from service.api.security.refusal_audit import note_refused
 from service.api.security.visibility import sight_of
-from service.model.log.commit_log import CLUSTER_KIND
+from service.model.log.commit_log import CLUSTER_KIND, BodySelection
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import AtLeastOne
 from service.model.selecting_objects.object_filters import FieldRequirement
@@ -154,13 +154,22 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
     if selection.namespace is not None:
         require(caller_of(request.scope), "read", cluster, selection.namespace)
     writer = EventWriter(selection=selection, cluster=cluster)
-    return await open_stream(request, services, writer, EVENT_STREAM, selection.node)
+    bodies = BodySelection(kinds=selection.kinds, namespace=selection.namespace)
+    return await open_stream(request, services, writer, EVENT_STREAM, selection.node, bodies)
 
 
 async def open_stream(
-    request: AnyRequest, services: Services, writer: Writer, media_type: str, node: str | None
+    request: AnyRequest,
+    services: Services,
+    writer: Writer,
+    media_type: str,
+    node: str | None,
+    bodies: BodySelection,
 ) -> Streamed:
-    """Begin a stream where the request's parameters say; with a `node`, of what concerns its pods."""
+    """Begin a stream where the request's parameters say; with a `node`, of what concerns its pods.
+
+    The writer needs these `bodies` alone.
+    """
     parameters, cluster = query(request), request.path_params["cluster"]
     timeout = number(parameters, "timeoutSeconds", least=1)
     since = number(parameters, "sinceRevision")
@@ -169,11 +178,12 @@ async def open_stream(
     if since is not None and since > head.revision:
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
     caller = caller_of(request.scope)
+    holding, bounded = holding_of(request.scope), None if caller.is_admin else caller.name
     watch = await services.scheduler.watching.open(
-        cluster, since, None if caller.is_admin else caller.name, node
+        *(cluster, since, bounded, node), bodies=bodies, room=holding.room_for_watch(bounded)
     )
     # The watch is closed when the request ends, since the stream itself may never begin.
-    holding_of(request.scope).at_end(watch.close)
+    holding.at_end(watch.close)
     stream = ChangeStream(
         watch=watch,
         writer=writer,

@@ -21,6 +21,8 @@ from service.api.problems import (
     MalformedRequest,
     URLTooLong,
     encode_problem,
+    known_error,
+    request_id_of,
 )
 from service.api.security.authentication import (
     REQUEST_ID_HEADER,
@@ -137,8 +139,7 @@ class Edge:
         except MoorageError as error:
             await _refuse(answering, scope, error, request_id)
         else:
-            names_codings = b"accept-encoding" in dict(scope["headers"])
-            await (self._compressing if names_codings else self.app)(scope, receive, answering)
+            await self._serve(scope, receive, answering)
         seconds = self._monotonic() - started
         self._metrics.request(operation_id_of(scope), answering.status, seconds)
         if span is not None:
@@ -147,6 +148,16 @@ class Edge:
             _log_access(scope, answering.status, seconds)
         if self._refusals is not None:
             self._refusals.note(scope, answering.status)
+
+    async def _serve(self, scope: HTTPScope, receive: Receive, answering: "_Answer") -> None:
+        """Have the application answer; if it fails before the answer has begun, a problem is the answer."""
+        names_codings = b"accept-encoding" in dict(scope["headers"])
+        try:
+            await (self._compressing if names_codings else self.app)(scope, receive, answering)
+        except Exception as error:
+            if answering.has_begun:
+                raise
+            await _refuse(answering, scope, known_error(error), request_id_of(scope))
 
     def _check(self, scope: HTTPScope, arrival: Arrival) -> None:
         headers = list(scope["headers"])
@@ -241,11 +252,14 @@ class _Answer:
             scope["method"] = HttpMethod.GET
             scope.setdefault("state", {})[HEAD_ONLY] = True
         self.status = 0
+        self.has_begun = False
+        """Whether the client may have got the start of the answer."""
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": await self._completed(message["headers"])}
+            self.has_begun = True
         elif self._bodiless and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)

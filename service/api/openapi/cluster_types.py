@@ -27,6 +27,8 @@ class ClusterList(Value, frozen=True, kw_only=True):
 
     items: list[Cluster]
     """The clusters."""
+    unreadable: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Names of the clusters whose configuration in the database cannot be read. Absent if there are none."""
     kind: Literal["ClusterList"] = "ClusterList"
     """What this is."""
 

@@ -82,7 +82,7 @@ _EVERYWHERE = (
 )
 _GUARDED = {"Unauthorized", "Forbidden", "TooManyRequests", "TooManyFailures"}
 _WITH_BODY = ("MalformedJSON", "BodyTimeout", "BodyTooLarge", "UnsupportedMediaType")
-_IN_A_CLUSTER = ("NotFound", "PluginMissing", "StorageUnavailable")
+_IN_A_CLUSTER = ("NotFound", "ObjectUnreadable", "PluginMissing", "StorageUnavailable")
 
 _LABEL = {"maxLength": 63, "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"}
 _SUBDOMAIN = {

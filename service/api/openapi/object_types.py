@@ -191,6 +191,14 @@ class ListMeta(Value, frozen=True, kw_only=True):
     """Send it back as `continue` for the next page; absent on the last one."""
 
 
+class ListOfObjects(Value, frozen=True, kw_only=True):
+    """What all lists have that may be left without some objects."""
+
+    unreadable: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Names of objects that the list is left without, as their rows in the database cannot be read: with
+    the namespace before a slash, if they are in one. Absent if there are none."""
+
+
 class EventList(Value, frozen=True, kw_only=True):
     """Events by namespace and name."""
 
@@ -200,7 +208,7 @@ class EventList(Value, frozen=True, kw_only=True):
     kind: Literal["EventList"] = "EventList"
 
 
-class PodList(Value, frozen=True, kw_only=True):
+class PodList(ListOfObjects, frozen=True, kw_only=True):
     """Pods, by namespace and name."""
 
     metadata: ListMeta
@@ -209,7 +217,7 @@ class PodList(Value, frozen=True, kw_only=True):
     kind: Literal["PodList"] = "PodList"
 
 
-class NodeList(Value, frozen=True, kw_only=True):
+class NodeList(ListOfObjects, frozen=True, kw_only=True):
     """Nodes, by name."""
 
     metadata: ListMeta
@@ -218,7 +226,7 @@ class NodeList(Value, frozen=True, kw_only=True):
     kind: Literal["NodeList"] = "NodeList"
 
 
-class NamespaceList(Value, frozen=True, kw_only=True):
+class NamespaceList(ListOfObjects, frozen=True, kw_only=True):
     """Namespaces, by name."""
 
     metadata: ListMeta
@@ -227,7 +235,7 @@ class NamespaceList(Value, frozen=True, kw_only=True):
     kind: Literal["NamespaceList"] = "NamespaceList"
 
 
-class ResourceQuotaList(Value, frozen=True, kw_only=True):
+class ResourceQuotaList(ListOfObjects, frozen=True, kw_only=True):
     """Quotas, by namespace and name."""
 
     metadata: ListMeta
@@ -236,7 +244,7 @@ class ResourceQuotaList(Value, frozen=True, kw_only=True):
     kind: Literal["ResourceQuotaList"] = "ResourceQuotaList"
 
 
-class PodGroupList(Value, frozen=True, kw_only=True):
+class PodGroupList(ListOfObjects, frozen=True, kw_only=True):
     """Pod groups, by namespace and name."""
 
     metadata: ListMeta
@@ -273,7 +281,7 @@ def _kept_list(declared: KeptKind) -> type[msgspec.Struct]:
             ("api_version", str, "v1"),
             ("kind", Literal[kind], kind),
         ],
-        bases=(Value,),
+        bases=(ListOfObjects,),
         namespace={"__doc__": f"Objects of the kind {declared.kind}, by namespace and name."},
         frozen=True,
         kw_only=True,

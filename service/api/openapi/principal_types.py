@@ -17,8 +17,8 @@ DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-
 """A name that a cluster or a namespace can have."""
 
 
-class Grant(Strict, frozen=True, kw_only=True):
-    """A role on one cluster or all, in one namespace or all."""
+class GrantSettings(Strict, frozen=True, kw_only=True):
+    """A role to give on one cluster or all, in one namespace or all."""
 
     role: Role
     """What the role lets one do is told in the documentation."""
@@ -28,10 +28,21 @@ class Grant(Strict, frozen=True, kw_only=True):
     """Name of the namespace; absent: all, and what is in none."""
 
 
+class Grant(Value, frozen=True, kw_only=True):
+    """A role on one cluster or all, in one namespace or all."""
+
+    role: str
+    """The role. One that this version does not know, as a newer one may give it, gives nothing."""
+    cluster: str | None = None
+    """Name of the cluster; absent: all."""
+    namespace: str | None = None
+    """Name of the namespace; absent: all, and what is in none."""
+
+
 class PrincipalSettings(Strict, frozen=True, kw_only=True):
     """What PUT of a principal or a group takes."""
 
-    grants: Annotated[list[Grant], msgspec.Meta(max_length=GRANTS_MAX)]
+    grants: Annotated[list[GrantSettings], msgspec.Meta(max_length=GRANTS_MAX)]
     """All its grants."""
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from service.api.cooperative_pauses import Pause
 from service.api.problems import MalformedRequest
 from service.api.reading.filtered_reads import SLICE_SECONDS
-from service.api.reading.stored_reads import ClusterReads, Wanted
+from service.api.reading.stored_reads import ClusterReads, Wanted, require_readable
 from service.model.errors import Compacted, FieldError, Overloaded
 from service.model.log.commit_log import Head, ObjectPage, ObjectRead, ObjectRow
 from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
@@ -86,6 +86,7 @@ class PastReads:
         _refuse_future(revision, head)
         index = await self._index(cluster_id, selection, revision, limit=1)
         rows = await self._objects(cluster_id, selection, revision, index.keys)
+        require_readable(rows)
         return ObjectRead(index.head, rows[0] if rows else None)
 
     def lists(self, revision: int, passes: Passes) -> "PastLists":
@@ -109,7 +110,7 @@ class PastReads:
             keys = index.keys
             while True:
                 rows = await self._objects(cluster_id, selection, revision, keys[:_ROWS_AT_ONCE])
-                yield ObjectPage(index.head, await _passing(rows, passes))
+                yield ObjectPage(index.head, await _passing(wanted.readable(rows), passes))
                 keys = keys[len(rows) :]
                 if not keys:
                     break

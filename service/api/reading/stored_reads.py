@@ -4,6 +4,8 @@ So every read shows all changes that any process acknowledged before the read ar
 """
 
 import asyncio
+import logging
+import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -21,9 +23,10 @@ import msgspec
 from typing_extensions import override
 
 from service.api.problems import RevisionNotReached
-from service.model.errors import MoorageError, NotFound
+from service.model.errors import MoorageError, NotFound, ObjectUnreadable
 from service.model.log.audit import AuditRow
 from service.model.log.commit_log import (
+    CLUSTER_KIND,
     ClusterCounts,
     ClusterRow,
     EventPage,
@@ -36,13 +39,26 @@ from service.model.log.commit_log import (
     Snapshot,
 )
 from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
+from service.model.manifests.manifest_base import METADATA
 from service.model.objects.pods_and_nodes import ObjectName
+from service.model.selecting_objects.selectable_fields import Listed
 from service.scheduler.replica.loading import Rows, Source, load
 
 CLUSTERS_KNOWN_MAX = 10_000
 BATCH_ROWS = 1_000
 """How many rows a list reads at once; each batch shows the state at the time when it is read."""
+ID_KNOWN_SECONDS = 1.0
+"""How long the id of a cluster is believed."""
 _POLL_SECONDS = 0.05
+
+_log = logging.getLogger(__name__)
+
+
+class _KnownId(NamedTuple):
+    """The id of a cluster, and until when it is believed."""
+
+    cluster_id: int
+    until: float
 
 
 class HeadRead(NamedTuple):
@@ -71,6 +87,36 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The revision that the cluster must have reached."""
     hold: Callable[[int], None] = lambda _: None
     """It is called with the bytes held in memory besides the batches; it may raise TooManyBytes."""
+    leave_out: Callable[[ObjectRow], None] = lambda _: None
+    """It is called with each object that cannot be read, which the list is left without."""
+
+    def readable(self, rows: list[ObjectRow]) -> list[ObjectRow]:
+        """Return the rows that can be read."""
+        found = [row for row in rows if is_readable(row)]
+        if len(found) < len(rows):
+            for row in rows:
+                if not is_readable(row):
+                    self.leave_out(row)
+        return found
+
+
+_read_listed = msgspec.json.Decoder(Listed).decode
+
+
+def require_readable(rows: Iterable[ObjectRow]) -> None:
+    """Raise ObjectUnreadable if a row cannot be read."""
+    for row in rows:
+        if not is_readable(row):
+            raise ObjectUnreadable(row.kind, row.namespace, row.name)
+
+
+def is_readable(row: ObjectRow) -> bool:
+    """Whether a row's body is JSON that has what answers, filters, and orders read of an object."""
+    try:
+        _read_listed(row.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return row.kind == CLUSTER_KIND or METADATA in row.body
 
 
 class Reads(Source, Protocol):
@@ -216,29 +262,38 @@ class _Within:
 class ClusterReads:
     """The store's reads, for clusters that are given by name.
 
-    The ids of clusters are remembered by name. No id is ever used again, so an id that is out of
-    date finds nothing, and the name is then looked up anew.
+    The ids of clusters are remembered by name for a moment. No id is used again, so an id that is out
+    of date finds nothing, and the name is then looked up anew. Only a restored database may give an
+    id to another cluster; but it cannot be restored, and that cluster made, within the moment.
     """
 
-    def __init__(self, store: Reads, revision_wait_seconds: float) -> None:
+    def __init__(
+        self,
+        store: Reads,
+        revision_wait_seconds: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.store = store
         self._wait_seconds = revision_wait_seconds
-        self._ids: dict[str, int] = {}
+        self._monotonic = monotonic
+        self._ids: dict[str, _KnownId] = {}
 
     async def get_object(
         self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
     ) -> ObjectRead:
         """One object at revision `at_least` or later."""
-        return await self._reading(
+        read = await self._reading(
             cluster, lambda i: self.store.get_object(i, kind, namespace, name), at_least
         )
+        require_readable(() if read.row is None else (read.row,))
+        return read
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
         """The objects of a kind in batches, which are bounded in rows and in bytes."""
         after = wanted.after
         while True:
             page = await self._list(cluster, kind, wanted, after)
-            yield page
+            yield ObjectPage(page.head, wanted.readable(page.rows))
             if page.is_last(wanted.rows):
                 return
             after = (page.rows[-1].namespace, page.rows[-1].name)
@@ -268,10 +323,13 @@ class ClusterReads:
         return await self._by_id(cluster, self.store.head)
 
     async def head_or_none(self, cluster: str) -> int | None:
-        """The revision of a cluster's head; None if it cannot be read."""
+        """The revision of a cluster's head; None if it cannot be read, for whatever reason."""
         try:
             return (await self.head(cluster)).revision
         except MoorageError:
+            return None
+        except Exception:  # noqa: BLE001 - a header that is missing must not cost the answer
+            _log.exception("The head of a cluster could not be read.")
             return None
 
     async def load(
@@ -315,12 +373,13 @@ class ClusterReads:
 
     async def _by_id(self, cluster: str, read: Callable[[int], Awaitable[T]]) -> T:
         known = self._ids.get(cluster)
-        if known is not None:
+        if known is not None and self._monotonic() < known.until:
             try:
-                return await read(known)
+                return await read(known.cluster_id)
             except NotFound:
-                del self._ids[cluster]
+                self._ids.pop(cluster, None)  # Another read may have removed it meanwhile.
+        cluster_id = await self.store.find_cluster(cluster)
         if len(self._ids) >= CLUSTERS_KNOWN_MAX:
             self._ids.clear()
-        self._ids[cluster] = await self.store.find_cluster(cluster)
-        return await read(self._ids[cluster])
+        self._ids[cluster] = _KnownId(cluster_id, self._monotonic() + ID_KNOWN_SECONDS)
+        return await read(cluster_id)

@@ -9,8 +9,9 @@ The scope of a request has its principal and its id, which the audit and the log
 
 import asyncio
 import hmac
+import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -18,24 +19,28 @@ from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
 from secrets import token_hex, token_urlsafe
 from typing import Any, NamedTuple, Protocol, cast
+from uuid import UUID
 
 from litestar.types import Scope
 
 from service.api.bodies.request_reading import AnyRequest
 from service.api.openapi.operation_declaration import Operation
 from service.api.openapi.rights_each_operation_needs import NOT_KNOWN
-from service.api.problems import REQUEST_ID, Unauthorized
+from service.api.problems import PRINCIPAL, REQUEST_ID, Unauthorized
 from service.api.security.identity_provider import IdentityProvider
-from service.model.errors import StorageUnavailable
+from service.background_tasks import log_failure
+from service.model.errors import MoorageError, StorageUnavailable
 from service.model.log.audit import AuditedCaller
 from service.model.principals import (
     BOOTSTRAP,
     EVERYBODY,
     AccessState,
+    AccessVersion,
     Grant,
     Precondition,
     Principal,
     PrincipalKind,
+    PrincipalRow,
     TokenRow,
 )
 from service.scheduler.protocol.callers import Caller
@@ -56,13 +61,16 @@ REQUEST_ID_HEADER = b"x-request-id"
 TOLD_MAX = 200
 """How many characters of a name or an address the audit keeps."""
 
-_PRINCIPAL = "moorage.principal"
 _GIVEN = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
 _TRACE = re.compile(
     rb"(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"
 )
 """The header `traceparent` of W3C's Trace Context; the version ff, and ids of zeros, are invalid."""
 _CLUSTER = re.compile(r"/v1/clusters/([^/]{1,63})")
+
+_log = logging.getLogger(__name__)
+
+_NEVER_READ = AccessVersion(0, UUID(int=0))
 
 _TOKEN = re.compile(r"mrg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
@@ -81,8 +89,8 @@ class PrincipalStore(Protocol):
         """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
         ...
 
-    async def access_version(self) -> int:
-        """A number that rises with each change of principals and tokens."""
+    async def access_version(self) -> AccessVersion:
+        """Return the version, which is another one after each change of principals and tokens."""
         ...
 
     async def access_state(self) -> AccessState:
@@ -180,9 +188,13 @@ class Authentication:
 
         This is never so if other machines can reach the server.
         """
-        self._known = _Known(AccessState(version=0, principals=(), tokens=()))
+        self._known = _Known(AccessState(version=_NEVER_READ, principals=(), tokens=()))
         self._compared_at = float("-inf")
         self._comparing: asyncio.Task[None] | None = None
+        self._failure: MoorageError | None = None
+        """Why the last comparison failed, if it did."""
+        self._reported: set[str] = set()
+        """What was logged about grants that give nothing."""
         self._begins_audit = settings.audit == "auto"
         self._watching: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
@@ -264,7 +276,7 @@ class Authentication:
         The change is committed, so this does not fail: if the store does not answer for a while,
         this process notices the change as late as others do.
         """
-        with suppress(StorageUnavailable, TimeoutError):
+        with suppress(MoorageError, TimeoutError):
             async with asyncio.timeout(CHANGE_WAIT_SECONDS_MAX):
                 if self._comparing is not None:  # it may have looked before the change
                     await asyncio.wait([self._comparing])
@@ -272,10 +284,11 @@ class Authentication:
 
     async def start(self) -> None:
         """Compare with the store once; if the first token is to begin the audit, go on until there is one."""
-        with suppress(StorageUnavailable):
+        with suppress(MoorageError):
             await self.is_open()
         if self._may_be_open and self._begins_audit:
             self._watching = asyncio.create_task(self._watch_for_the_first())
+            self._watching.add_done_callback(log_failure)
 
     async def close(self) -> None:
         """Store what is not stored yet, and end all tasks."""
@@ -322,7 +335,7 @@ class Authentication:
             return
         await asyncio.wait([comparing])
         if self._clock.monotonic() - self._compared_at >= STALE_AFTER_SECONDS:
-            raise StorageUnavailable("It is not known at present who may do what.")
+            raise self._failure or StorageUnavailable("It is not known at present who may do what.")
 
     def _begin_to_compare(self) -> asyncio.Task[None]:
         """Begin a comparison with the store, unless one is under way, which is returned then."""
@@ -332,13 +345,32 @@ class Authentication:
 
     async def _look(self) -> None:
         began_at = self._clock.monotonic()
-        with suppress(StorageUnavailable):
-            if await self.store.access_version() != self._known.version:
-                self._known = _Known(await self.store.access_state())
-                if self._known.tokens:
-                    self.store.begin_audit()
+        try:
+            await self._read_if_changed()
+        except StorageUnavailable:
+            self._failure = None
+        except Exception:  # noqa: BLE001 - whatever it was, the next comparison may succeed
+            _log.exception("Comparing principals and tokens failed.")
+            self._failure = MoorageError("Principals and tokens cannot be read.")
+        else:
             self._compared_at = began_at
             self._begin_to_note_use(began_at)
+
+    async def _read_if_changed(self) -> None:
+        if await self.store.access_version() == self._known.version:
+            return
+        state = await self.store.access_state()
+        self._report_useless_grants(state)
+        self._known = _Known(state)
+        if self._known.tokens:
+            self.store.begin_audit()
+
+    def _report_useless_grants(self, state: AccessState) -> None:
+        """Log once which principals have grants that give nothing here."""
+        found = {told for row in state.principals for told in _useless_grants(row)}
+        for told in sorted(found - self._reported):
+            _log.warning(told)
+        self._reported = found
 
     def _begin_to_note_use(self, now: float) -> None:
         """Begin to store when tokens were used, in a task of its own.
@@ -350,6 +382,7 @@ class Authentication:
         if self._noting is None or self._noting.done():
             self._use_noted_at = now
             self._noting = asyncio.create_task(self._note_use())
+            self._noting.add_done_callback(log_failure)
 
     async def _watch_for_the_first(self) -> None:
         """Compare every second until there is a token, though nobody asks.
@@ -358,7 +391,7 @@ class Authentication:
         """
         while not self._known.tokens:
             await self._clock.sleep(COMPARED_AFTER_SECONDS)
-            with suppress(StorageUnavailable):
+            with suppress(MoorageError):
                 await self.is_open()
 
     async def _note_use(self) -> None:
@@ -370,6 +403,17 @@ class Authentication:
             await self.store.note_use(used_at)
         except StorageUnavailable:
             self._used_at = {**used_at, **self._used_at}
+
+
+def _useless_grants(row: PrincipalRow) -> Iterator[str]:
+    """Yield why grants of a principal or group give nothing."""
+    if not row.is_readable:
+        yield f"The grants of the {row.kind} {row.name} cannot be read, and give nothing."
+    for role in row.unknown_roles:
+        yield (
+            f"The {row.kind} {row.name} has the role {role}, which this version does not know;"
+            " it gives nothing."
+        )
 
 
 class _Known:
@@ -438,12 +482,12 @@ def current_request() -> LoggedRequest | None:
 
 def identify(scope: Scope, principal: Principal | None) -> None:
     """Store in the scope who makes the request; None means that the caller is not known."""
-    cast("dict[str, Any]", scope)[_PRINCIPAL] = principal
+    cast("dict[str, Any]", scope)[PRINCIPAL] = principal
 
 
 def principal_of(scope: Scope) -> Principal | None:
     """The principal that makes a request; None if it is unknown or, as in public requests, was not asked."""
-    principal = cast("Mapping[str, Any]", scope).get(_PRINCIPAL)
+    principal = cast("Mapping[str, Any]", scope).get(PRINCIPAL)
     return principal if isinstance(principal, Principal) else None
 
 

@@ -15,6 +15,7 @@ import httpx
 import msgspec
 
 from service.api.problems import IdentityProviderUnavailable
+from service.background_tasks import log_failure
 from service.model.principals import is_name
 from service.scheduler.protocol.store_and_clock import Clock
 from service.settings import Settings
@@ -179,6 +180,7 @@ class IdentityProvider:
             return None
         self._tried_at = now
         self._fetching = asyncio.create_task(self._fetch())
+        self._fetching.add_done_callback(log_failure)
         return self._fetching
 
     async def _fetch(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from litestar.types import HTTPScope, Scope
 
 from service.api.security.authentication import caller_in
+from service.background_tasks import log_failure
 from service.model.errors import StorageUnavailable
 from service.model.log.audit import AuditedCaller, AuditEntry
 from service.scheduler.protocol.store_and_clock import Clock
@@ -66,6 +67,7 @@ class Refusals:
             self._others[status] += times
         if self._waiting is None:
             self._waiting = asyncio.create_task(self._flush_soon())
+            self._waiting.add_done_callback(log_failure)
 
     async def _flush_soon(self) -> None:
         await self._clock.sleep(FLUSH_SECONDS)

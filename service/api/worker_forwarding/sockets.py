@@ -29,6 +29,7 @@ from service.api.worker_forwarding.unanswered_requests import (
     Repeat,
     Unreachable,
 )
+from service.background_tasks import log_failure
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100
@@ -192,6 +193,7 @@ class Listener:
                     task = asyncio.create_task(self._answer(writer, frame))
                     self.deciding.add(task)
                     task.add_done_callback(self.deciding.discard)
+                    task.add_done_callback(log_failure)
         except (OSError, EOFError, msgspec.MsgspecError):
             pass  # requests that were begun go on to their end
         finally:
@@ -258,7 +260,7 @@ class SocketPeers:
 
     async def close(self) -> None:
         """Close all connections; requests that still wait for an answer get AnswerLost."""
-        for peer in self._peers.values():
+        for peer in list(self._peers.values()):
             await peer.close()
 
     def _way_to(self, holder: str) -> "_Way":
@@ -434,6 +436,7 @@ class _Peer:
                 task = asyncio.create_task(work)
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
+                task.add_done_callback(log_failure)
             return writer
 
     async def _listen(self, reader: StreamReader, writer: StreamWriter) -> None:

@@ -14,7 +14,8 @@ from service.model.configuration.plugin_arguments import (
     StrategyType,
 )
 from service.model.configuration.profiles import DEFAULT_SCHEDULER, Profile
-from service.model.errors import PluginMissing
+from service.model.errors import ObjectUnreadable, PluginMissing
+from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.objects.admission_policies import AdmissionPolicy
 from service.model.objects.manifest_types import MatchScope
 from service.model.objects.pods_and_nodes import PodSpec, Strict, TopologySpreadConstraint
@@ -301,9 +302,16 @@ def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfi
 
 
 def stored_config(body: bytes) -> ClusterConfig:
-    """A configuration that was stored, so that it is valid, with whatever plugins it names."""
-    present = cast("dict[str, object]", without_nulls(msgspec.json.decode(body)))
-    return msgspec.convert(present, ClusterConfig)
+    """Return a configuration that was stored, so that it is valid, with whatever plugins it names.
+
+    Raises:
+        ObjectUnreadable: its row is damaged, or of a version that this one does not know.
+    """
+    try:
+        present = cast("dict[str, object]", without_nulls(msgspec.json.decode(body)))
+        return msgspec.convert(present, ClusterConfig)
+    except Exception as error:
+        raise ObjectUnreadable(CLUSTER_KIND, "", CLUSTER_NAME) from error
 
 
 def usable_config(body: bytes) -> ClusterConfig:

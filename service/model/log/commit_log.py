@@ -24,7 +24,7 @@ CHANGES_PER_COMMIT_MAX = 2_000
 """A commit beyond this is split, unless it is a group or a `List` (P6)."""
 BYTES_PER_COMMIT_MAX = 2_000_000
 PAGE_BYTES_MAX = 4 * 1024 * 1024
-"""A page of objects ends with the one that reaches so many bytes, however few they are."""
+"""A page of objects, or of the log, ends with what reaches so many bytes, however little that is."""
 LOCKED_LAG_CHANGES_MAX = 2_000
 """A worker that is further behind first catches up without the lock (P6)."""
 COMPACTION_STEP_ROWS_MAX = 1_000
@@ -137,6 +137,23 @@ class CommitInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The revision at which the commit's decisions were first made (P9)."""
     kind: str
     at: datetime
+
+
+class BodySelection(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes that are read with their bodies; those of others are empty."""
+
+    kinds: frozenset[str] | None = None
+    """Only of these kinds; None: of all."""
+    namespace: str | None = None
+    """Only in this namespace; None: in all, and in none."""
+
+    def has(self, change: Change) -> bool:
+        """Whether a change is read with its body."""
+        is_of_kind = self.kinds is None or change.kind in self.kinds
+        return is_of_kind and self.namespace in {None, change.namespace}
+
+
+ALL_BODIES = BodySelection()
 
 
 class LogPage(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,7 +33,8 @@ DEFAULT_NAMESPACE = "default"
 ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
 WARNINGS = "warnings"
 """The field that an answer to a write adds to the object; it is no part of it and never stored."""
-_METADATA = b'"metadata":{'
+METADATA = b'"metadata":{'
+"""It stands once in every rendered object, at its metadata."""
 _MANAGED = f'"{MANAGED_FIELDS}":'.encode()
 
 
@@ -215,5 +216,5 @@ def _expect(draft: Draft, field: str, expected: str | None) -> None:
 
 def with_resource_version(body: bytes, revision: int) -> bytes:
     """A rendered body with `metadata.resourceVersion`, as clients see it."""
-    at = body.index(_METADATA) + len(_METADATA)
+    at = body.index(METADATA) + len(METADATA)
     return b'%b"resourceVersion":"%d",%b' % (body[:at], revision, body[at:])

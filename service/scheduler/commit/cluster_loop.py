@@ -9,11 +9,13 @@ rests on is committed (P8).
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from service.model.errors import (
+    MoorageError,
     NotFound,
+    ObjectUnreadable,
     OutcomeUnknown,
     Overloaded,
     PluginMissing,
@@ -76,6 +78,7 @@ class ClusterLoop:
         announce: Announce,
         observers: Sequence[Observer],
         at_load: LoadObserver,
+        find: Callable[[], Awaitable[int]],
         meter: Meter,
         record: Record,
     ) -> None:
@@ -93,6 +96,7 @@ class ClusterLoop:
             limits=limits,
             observers=observers,
             at_load=at_load,
+            find=find,
         )
         """Holds the replica, if one is loaded; only this loop's task changes it."""
         self._meter = meter
@@ -108,6 +112,10 @@ class ClusterLoop:
         """Whether the log has to be read before anything else is decided."""
         self._mistrust = ""
         """Why the replica has to be loaded anew; "" if it may be used."""
+        self._unreadable: ObjectUnreadable | None = None
+        """The object because of which the replica could not be loaded last time."""
+        self._loads_again = float("-inf")
+        """When a replica with an object that could not be read may be loaded again."""
         self._lag = Lag()
         self._outrun = False
         """Whether the log had grown so much that it could not be read up to its end under the lock."""
@@ -302,11 +310,16 @@ class ClusterLoop:
     async def _follow(self) -> None:
         """Catch up with the log; if that fails now, the next call of `hear` has it tried again."""
         self._behind = False
+        if self._unreadable is not None and self._clock.monotonic() < self._loads_again:
+            self._refuse_waiting(self._unreadable)
+            return
         if self._mistrust:
             self.follower.drop(self._mistrust)
             self._mistrust = ""
+        had_replica = self.follower.replica is not None
         try:
             await self.follower.catch_up()
+            self._unreadable = None
         except StorageUnavailable as error:
             self._refuse_waiting(error)
         except NotFound:
@@ -315,10 +328,28 @@ class ClusterLoop:
             _log.error("The cluster cannot be served.", extra={"reason": str(error)})
             self.follower.drop("a plugin was missing")
             self._refuse_waiting(error)
+        except ObjectUnreadable as error:
+            self._stop_at(error)
         except Exception as error:  # noqa: BLE001 - whatever it was, a new replica may do
             _log.exception("The replica could not follow the log.")
             self.follower.drop("it could not follow the log")
-            self._refuse_waiting(StorageUnavailable(f"The log could not be read: {error}"))
+            if had_replica:
+                self._behind = True
+            else:
+                self._refuse_waiting(MoorageError(f"The cluster could not be loaded: {error}"))
+
+    def _stop_at(self, found: ObjectUnreadable) -> None:
+        """Refuse all requests for a while, as none can be decided exactly without this object."""
+        # Without its traceback, which refers to all that was loaded.
+        error = ObjectUnreadable(found.kind, found.namespace, found.name)
+        if self._unreadable is None or self._unreadable.detail != error.detail:
+            _log.error(
+                "The cluster cannot be served.", extra={"reason": error.detail}, exc_info=found
+            )
+        self._unreadable = error
+        self._loads_again = self._clock.monotonic() + self._limits.unreadable_seconds
+        self.follower.drop("an object could not be read")
+        self._refuse_waiting(error)
 
     def _refuse_waiting(self, error: Exception) -> None:
         """Refuse the requests that need the database; the others are answered from the replica."""

@@ -226,7 +226,7 @@ class Controllers(ABC, Generic[D]):
 
     async def close(self) -> None:
         """Close all controllers, so that other workers can take the leases; raises nothing."""
-        for controller in self._by_cluster.values():
+        for controller in list(self._by_cluster.values()):
             await controller.close()
 
     @property

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing_extensions import override
 
 from service.model.configuration.config import stored_config
-from service.model.errors import MoorageError, NotFound
+from service.model.errors import MoorageError, NotFound, ObjectUnreadable
+from service.model.log.commit_log import ClusterRow
 from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
@@ -183,5 +184,13 @@ class AllPendingPods(Controllers[PendingPods]):
         return [
             row.name
             for row in await self._store.list_clusters()
-            if row.counts.pending and stored_config(row.config).place_pending_pods
+            if row.counts.pending and _places_pending_pods(row)
         ]
+
+
+def _places_pending_pods(row: ClusterRow) -> bool:
+    """Whether a cluster's pending pods are placed; not if its configuration cannot be read."""
+    try:
+        return stored_config(row.config).place_pending_pods
+    except ObjectUnreadable:
+        return False

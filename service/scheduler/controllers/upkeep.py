@@ -84,7 +84,7 @@ class Upkeep:
     async def release(self) -> None:
         """Give all leases back, so that others need not wait for their end."""
         try:
-            for cluster_id in self._floors:
+            for cluster_id in list(self._floors):
                 await self._store.release_lease(cluster_id, LEASE, self._holder)
         except StorageUnavailable:
             _log.debug("Leases end by themselves.", exc_info=True)

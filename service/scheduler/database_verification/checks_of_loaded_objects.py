@@ -37,7 +37,8 @@ class LoadedObjects:
     def _is_readable(self, row: ObjectRow) -> bool:
         try:
             manifest = load_manifest(row.kind, row.body, self._templates)
-        except Exception as error:  # noqa: BLE001 - damaged bytes may be anything
+        except Exception as raised:  # noqa: BLE001 - damaged bytes may be anything
+            error = raised.__cause__ or raised
             self._note(row, f"It cannot be read: {type(error).__name__}: {error}")
             return False
         for told in _differences(row, manifest, self._revision):

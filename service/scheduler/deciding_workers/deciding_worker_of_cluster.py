@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
+from service.background_tasks import log_failure
 from service.model.errors import MoorageError, StorageUnavailable
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
@@ -176,7 +177,7 @@ class ClusterOwners:
             await asyncio.wait({task})
         try:
             await self._store.withdraw_worker(self._servers, self.own)
-            for owner in self._known.values():
+            for owner in list(self._known.values()):
                 if owner.holder == self.own:
                     await self._store.release_lease(owner.cluster_id, self._name, self.own)
         except MoorageError:
@@ -188,6 +189,7 @@ class ClusterOwners:
         if task is None:
             task = self._asking[cluster] = asyncio.create_task(self._asked(cluster))
             task.add_done_callback(lambda _: self._asking.pop(cluster))
+            task.add_done_callback(log_failure)
         return task
 
     async def _asked(self, cluster: str) -> None:

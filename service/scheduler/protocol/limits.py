@@ -33,6 +33,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     settle_pause_seconds: float = 0.1
     poll_seconds: float = 0.25
     """How often a loop without work looks for changes of others."""
+    unreadable_seconds: float = 5.0
+    """How soon a cluster with an object that cannot be read is loaded again; until then its requests are
+    refused at once."""
     idle_seconds_max: float = 600.0
     """After how long without requests a cluster is dropped from memory."""
     apply_objects_max: int = 10_000
@@ -109,6 +112,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     watch_ring_bytes: int = 16 * 1024 * 1024
     watch_page_changes: int = 250
     """About how many changes a watch takes at once; commits are never divided."""
+    watch_page_bytes: int = 256 * 1024
+    """About how many bytes of objects a watch takes at once, unless a single commit has more."""
     watch_page_readers_max: int = 4
     """How many watches that are behind the ring may read the log at the same time."""
     watch_pause_seconds: float = 0.005

@@ -11,7 +11,10 @@ from uuid import UUID
 
 from service.model.log.audit import AuditedCaller
 from service.model.log.commit_log import (
+    ALL_BODIES,
+    PAGE_BYTES_MAX,
     Behind,
+    BodySelection,
     ClusterRow,
     CommitRequest,
     CommitResult,
@@ -118,9 +121,19 @@ class Store(Protocol):
         ...
 
     async def read_log(
-        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+        self,
+        cluster_id: int,
+        after: int,
+        tip: UUID | None,
+        limit: int,
+        *,
+        bytes_max: int = PAGE_BYTES_MAX,
+        bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
-        """Read whole commits after a revision whose last commit was `tip` (P3, P12)."""
+        """Read whole commits after a revision whose last commit was `tip` (P3, P12).
+
+        The page ends with the commit that reaches `limit` changes, or bodies of `bytes_max` bytes.
+        """
         ...
 
     async def past_index(

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from service.model.errors import StorageUnavailable
+from service.model.errors import NotFound, StorageUnavailable
 from service.model.log.commit_log import Diverged, Head, LogPage
 from service.model.manifests.manifest import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
@@ -49,7 +49,7 @@ class Follower:
     business; it must have undone them before the log is read (P7).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
         cluster_id: int,
         *,
@@ -59,8 +59,10 @@ class Follower:
         limits: Limits,
         observers: Sequence[Observer],
         at_load: LoadObserver,
+        find: Callable[[], Awaitable[int]],
     ) -> None:
-        """`at_load` hears of new replicas alone."""
+        """`at_load` hears of new replicas alone. `find` returns the id that the cluster's name has now."""
+        self._find = find
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
@@ -125,6 +127,8 @@ class Follower:
         """
         more = True
         while more:
+            if self.replica is None:
+                await self._require_name()
             if self.is_of_another_history or (self.replica is None and self._loading is None):
                 await self._continue_history()
             if self.replica is None:
@@ -145,6 +149,11 @@ class Follower:
         assert self.replica.revision == page.revision
         if page.tip is not None:
             self.head = Head(page.revision, page.tip, page.head.at)
+
+    async def _require_name(self) -> None:
+        """Raise NotFound if the cluster's name has another id, as a restored database may give its id to another."""
+        if await self._find() != self._cluster_id:
+            raise NotFound(f"The cluster {self._cluster_id} has another name now.")
 
     async def _continue_history(self) -> None:
         """Have the revisions lifted if changes may be lost that somebody has seen.

@@ -36,7 +36,7 @@ from service.scheduler.replica.stored_manifest_types import (
     SplitGroup,
     StoredManifest,
     WaitingGroup,
-    load_manifest,
+    read_row,
 )
 
 # These are structs because named tuples take four times as long to make, and each change makes
@@ -211,7 +211,7 @@ class Replica:
         """
         self._check_next(change)
         if change.verb == "Put":
-            self.put(load_manifest(change.kind, change.body, self._templates))
+            self.put(read_row(change, self._templates))
         else:
             self.delete(change.kind, change.namespace, change.name)
 
@@ -242,7 +242,7 @@ class Replica:
         Each step is done for all objects before the next step: so code and data stay in the
         processor's caches, which saves a sixth of the time.
         """
-        manifests = [load_manifest(row.kind, row.body, self._templates) for row in rows]
+        manifests = [read_row(row, self._templates) for row in rows]
         keys = [self.enter(manifest) for manifest in manifests]
         for row, key, manifest in zip(rows, keys, manifests, strict=True):
             objects = self._objects.setdefault(row.kind, {})

@@ -7,7 +7,8 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from service.model.configuration.config import ClusterConfig, usable_config
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
+from service.model.errors import MoorageError, ObjectUnreadable
+from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME, Change, ObjectRow
 from service.model.manifests.manifest import AnyManifest, PodManifest, TemplateCache, load_any
 from service.model.objects.pods_and_nodes import ObjectName
 
@@ -275,6 +276,21 @@ def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredMan
     if kind == SplitGroup.kind:
         return load_split_group(body)
     return load_any(kind, body, templates)
+
+
+def read_row(row: ObjectRow | Change, templates: TemplateCache) -> StoredManifest:
+    """Read an object back from its row, or from the change that put it.
+
+    Raises:
+        ObjectUnreadable: it cannot be read.
+        PluginMissing: a configuration names a plugin that this process does not know.
+    """
+    try:
+        return load_manifest(row.kind, row.body, templates)
+    except MoorageError:
+        raise
+    except Exception as error:
+        raise ObjectUnreadable(row.kind, row.namespace, row.name) from error
 
 
 def load_split_group(body: bytes) -> SplitGroup:

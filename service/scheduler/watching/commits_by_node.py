@@ -16,6 +16,7 @@ import msgspec
 
 from service.model.log.commit_log import Change
 from service.scheduler.watching.commits_of_log_page import LoggedCommit
+from service.scheduler.watching.page_room import first_commits
 from service.scheduler.watching.watch_events import nodes_of
 
 
@@ -84,17 +85,11 @@ class NodeIndex:
                 if not commits:
                     del self._of_node[node]
 
-    def after(self, node: str, number: int, limit: int) -> list[LoggedCommit]:
-        """Return the commits from a number on that concern a node, with about `limit` changes."""
+    def after(self, node: str, number: int, limit: int, bytes_max: int) -> list[LoggedCommit]:
+        """Return the commits from a number on that concern a node, about `limit` changes or `bytes_max` bytes."""
         own = _since(self._of_node.get(node, deque()), number)
-        taken: list[LoggedCommit] = []
-        changes = 0
-        for _, commit in sorted(chain(own, _since(self._of_all, number)), key=lambda each: each[0]):
-            taken.append(commit)
-            changes += len(commit.changes)
-            if changes >= limit:
-                break
-        return taken
+        found = sorted(chain(own, _since(self._of_all, number)), key=lambda each: each[0])
+        return first_commits((commit for _, commit in found), limit, bytes_max)
 
     def wait(self, node: str) -> Waiter:
         """Return a waiter that is woken by the next commit that concerns a node."""

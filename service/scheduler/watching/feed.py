@@ -64,7 +64,8 @@ class Feed:
         Raises:
             Exception: the error that the feed ended with, once everything before it was taken.
         """
-        commits = self.ring.after(tip, self._limits.watch_page_changes)
+        limits = self._limits
+        commits = self.ring.after(tip, limits.watch_page_changes, limits.watch_page_bytes)
         if not commits and self._error is not None:
             raise self._error
         return commits
@@ -77,7 +78,8 @@ class Feed:
         nodes, number = self.ring.nodes, self.ring.number_after(tip)
         if nodes is None or number is None or number < nodes.begin:
             return self.after(tip)
-        commits = nodes.after(node, number, self._limits.watch_page_changes)
+        limits = self._limits
+        commits = nodes.after(node, number, limits.watch_page_changes, limits.watch_page_bytes)
         return commits or self.after(self.ring.tip)
 
     def watch_nodes(self) -> None:

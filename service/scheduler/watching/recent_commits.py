@@ -8,6 +8,7 @@ from uuid import UUID
 from service.model.log.commit_log import Head, LogPage
 from service.scheduler.watching.commits_by_node import NodeIndex
 from service.scheduler.watching.commits_of_log_page import LoggedCommit, commits_of
+from service.scheduler.watching.page_room import body_bytes, first_commits
 
 
 class RecentCommits:
@@ -39,7 +40,7 @@ class RecentCommits:
             if self.nodes is not None:
                 self.nodes.add(number, commit)
             self._changes += len(commit.changes)
-            self._bytes += _size(commit)
+            self._bytes += body_bytes(commit)
             self.tip = commit.info.commit_id
         self.revision = page.revision
         while len(self._commits) > 1 and self._is_over:
@@ -56,21 +57,14 @@ class RecentCommits:
         """The number of the next commit."""
         return self._dropped + len(self._commits)
 
-    def after(self, tip: UUID, limit: int) -> Sequence[LoggedCommit] | None:
-        """Return commits that follow one, with about `limit` changes; None if it is not in the ring."""
+    def after(self, tip: UUID, limit: int, bytes_max: int) -> Sequence[LoggedCommit] | None:
+        """Return commits that follow one, about `limit` changes or `bytes_max` bytes; None if it is not in the ring."""
         if tip == self.tip:
             return ()
         number = self._numbers.get(tip)
         if number is None:
             return None
-        taken: list[LoggedCommit] = []
-        changes = 0
-        for commit in islice(self._commits, number - self._dropped, None):
-            taken.append(commit)
-            changes += len(commit.changes)
-            if changes >= limit:
-                break
-        return taken
+        return first_commits(islice(self._commits, number - self._dropped, None), limit, bytes_max)
 
     @property
     def _is_over(self) -> bool:
@@ -83,8 +77,4 @@ class RecentCommits:
         del self._numbers[commit.info.parent]
         self._dropped += 1
         self._changes -= len(commit.changes)
-        self._bytes -= _size(commit)
-
-
-def _size(commit: LoggedCommit) -> int:
-    return sum(len(change.body) for change in commit.changes)
+        self._bytes -= body_bytes(commit)

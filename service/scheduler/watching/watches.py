@@ -9,12 +9,15 @@ from uuid import UUID
 from typing_extensions import override
 
 from service.model.errors import Denied, Overloaded, StorageUnavailable
-from service.model.log.commit_log import Diverged, Head
+from service.model.log.commit_log import ALL_BODIES, BodySelection, Diverged, Head, LogPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Store
 from service.scheduler.watching.commits_by_node import Position
 from service.scheduler.watching.commits_of_log_page import LoggedCommit, commits_of
 from service.scheduler.watching.feed import Feed, lost_history
+from service.scheduler.watching.page_room import PageRoom, UnlimitedRoom, held_bytes, page_bytes
+
+_UNLIMITED = UnlimitedRoom()
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 """A function that runs a coroutine in the background, and keeps its task from being collected."""
@@ -64,13 +67,21 @@ class Watching:
         self.feeds.clear()
 
     async def open(
-        self, cluster: str, since: int | None, caller: str | None = None, node: str | None = None
+        self,
+        cluster: str,
+        since: int | None,
+        caller: str | None = None,
+        node: str | None = None,
+        *,
+        bodies: BodySelection = ALL_BODIES,
+        room: PageRoom = _UNLIMITED,
     ) -> "Watch":
         """Open a watch of all changes after the revision `since`; after the present head if it is None.
 
         Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
         is a caller who has no limit. With a `node`, which is "" for pods without one, it may leave
-        out changes that concern no pod of this node.
+        out changes that concern no pod of this node. Changes without `bodies` may come without
+        them. What the watch holds of the log is held in its `room`.
 
         Raises:
             NotFound: there is no such cluster.
@@ -81,10 +92,14 @@ class Watching:
         """
         stand_up = self._take_seat(caller)
         try:
-            return await self._opened(cluster, since, stand_up, node)
+            begin = await self._begin(cluster, since, bodies, room)
         except BaseException:
+            room.settle(0)
             stand_up()
             raise
+        if node is None:
+            return Watch(self, begin, stand_up)
+        return NodeWatch(self, begin, stand_up, node)
 
     def _take_seat(self, caller: str | None) -> Callable[[], None]:
         """Count one more watch, and return the function that ends this; it works only once."""
@@ -108,32 +123,54 @@ class Watching:
 
         return stand_up
 
-    async def _opened(
-        self, cluster: str, since: int | None, at_end: Callable[[], None], node: str | None
-    ) -> "Watch":
+    async def _begin(
+        self, cluster: str, since: int | None, bodies: BodySelection, room: PageRoom
+    ) -> "WatchBegin":
         cluster_id = await self._store.find_cluster(cluster)
         if since is not None:
-            return await self.open_at(cluster_id, since, at_end, node)
+            return await self.begin_at(cluster_id, since, bodies, room)
         head = await self._store.head(cluster_id)
-        begin = WatchBegin(cluster_id, head, since=head.revision, tip=head.tip, first=())
-        return _watch(self, begin, at_end, node)
+        return WatchBegin(cluster_id, head, head.revision, head.tip, (), bodies, room)
 
-    async def open_at(
-        self, cluster_id: int, since: int, at_end: Callable[[], None], node: str | None = None
-    ) -> "Watch":
-        """Open a watch with a page that is read without a tip, as the revision may be within a commit."""
-        async with self._page_readers:
-            page = await self._store.read_log(
-                cluster_id, since, None, self._limits.watch_page_changes
-            )
+    async def begin_at(
+        self, cluster_id: int, since: int, bodies: BodySelection, room: PageRoom
+    ) -> "WatchBegin":
+        """Begin with a page that is read without a tip, as the revision may be within a commit."""
+        page = await self._read(cluster_id, since, None, bodies, room)
         if isinstance(page, Diverged):
             raise lost_history(page, since)
-        first = list(commits_of(page))
-        tip = page.tip or page.head.tip
-        begin = WatchBegin(cluster_id, page.head, since=since, tip=tip, first=first)
-        return _watch(self, begin, at_end, node)
+        tip, first = page.tip or page.head.tip, list(commits_of(page))
+        return WatchBegin(cluster_id, page.head, since, tip, first, bodies, room)
 
-    async def read_page(self, cluster_id: int, revision: int, tip: UUID) -> list[LoggedCommit]:
+    @property
+    def _unknown_page_bytes(self) -> int:
+        """How much room a watch needs before it reads a page whose size it does not know yet."""
+        return 2 * self._limits.watch_page_bytes
+
+    async def _read(
+        self, cluster_id: int, after: int, tip: UUID | None, bodies: BodySelection, room: PageRoom
+    ) -> LogPage | Diverged:
+        """Read a page once there is room for it; one that is larger than expected is read again later."""
+        limits, wanted = self._limits, self._unknown_page_bytes
+        while True:
+            await room.reserve(wanted)
+            async with self._page_readers:
+                page = await self._store.read_log(
+                    *(cluster_id, after, tip, limits.watch_page_changes),
+                    bytes_max=limits.watch_page_bytes,
+                    bodies=bodies,
+                )
+                size = 0 if isinstance(page, Diverged) else page_bytes(page)
+                if room.fits(size):
+                    room.settle(size)
+                    return page
+                del page
+            room.settle(0)
+            wanted = size
+
+    async def read_page(
+        self, cluster_id: int, revision: int, tip: UUID, bodies: BodySelection, room: PageRoom
+    ) -> list[LoggedCommit]:
         """Read the commits that follow a position, for a watch behind the ring; none at the head.
 
         While the database cannot be reached, this waits, unless all watches are to end.
@@ -142,11 +179,9 @@ class Watching:
             NotFound: the cluster is gone.
             Compacted, HistoryReplaced: the log does not go on from there.
         """
-        limit = self._limits.watch_page_changes
         while True:
             try:
-                async with self._page_readers:
-                    page = await self._store.read_log(cluster_id, revision, tip, limit)
+                page = await self._read(cluster_id, revision, tip, bodies, room)
             except StorageUnavailable:
                 if self._closed:
                     return []
@@ -187,6 +222,8 @@ class WatchBegin(NamedTuple):
     since: int
     tip: UUID
     first: Sequence[LoggedCommit]
+    bodies: BodySelection
+    room: PageRoom
 
 
 class Watch:
@@ -203,6 +240,9 @@ class Watch:
         self._watching = watching
         self._cluster_id = begin.cluster_id
         self._first = begin.first
+        self._bodies = begin.bodies
+        self._room = begin.room
+        """It holds the last commits taken, until the next ones are asked for."""
         self._tip = begin.tip
         """The id of the commit after which the watch goes on, once `_first` is taken."""
         self.feed: Feed | None = None
@@ -211,7 +251,8 @@ class Watch:
     async def next(self) -> Sequence[LoggedCommit] | None:
         """Wait for the next commits and return them; None when the server ends all watches.
 
-        If the call is cancelled, no commit is lost.
+        The commits taken before are no longer held then. If there is no room for the next ones,
+        this waits, and takes them later. If the call is cancelled, no commit is lost.
 
         Raises:
             NotFound: the cluster is gone.
@@ -230,15 +271,34 @@ class Watch:
         return self._watching.join(self._cluster_id, self.head)
 
     async def _more(self, feed: Feed) -> Sequence[LoggedCommit] | None:
+        self._room.settle(0)
         while True:
             news = feed.news
-            commits = self._in_ring(feed)
+            commits = await self._taken(feed)
             is_behind = commits is None
             if is_behind and not feed.ended:
-                commits = await self._watching.read_page(self._cluster_id, self.revision, self._tip)
+                commits = await self._read_page()
             if commits or feed.ended:
                 return commits or None
+            self._room.settle(0)
             await (news.wait() if is_behind else self._sleep(feed))
+
+    async def _taken(self, feed: Feed) -> Sequence[LoggedCommit] | None:
+        """Return what follows in the ring, once there is room for it; None if the watch is not in it."""
+        while True:
+            commits = self._in_ring(feed)
+            size = held_bytes(commits or ())
+            if self._room.fits(size):
+                self._room.settle(size)
+                return commits
+            del commits  # They may leave the ring meanwhile.
+            self._room.settle(0)  # Who waits holds nothing, so nobody waits for ever.
+            await self._room.reserve(size)
+
+    async def _read_page(self) -> list[LoggedCommit]:
+        return await self._watching.read_page(
+            self._cluster_id, self.revision, self._tip, self._bodies, self._room
+        )
 
     def _in_ring(self, feed: Feed) -> Sequence[LoggedCommit] | None:
         """Return what follows in the ring; None if the watch is not in it."""
@@ -251,6 +311,7 @@ class Watch:
     def close(self) -> None:
         """End the watch; a second call does nothing."""
         self._at_end()
+        self._room.settle(0)
         if self.feed is not None:
             self._watching.leave(self.feed)
             self.feed = None
@@ -298,11 +359,3 @@ class NodeWatch(Watch):
         if self.feed is not None:
             self.feed.leave_nodes()
         super().close()
-
-
-def _watch(
-    watching: Watching, begin: WatchBegin, at_end: Callable[[], None], node: str | None
-) -> Watch:
-    if node is None:
-        return Watch(watching, begin, at_end)
-    return NodeWatch(watching, begin, at_end, node)

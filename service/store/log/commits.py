@@ -12,6 +12,7 @@ import asyncpg
 from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.model.log.commit_log import (
     LOCKED_LAG_CHANGES_MAX,
+    PAGE_BYTES_MAX,
     Behind,
     Change,
     CommitRequest,
@@ -240,9 +241,14 @@ class Commits:
                     return Behind(head)
                 # This is a later statement than the one that locked, as that one could see the
                 # new head without the rows that came with it (P5).
-                page = await read_page(connection, cluster_id, after, tip, LOCKED_LAG_CHANGES_MAX)
+                page = await read_page(
+                    *(connection, cluster_id, after, tip, LOCKED_LAG_CHANGES_MAX),
+                    bytes_max=PAGE_BYTES_MAX,
+                )
                 if isinstance(page, Diverged):
                     return page
+                if page.revision < head.revision:
+                    return Behind(head)
                 request = decide(page)
                 if request is None:
                     return None

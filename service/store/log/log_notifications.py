@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 
+from service.background_tasks import log_failure
 from service.model.errors import StorageUnavailable
 from service.store.connecting.connections import Connector, Driver
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
@@ -57,6 +58,7 @@ class LogNotifications:
         self._unsent.add(cluster_id)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
+            self._sender.add_done_callback(log_failure)
 
     async def close(self) -> None:
         """Send nothing more."""

@@ -18,8 +18,8 @@ from service.model.log.commit_log import (
 class Extract(msgspec.Struct, frozen=True):
     """Rows of the log as they are at one instant, in no particular order.
 
-    It has all commits that end at `after` or later, up to the first revision at or beyond
-    `after + limit` where a commit ends, and all their changes after `after`.
+    It has all commits that end at `after` or later, and all their changes after `after`, up to the
+    first commit that ends at or beyond `after + limit`, or with which the bodies reach `bytes_max`.
     """
 
     floor: int
@@ -28,7 +28,9 @@ class Extract(msgspec.Struct, frozen=True):
     changes: Sequence[Change]
 
 
-def build_page(extract: Extract, after: int, tip: UUID | None, limit: int) -> LogPage | Diverged:
+def build_page(
+    extract: Extract, after: int, tip: UUID | None, limit: int, bytes_max: int
+) -> LogPage | Diverged:
     """The commits that follow (`after`, `tip`), or any that follow `after` if `tip` is None.
 
     Raises:
@@ -38,7 +40,9 @@ def build_page(extract: Extract, after: int, tip: UUID | None, limit: int) -> Lo
     if after < floor or after > head.revision:
         return Diverged(head, floor)
     commits = _in_order(extract.commits, after) if tip is None else _chain(extract.commits, tip)
-    if tip is not None and not _leads_from(commits, after, tip, limit, head):
+    if tip is not None and not _leads_from(commits, after, tip, head):
+        return Diverged(head, floor)
+    if tip is not None and not _is_whole(extract, commits, after + limit, bytes_max):
         return Diverged(head, floor)
     revision = commits[-1].last if commits else after
     end = commits[-1].commit_id if commits else tip
@@ -71,15 +75,22 @@ def _chain(commits: Sequence[CommitInfo], tip: UUID) -> list[CommitInfo]:
     return chain
 
 
-def _leads_from(
-    commits: Sequence[CommitInfo], after: int, tip: UUID, limit: int, head: Head
-) -> bool:
-    """Whether a chain begins where the reader stands and ends at the head or the page's end."""
+def _leads_from(commits: Sequence[CommitInfo], after: int, tip: UUID, head: Head) -> bool:
+    """Whether a chain begins where the reader stands."""
     if not commits:
         return (after, tip) == (head.revision, head.tip)
-    begin, end = commits[0], commits[-1]
-    at_head = (end.last, end.commit_id) == (head.revision, head.tip)
-    return begin.first == after + 1 and (at_head or end.last >= after + limit)
+    return commits[0].first == after + 1
+
+
+def _is_whole(extract: Extract, commits: Sequence[CommitInfo], limit: int, bytes_max: int) -> bool:
+    """Whether a chain ends at the head, or where a limit ends the page."""
+    if not commits:
+        return True
+    end = commits[-1]
+    if (end.last, end.commit_id) == (extract.head.revision, extract.head.tip) or end.last >= limit:
+        return True
+    is_full = sum(len(change.body) for change in extract.changes) >= bytes_max
+    return is_full and end.last == max(commit.last for commit in extract.commits)
 
 
 def _check_dense(changes: Sequence[Change], after: int, revision: int) -> None:

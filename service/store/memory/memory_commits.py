@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from service.model.errors import NotFound, OutcomeUnknown
 from service.model.log.commit_log import (
+    ALL_BODIES,
     CLUSTER_KIND,
     CLUSTER_NAME,
     LEASE_SECONDS_MAX,
     LOCKED_LAG_CHANGES_MAX,
+    PAGE_BYTES_MAX,
     Behind,
+    BodySelection,
     Change,
     ClusterCounts,
     ClusterRow,
@@ -112,15 +117,27 @@ class ClusterState:
     def find(self, keys: Iterable[IdempotencyKey]) -> tuple[IdempotencyRecord, ...]:
         return tuple(self.answers[key][1] for key in dict.fromkeys(keys) if key in self.answers)
 
-    def page(self, after: int, tip: UUID | None, limit: int) -> LogPage | Diverged:
+    def page(
+        self,
+        after: int,
+        tip: UUID | None,
+        limit: int,
+        bytes_max: int = PAGE_BYTES_MAX,
+        bodies: BodySelection = ALL_BODIES,
+    ) -> LogPage | Diverged:
         ends = [commit.last for commit in self.commits]
         first = bisect_left(ends, after)
         place = bisect_left(ends, after + limit)
         last = ends[place] if place < len(ends) else self.head.revision
-        commits = self.commits[first : bisect_right(ends, last)]
         begin = max(0, after - self.floor)
         changes = self.changes[begin : max(begin, last - self.floor)]
-        return build_page(Extract(self.floor, self.head, commits, changes), after, tip, limit)
+        changes = [each if bodies.has(each) else replace(each, body=b"") for each in changes]
+        if (full := _full_at(changes, bytes_max)) is not None:
+            last = ends[bisect_left(ends, full)]
+            changes = [each for each in changes if each.revision <= last]
+        commits = self.commits[first : bisect_right(ends, last)]
+        extract = Extract(self.floor, self.head, commits, changes)
+        return build_page(extract, after, tip, limit, bytes_max)
 
     def row(self) -> ClusterRow:
         nodes = sum(key.kind == "Node" for key in self.objects)
@@ -133,6 +150,16 @@ class ClusterState:
             config=self.objects[ObjectKey(CLUSTER_KIND, "", CLUSTER_NAME)].body,
             counts=ClusterCounts(nodes=nodes, pods=len(pods), pending=pending),
         )
+
+
+def _full_at(changes: Sequence[Change], bytes_max: int) -> int | None:
+    """Return the revision with which the bodies reach so many bytes, if they do."""
+    size = 0
+    for change in changes:
+        size += len(change.body)
+        if size >= bytes_max:
+            return change.revision
+    return None
 
 
 class MemoryCommits:
@@ -225,9 +252,11 @@ class MemoryCommits:
         own = self.state_of(cluster_id)
         if own.head.revision - after > LOCKED_LAG_CHANGES_MAX:
             return Behind(own.head)
-        page = own.page(after, tip, LOCKED_LAG_CHANGES_MAX)
+        page = own.page(after, tip, LOCKED_LAG_CHANGES_MAX, PAGE_BYTES_MAX)
         if isinstance(page, Diverged):
             return page
+        if page.revision < own.head.revision:
+            return Behind(own.head)
         request = decide(page)
         return None if request is None else self.commit_to(own, request)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import msgspec
 
@@ -10,6 +11,7 @@ from service.model.errors import NoAdminLeft, NotFound
 from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
 from service.model.principals import (
     AccessState,
+    AccessVersion,
     Grant,
     Precondition,
     PrincipalKind,
@@ -34,12 +36,12 @@ class MemoryPrincipals:
         self._access_clock = clock
         self._record_access = record
         self._audits_access = keeping
-        self._access_version = 1
+        self._access_version = _numbered(1)
         self._principals: dict[_Key, PrincipalRow] = {}
         self._tokens: dict[str, TokenRow] = {}
 
-    async def access_version(self) -> int:
-        """A number that rises with each change of principals and tokens."""
+    async def access_version(self) -> AccessVersion:
+        """Return the version, which is another one after each change of principals and tokens."""
         return self._access_version
 
     async def access_state(self) -> AccessState:
@@ -163,7 +165,7 @@ class MemoryPrincipals:
         if len(tokens) > len(self._tokens):
             self._audits_access.begin()
         self._principals, self._tokens = principals, tokens
-        self._access_version += 1
+        self._access_version = _numbered(self._access_version.number + 1)
         self._record_access(AuditEntry(caller=caller, cluster=""))
 
     def _has_admin(
@@ -175,3 +177,8 @@ class MemoryPrincipals:
             and (each.expires_at is None or each.expires_at > now)
             for each in tokens.values()
         )
+
+
+def _numbered(number: int) -> AccessVersion:
+    """Return a version whose tag follows from its number, as memory is never restored."""
+    return AccessVersion(number, UUID(int=number))

@@ -12,12 +12,15 @@ from uuid import UUID
 from service.model.errors import Conflict, NotFound
 from service.model.log.audit import ITSELF, SERVER_CHAIN, AuditedCaller, AuditEntry, AuditRow
 from service.model.log.commit_log import (
+    ALL_BODIES,
     CLUSTER_KIND,
     CLUSTER_NAME,
     COMPACTION_STEP_ROWS_MAX,
+    PAGE_BYTES_MAX,
     REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
     UNREADY,
+    BodySelection,
     Change,
     ClusterCounts,
     ClusterRow,
@@ -265,10 +268,17 @@ class MemoryStore(MemoryCommits, MemoryPast, MemoryPrincipals, MemoryWebhooks):
         }
 
     async def read_log(
-        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+        self,
+        cluster_id: int,
+        after: int,
+        tip: UUID | None,
+        limit: int,
+        *,
+        bytes_max: int = PAGE_BYTES_MAX,
+        bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
         """Whole commits after a revision whose last commit was `tip` (P3, P12)."""
-        return self.state_of(cluster_id).page(after, tip, limit)
+        return self.state_of(cluster_id).page(after, tip, limit, bytes_max, bodies)
 
     async def read_objects(
         self,

@@ -347,6 +347,7 @@ access_state = Table(
     metadata,
     Column("only_row", Boolean, nullable=False),
     _number("version"),
+    Column("tag", Uuid, nullable=False, server_default=func.gen_random_uuid()),
     PrimaryKeyConstraint("only_row", name="access_state_pkey"),
     CheckConstraint("only_row", name="access_state_only_row_check"),
 )

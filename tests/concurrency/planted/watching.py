@@ -6,27 +6,27 @@ from service.scheduler.watching.recent_commits import RecentCommits
 from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("A10", "Watching.open_at")
+@bug("A10", "Watching.begin_at")
 def watch_resumes_one_late(patch):
     """A resumed stream begins after the event that comes next."""
-    open_at, made = watches.Watching.open_at, made_with(patch, watches.Watching)
+    begin_at, made = watches.Watching.begin_at, made_with(patch, watches.Watching)
 
-    async def open_late(self, cluster_id, since, at_end, node=None):
+    async def begin_late(self, cluster_id, since, bodies, room):
         head = await made[self]["store"].head(cluster_id)
-        return await open_at(self, cluster_id, min(since + 1, head.revision), at_end, node)
+        return await begin_at(self, cluster_id, min(since + 1, head.revision), bodies, room)
 
-    patch.setattr(watches.Watching, "open_at", open_late)
+    patch.setattr(watches.Watching, "begin_at", begin_late)
 
 
-@bug("A10", "Watching.open_at")
+@bug("A10", "Watching.begin_at")
 def watch_repeats_an_event(patch):
     """A resumed stream begins with the event that was seen last."""
-    open_at = watches.Watching.open_at
+    begin_at = watches.Watching.begin_at
 
-    async def open_early(self, cluster_id, since, at_end, node=None):
-        return await open_at(self, cluster_id, max(since - 1, 1), at_end, node)
+    async def begin_early(self, cluster_id, since, bodies, room):
+        return await begin_at(self, cluster_id, max(since - 1, 1), bodies, room)
 
-    patch.setattr(watches.Watching, "open_at", open_early)
+    patch.setattr(watches.Watching, "begin_at", begin_early)
 
 
 @bug("A10", "RecentCommits.after")
@@ -34,8 +34,8 @@ def watch_skips_a_commit(patch):
     """A watcher gets the newest commit where it should get those before it as well."""
     after = RecentCommits.after
 
-    def newest_only(self, tip, limit):
-        found = after(self, tip, limit)
+    def newest_only(self, tip, limit, bytes_max):
+        found = after(self, tip, limit, bytes_max)
         return found[-1:] if found else found
 
     patch.setattr(RecentCommits, "after", newest_only)

@@ -149,9 +149,9 @@ def test_a_commit_wakes_those_whose_pods_it_concerns_and_nobody_else():
     assert not pending.news.is_set()
     index.add(1, logged(6, moved(10, node_name=None, created=True, fields_before=None)))
     assert pending.news.is_set()
-    assert [each.changes for each in index.after("n2", 0, 9)] == [[came]]
-    assert index.after("n3", 0, 9) == []
-    assert index.after("n2", 1, 9) == []
+    assert [each.changes for each in index.after("n2", 0, 9, 999)] == [[came]]
+    assert index.after("n3", 0, 9, 999) == []
+    assert index.after("n2", 1, 9, 999) == []
 
 
 def test_a_commit_of_which_it_is_not_known_whom_it_concerns_wakes_all():
@@ -161,12 +161,12 @@ def test_a_commit_of_which_it_is_not_known_whom_it_concerns_wakes_all():
     index.add(0, own)
     index.add(1, unknown)
     assert waiter.news.is_set()
-    assert index.after("n3", 0, 9) == [own, unknown]
-    assert index.after("n1", 0, 9) == [unknown]
+    assert index.after("n3", 0, 9, 999) == [own, unknown]
+    assert index.after("n1", 0, 9, 999) == [unknown]
     index.drop_before(1)
-    assert index.after("n3", 0, 9) == [unknown]
+    assert index.after("n3", 0, 9, 999) == [unknown]
     index.drop_before(2)
-    assert index.after("n3", 0, 9) == []
+    assert index.after("n3", 0, 9, 999) == []
 
 
 def test_a_waiter_that_gave_up_is_not_woken():

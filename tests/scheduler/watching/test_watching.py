@@ -30,6 +30,7 @@ from tests.waiting import WAIT_SECONDS
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 LIMITS = Limits(watch_pause_seconds=0)
+MANY_BYTES = 10**9
 
 
 @asynccontextmanager
@@ -402,12 +403,24 @@ def numbers(found: Any) -> list[int]:
 def test_the_ring_gives_what_follows_a_commit():
     kept = ring()
     kept.append(page(commit(1, 1, 3), commit(2, 4, 3), commit(3, 4, 4)))  # 2 is a fence
-    assert numbers(kept.after(UUID(int=0), 100)) == [1, 2, 3]
-    assert numbers(kept.after(UUID(int=1), 100)) == [2, 3]
-    assert kept.after(UUID(int=3), 100) == ()
-    assert kept.after(UUID(int=9), 100) is None
-    assert numbers(kept.after(UUID(int=0), 2)) == [1]
-    assert [len(each.changes) for each in kept.after(UUID(int=0), 100) or ()] == [3, 0, 1]
+    assert numbers(kept.after(UUID(int=0), 100, MANY_BYTES)) == [1, 2, 3]
+    assert numbers(kept.after(UUID(int=1), 100, MANY_BYTES)) == [2, 3]
+    assert kept.after(UUID(int=3), 100, MANY_BYTES) == ()
+    assert kept.after(UUID(int=9), 100, MANY_BYTES) is None
+    assert numbers(kept.after(UUID(int=0), 2, MANY_BYTES)) == [1]
+    assert [len(each.changes) for each in kept.after(UUID(int=0), 100, MANY_BYTES) or ()] == [
+        3,
+        0,
+        1,
+    ]
+
+
+def test_what_is_taken_of_the_ring_ends_with_the_commit_that_reaches_the_bytes():
+    kept = ring()
+    for number in (1, 2, 3, 4):
+        kept.append(page(commit(number, number, number), body=b"x" * 20))
+    assert numbers(kept.after(UUID(int=0), 100, 39)) == [1, 2]
+    assert numbers(kept.after(UUID(int=0), 100, 1)) == [1], "a larger one is taken alone"
 
 
 @pytest.mark.parametrize(
@@ -422,8 +435,8 @@ def test_the_ring_keeps_within_its_bounds(bounds: dict[str, int], kept: list[int
     if "changes_max" in bounds:
         full.append(page(commit(4, 4, 4)))
         kept = [2, 3, 4]
-    assert full.after(UUID(int=kept[0] - 2), 100) is None
-    assert numbers(full.after(UUID(int=kept[0] - 1), 100)) == kept
+    assert full.after(UUID(int=kept[0] - 2), 100, MANY_BYTES) is None
+    assert numbers(full.after(UUID(int=kept[0] - 1), 100, MANY_BYTES)) == kept
 
 
 # What a change is to a watcher

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from service.model.errors import NotFound, OutcomeUnknown
 from service.model.log.commit_log import (
     LOCKED_LAG_CHANGES_MAX,
+    PAGE_BYTES_MAX,
     Behind,
     CommitRequest,
     Committed,
@@ -303,6 +304,16 @@ async def test_p6_who_is_far_behind_is_not_let_decide(store: AnyStore, cluster_i
     known = await store.head(cluster_id)
     many = [create(f"pod-{number}") for number in range(LOCKED_LAG_CHANGES_MAX + 1)]
     head = await committed(store, cluster_id, *many)
+    decided = await store.commit_locked(
+        cluster_id, known.revision, known.tip, lambda page: pytest.fail(str(page.revision))
+    )
+    assert decided == Behind(head)
+
+
+async def test_p6_who_is_far_behind_in_bytes_is_not_let_decide(store: AnyStore, cluster_id: int):
+    known = await store.head(cluster_id)
+    for name in "ab":
+        head = await committed(store, cluster_id, create(name, body=b"x" * PAGE_BYTES_MAX))
     decided = await store.commit_locked(
         cluster_id, known.revision, known.tip, lambda page: pytest.fail(str(page.revision))
     )

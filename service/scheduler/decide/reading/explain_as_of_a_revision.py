@@ -10,7 +10,7 @@ from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.reading.explanations_and_topology import explain_pod
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.placements import ExplanationAnswer
-from service.scheduler.replica.stored_manifest_types import ConfigManifest, load_manifest
+from service.scheduler.replica.stored_manifest_types import ConfigManifest, read_row
 
 
 class PastObject(NamedTuple):
@@ -25,7 +25,7 @@ def go_back(fork: Fork, then: Iterable[PastObject]) -> Steps[None]:
     for each in then:
         kind, namespace, name, _ = each.state
         if each.row is not None:
-            manifest = load_manifest(kind, each.row.body, fork.context.templates)
+            manifest = read_row(each.row, fork.context.templates)
             if kind == CLUSTER_KIND and isinstance(manifest, ConfigManifest):
                 yield from fork.configure(manifest)
             else:
@@ -38,6 +38,6 @@ def go_back(fork: Fork, then: Iterable[PastObject]) -> Steps[None]:
 def explain_then(fork: Fork, pod: ObjectRow | None, intent: ExplainPod) -> Steps[ExplanationAnswer]:
     """Explain a pod, as it was, on the fork as it is now."""
     if pod is not None:
-        fork.put(load_manifest(pod.kind, pod.body, fork.context.templates))
+        fork.put(read_row(pod, fork.context.templates))
     yield from fork.pause()
     return explain_pod(fork.context, intent)

@@ -1,4 +1,4 @@
-"""A cluster that is made again under its name begins above where its predecessor's log ended."""
+"""A cluster made again begins above its predecessor's log, and every change of access has a tag."""
 
 from migrations import scripts
 
@@ -10,3 +10,4 @@ depends_on = None
 
 def upgrade() -> None:
     scripts.run("0015_predecessors.sql")
+    scripts.run("0015_access_tags.sql")

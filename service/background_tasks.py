@@ -1,0 +1,14 @@
+"""Tasks that run beside requests: their exceptions are always read, and logged."""
+
+import asyncio
+import logging
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+
+def log_failure(task: asyncio.Task[Any]) -> None:
+    """Log the exception of a task that has ended, which nobody else may read."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        _log.error("A background task failed: %s", task.get_name(), exc_info=error)

@@ -1,0 +1,126 @@
+"""Reads of clusters by name, while clusters are deleted and made beside them."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from service.api.reading.stored_reads import ID_KNOWN_SECONDS, ClusterReads
+from service.app import RandomIds, SystemClock
+from service.model.errors import NotFound
+from service.model.log.commit_log import Head
+from service.store.memory.memory_store import MemoryStore
+from tests.api.conftest import MakeHarness
+from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
+
+READERS = 4
+
+
+class Gathering(MemoryStore):
+    """A store that answers reads of heads, once `gathers` is set, only when all readers have asked."""
+
+    gathers = False
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock().now, RandomIds().commit_id)
+        self._barrier = asyncio.Barrier(READERS)
+
+    async def head(self, cluster_id: int) -> Head:
+        if self.gathers:
+            await self._barrier.wait()
+        return await super().head(cluster_id)
+
+    async def find_cluster(self, name: str) -> int:
+        found = await super().find_cluster(name)
+        if self.gathers:
+            self.gathers = False  # Whoever reads from now on waits for nobody.
+        return found
+
+
+async def test_readers_of_a_deleted_cluster_all_hear_that_it_is_gone():
+    store = Gathering()
+    reads = ClusterReads(store, 1)
+    await reads.head("default")
+    await store.delete_cluster(1)
+    store.gathers = True
+    answers = await asyncio.gather(
+        *(reads.head("default") for _ in range(READERS)), return_exceptions=True
+    )
+    assert [type(each) for each in answers] == [NotFound] * READERS
+
+
+async def test_readers_beside_whoever_deletes_a_cluster_get_no_fault(make_harness: MakeHarness):
+    store = Gathering()
+    harness = await make_harness(store)
+    await harness.client.get(f"{CLUSTER}/nodes")
+    await store.delete_cluster(1)
+    store.gathers = True
+
+    def read() -> Any:
+        return harness.client.get(f"{CLUSTER}/watch?sinceRevision=0&timeoutSeconds=1")
+
+    for answer in await asyncio.gather(*(read() for _ in range(READERS))):
+        assert problem(answer, 404) == "NotFound"
+        assert answer.headers["x-request-id"] == answer.json()["requestId"]
+
+
+async def test_the_id_of_a_cluster_is_looked_up_again_after_a_moment():
+    clock, store = HurriedClock(), MemoryStore(SystemClock().now, RandomIds().commit_id)
+    reads = ClusterReads(store, 1, clock.monotonic)
+    other = await store.create_cluster("other", b"{}")
+    assert (await reads.position("default")).cluster_id == 1
+    # A restored database may give the ids to other names.
+    store.state_of(1).name, store.state_of(other.cluster_id).name = "other", "default"
+    clock.advance(ID_KNOWN_SECONDS)
+    assert (await reads.position("default")).cluster_id == other.cluster_id
+
+
+async def test_a_cluster_whose_id_a_restored_database_gave_to_another_is_found_by_its_name(
+    make_harness: MakeHarness,
+):
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    harness = await make_harness(store)
+    await harness.put_node("n")
+    await harness.client.put("/v1/clusters/other", json={"config": {}})
+    own, other = store.clusters[1], store.clusters[2]
+    store.clusters[1], store.clusters[2] = other, own
+    own.cluster_id, other.cluster_id = 2, 1
+    answer = await harness.place(pod("p"))
+    assert answer["results"][0]["outcome"] == "Placed"
+    assert [key.kind for key in own.objects] == ["Cluster", "Node", "Pod"]
+    assert [key.kind for key in other.objects] == ["Cluster"]
+
+
+class Broken(MemoryStore):
+    """A store that fails at reads of heads in a way that nobody expects."""
+
+    fails = False
+
+    async def head(self, cluster_id: int) -> Head:
+        if self.fails:
+            raise KeyError(cluster_id)
+        return await super().head(cluster_id)
+
+
+async def test_an_answer_whose_revision_cannot_be_read_is_sent_without_it(
+    make_harness: MakeHarness,
+):
+    store = Broken(SystemClock().now, RandomIds().commit_id)
+    harness = await make_harness(store)
+    store.fails = True
+    answer = await harness.client.get(f"{CLUSTER}/nothing")
+    assert problem(answer, 404) == "NoSuchPath"
+
+
+async def test_what_fails_before_an_answer_begins_is_a_problem_with_the_id_of_the_request(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+):
+    async def fail(*_: Any) -> None:
+        raise KeyError("default")
+
+    monkeypatch.setattr("service.api.middleware.edge.CompressAnswers.__call__", fail)
+    headers = {"x-request-id": "mine", "accept-encoding": "gzip"}
+    answer: httpx.Response = await harness.client.get(CLUSTER, headers=headers)
+    assert problem(answer, 500) == "Internal"
+    assert answer.headers["x-request-id"] == answer.json()["requestId"] == "mine"

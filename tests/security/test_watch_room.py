@@ -1,0 +1,184 @@
+"""What watches hold of the log is bounded, also if their clients read nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+
+from service.api.bodies.byte_budget import WATCH_PART, Budget, Holding, WatchRoom
+from service.model.log.commit_log import Head
+from service.store.postgres import PostgresStore
+from tests.api.conftest import MakeHarness
+from tests.api.following import Stream, stream
+from tests.api.harness import CLUSTER, Harness, node
+from tests.store.history import AnyStore, committed, create, put
+from tests.waiting import WAIT_SECONDS, once
+
+MIB = 1024 * 1024
+BUDGET = 16 * MIB
+POD_BYTES = 240_000
+CHANGES = 260
+
+
+def large(number: int) -> bytes:
+    metadata = {"name": "large", "namespace": "shop", "annotations": {"n": str(number)}}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "x": "x" * POD_BYTES}
+    return msgspec.json.encode(body)
+
+
+async def change(store: AnyStore, times: int) -> Head:
+    """Change a large pod so often, each time in a commit of its own."""
+    head = await committed(store, 1, create("large", namespace="shop", body=large(0)))
+    for number in range(1, times):
+        head = await committed(store, 1, put("large", namespace="shop", body=large(number)))
+    return head
+
+
+def unread(harness: Harness, since: int, **parameters: Any) -> Stream:
+    """A watch whose client takes the start of the answer and then nothing."""
+    made = Stream(harness.app, {"sinceRevision": since, **parameters})
+    made.reading.clear()
+    return made
+
+
+async def leave(streams: list[Stream]) -> None:
+    for each in streams:
+        each.left.set()
+        each.reading.set()
+    async with asyncio.timeout(WAIT_SECONDS):
+        await asyncio.gather(*(each.task for each in streams))
+
+
+async def are_held(harness: Harness, streams: list[Stream]) -> bool:
+    """Whether each watch either has a page that its client does not read, or waits for room."""
+    blocked = sum(each.blocked.is_set() for each in streams)
+    return blocked + harness.budget.watches.waiting == len(streams)
+
+
+@pytest.fixture
+async def over_postgres(make_harness: MakeHarness, database_url: str) -> AsyncIterator[Harness]:
+    async with AsyncExitStack() as stack:
+        store = PostgresStore(database_url)
+        stack.push_async_callback(store.close)
+        yield await make_harness(store, bytes_in_flight_max=BUDGET)
+
+
+async def test_watches_that_nobody_reads_hold_no_more_than_their_share(over_postgres: Harness):
+    harness = over_postgres
+    await harness.put_node("n")
+    since = (await harness.store.head(1)).revision
+    await change(harness.store, CHANGES)
+    streams = [unread(harness, since) for _ in range(20)]
+    await once(partial(are_held, harness, streams))
+    share, largest = harness.budget.watches, 4 * POD_BYTES
+    assert share.waiting > 0, "not all of them have a page"
+    assert share.bytes_max - largest < share.held <= share.bytes_max == BUDGET // WATCH_PART
+    assert harness.budget.in_flight <= BUDGET
+    answer = await harness.client.get(f"{CLUSTER}/nodes")
+    assert [each["metadata"]["name"] for each in answer.json()["items"]] == ["n"]
+    await leave(streams)
+    assert (share.held, share.waiting, harness.budget.in_flight) == (0, 0, 0)
+
+
+async def test_nothing_is_missed_by_those_who_waited_for_room(make_harness: MakeHarness):
+    harness = await make_harness(bytes_in_flight_max=BUDGET)
+    since = (await harness.store.head(1)).revision
+    head = await change(harness.store, 12)
+    streams = [unread(harness, since) for _ in range(8)]
+    await once(partial(are_held, harness, streams))
+    assert harness.budget.watches.waiting > 0
+    for each in streams:
+        each.reading.set()
+    expected = [str(revision) for revision in range(since + 1, head.revision + 1)]
+    for each in streams:
+        await each.until_id(str(head.revision))
+        assert [event.id for event in each.events] == expected
+    await leave(streams)
+
+
+async def test_changes_of_other_kinds_are_read_without_their_bodies(over_postgres: Harness):
+    since = (await over_postgres.store.head(1)).revision
+    await change(over_postgres.store, 20)
+    body = msgspec.json.encode(node("n"))
+    await committed(over_postgres.store, 1, create("n", kind="Node", namespace="", body=body))
+    held = list[int]()
+    read_log = over_postgres.store.read_log
+
+    async def noted(*arguments: Any, **options: Any) -> Any:
+        page = await read_log(*arguments, **options)
+        if "bodies" in options:
+            held.append(sum(len(each.body) for each in page.changes))
+        return page
+
+    over_postgres.store.read_log = noted
+    async with stream(over_postgres, sinceRevision=since, kind="Node") as watch:
+        await watch.until(1)
+    assert [each.name for each in watch.events] == ["n"]
+    assert held
+    assert max(held) < POD_BYTES
+
+
+async def test_a_caller_holds_a_part_of_the_share_and_others_go_on():
+    share = Budget(16 * MIB).watches
+    own = [WatchRoom(share, "greedy") for _ in range(10)]
+    waiting = [asyncio.create_task(each.reserve(MIB // 2)) for each in own]
+    await asyncio.sleep(0)
+    assert (share.held, share.waiting) == (MIB, 8)
+    other = WatchRoom(share, "other")
+    await other.reserve(MIB // 2)
+    own[0].settle(0)
+    assert share.waiting == 7
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    for each in (*own, other):
+        each.settle(0)
+    assert (share.held, share.waiting) == (0, 0)
+
+
+async def test_a_watch_that_is_let_in_as_it_leaves_gives_its_room_back():
+    share = Budget(4 * MIB).watches
+    first, second, third = (WatchRoom(share, None) for _ in range(3))
+    await first.reserve(MIB)
+    leaving = asyncio.create_task(second.reserve(MIB))
+    await asyncio.sleep(0)
+    assert share.waiting == 1
+    first.settle(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    assert share.held == 0
+    await third.reserve(MIB)
+    assert share.held == MIB
+
+
+async def test_watches_get_room_in_their_order_also_the_largest():
+    share = Budget(16 * MIB).watches
+    holder, large_one, small = (WatchRoom(share, None) for _ in range(3))
+    await holder.reserve(2 * MIB)
+    waiting = asyncio.create_task(large_one.reserve(8 * MIB))
+    await asyncio.sleep(0)
+    assert not small.fits(1), "who came first is not overtaken for ever"
+    holder.settle(0)
+    await waiting
+    assert share.held == 8 * MIB, "one that is larger than the share is let in alone"
+    large_one.settle(0)
+    assert small.fits(1)
+
+
+async def test_room_that_other_requests_give_back_lets_watches_in():
+    budget = Budget(MIB)
+    share = budget.watches
+    first, second = WatchRoom(share, None), WatchRoom(share, None)
+    request = Holding(budget)
+    request.take(MIB - 1000)
+    await first.reserve(500)
+    waiting = asyncio.create_task(second.reserve(1000))
+    await asyncio.sleep(0)
+    assert share.waiting == 1
+    request.give_back(MIB - 1000)
+    await waiting
+    assert share.held == 1500
