@@ -2960,7 +2960,9 @@ class PlanTotals(TypedDict):
     pods: int
     """Pods on nodes, in the namespaces that the caller may read."""
     resources: dict[str, ResourceTotal]
-    """Each resource that nodes have."""
+    """Each resource that nodes have before the plan or after it: 0 if the last node that has
+    it goes.
+    """
     violations: NotRequired[int]
     """Required rules that placed pods break, in these namespaces; absent without `explain`."""
     skew: NotRequired[list[ConstraintSkew]]

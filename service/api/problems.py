@@ -146,8 +146,8 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "The caller may not do this",
         "None of the caller's grants has a role that gives the operation's verb on this cluster, "
         "in this namespace; or what the body says of an object takes another verb: `place` where a pod is "
-        "placed, `observe` where it is on a node or has run. `detail` names who asked, the object, and the "
-        "verb. Nothing was done.",
+        "placed, `observe` where it is on a node or has run, `configure` for a quota, limit range or priority "
+        "class. `detail` names who asked, the object, and the verb. Nothing was done.",
     ),
     "CrossOriginRequest": ProblemKind(
         403,

@@ -84,6 +84,17 @@ def plan_a_loss(page: Page) -> None:
     page.locator(".plan .verdict").evaluate("each => each.scrollIntoView()")
 
 
+def ask_to_drain(page: Page) -> None:
+    form = page.get_by_role("form", name="A change")
+    form.get_by_label("What if we").select_option("Drain")
+    form.get_by_label("nodes by").select_option("")
+    form.get_by_role("button", name="Add the change").click()
+    page.get_by_role("button", name="Plan it").click()
+    ask = page.get_by_role("button", name="Drain node-a1…")
+    ask.evaluate("each => each.scrollIntoView({ block: 'center' })")
+    ask.click()
+
+
 BROKEN = ".figures .alarm"
 LOOKS = {
     "map": Look("map", BROKEN),
@@ -92,6 +103,8 @@ LOOKS = {
     "why": Look("why", ".culprit", ("shop", "large"), {"refusal": "NodeResourcesFit@node-a1"}),
     "waiting": Look("waiting", "section.card .message"),
     "what-if": Look("what-if", ".planned-map canvas", act=plan_a_loss),
+    "drain": Look("what-if", "dialog.confirm", act=ask_to_drain),
+    "drain-dark": Look("what-if", "dialog.confirm", scheme="dark", act=ask_to_drain),
     "events": Look("events", ".timeline .then"),
     "health": Look("health", ".tile.alarm"),
 }

@@ -75,6 +75,8 @@ def take_all(browser: Browser, server: str) -> None:
     mine = {"select": "workload:shop/StatefulSet/web", "colour": "owner"}
     take(browser, server, "tutorial", "map", "tutorial", parameters=mine, ready=".spread")
     take(browser, server, "page-plan", "what-if", SAMPLE, ready=".planned-map", act=plan_a_loss)
+    asked = {"ready": "dialog.confirm", "act": ask_to_drain}
+    take(browser, server, "page-drain", "what-if", SAMPLE, **asked)
     take_release(browser, server)
     take_moves(browser, server)
     take(browser, server, "page-phone", "map", SAMPLE, parameters={"colour": "owner"}, size=PHONE)
@@ -105,6 +107,25 @@ def plan_a_loss(page: Page) -> None:
     page.get_by_role("button", name="Add the change").click()
     page.get_by_role("button", name="Plan it").click()
     page.locator(".plan .verdict").evaluate("each => each.scrollIntoView()")
+
+
+def ask_to_drain(page: Page) -> None:
+    """Have the page plan the drain of a node, one of whose pods a budget holds back, and ask whether to begin."""
+    budget = {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}
+    origin = page.url.partition("#")[0]
+    path = f"{origin}v1/clusters/{SAMPLE}/namespaces/shop/poddisruptionbudgets/web"
+    body = {"metadata": {"name": "web"}, "spec": budget}
+    httpx.put(path, json=body, **PLAIN_HTTP).raise_for_status()
+    form = page.get_by_role("form", name="A change")
+    form.get_by_label("What if we").select_option("Drain")
+    form.get_by_label("nodes by").select_option("")
+    form.locator('label:has(> span:text-is("node")) select').select_option("node-b1")
+    form.get_by_role("button", name="Add the change").click()
+    page.get_by_role("button", name="Plan it").click()
+    ask = page.get_by_role("button", name="Drain node-b1…")
+    ask.evaluate("each => each.scrollIntoView({ block: 'end' })")
+    ask.click()
+    httpx.delete(path, **PLAIN_HTTP).raise_for_status()
 
 
 def look_at_plans(page: Page) -> None:

@@ -6,6 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
+from tests.page.looking import ask_to_drain
 from tests.page.visiting import SAMPLE, WAIT_MILLISECONDS, Visit, check
 from tests.seeds import EXPLORING
 
@@ -71,6 +72,11 @@ def test_what_is_opened_in_a_view_follows_the_rules_of_axe_and_fits(visit: Visit
     page.get_by_role("button", name="Plan it").click()
     expect(page.locator(".plan .verdict")).to_be_visible()
     check(page, "what-if with a plan")
+    page.get_by_role("button", name="Leave out").click()
+    ask_to_drain(page)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    check(page, "what-if with the question before a drain")
+    page.keyboard.press("Escape")
     page = visit.open("health", SAMPLE)
     page.get_by_text("All limits as they are set").click()
     check(page, "health with all limits")

@@ -1,6 +1,7 @@
 """The page follows changes and comes back after a lost connection."""
 
 import json
+import re
 
 import httpx
 import pytest
@@ -8,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.api.handlers.test_replacement_plans import READY
 from tests.api.harness import node, pod
+from tests.page.test_views import plan
 from tests.page.visiting import Visit, figure, watched
 
 MOVING = "moving"
@@ -108,17 +110,153 @@ def plan_to_drain(page: Page, *nodes: str) -> None:
     page.get_by_role("button", name="Plan it").click()
 
 
+def say(page: Page, act: str | re.Pattern[str]) -> None:
+    """Say yes in the dialog that asks."""
+    page.get_by_role("dialog").get_by_role("button", name=act, exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def two_pods_of_which_one_stays(client: httpx.Client) -> None:
+    put(client, "namespaces/shop/pods/free-0", pod("free-0", nodeName="n1"))
+    bound = pod("held-0", nodeName="n1")
+    bound["metadata"]["labels"] = {"app": "held"}
+    put(client, "namespaces/shop/pods/held-0", bound)
+    spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "held"}}}
+    budget = {"metadata": {"name": "hold"}, "spec": spec}
+    put(client, "namespaces/shop/poddisruptionbudgets/hold", budget)
+
+
+def test_a_drain_asks_first_and_says_who_would_be_evicted(
+    visit: Visit, client: httpx.Client
+) -> None:
+    two_pods_of_which_one_stays(client)
+    page = visit.open("what-if", MOVING)
+    plan_to_drain(page, "n1")
+    ask = page.get_by_role("button", name="Drain n1…")
+    question = page.get_by_role("dialog", name="Drain n1?")
+    for leave in (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.keyboard.press("Enter"),
+        lambda: question.get_by_role("button", name="Cancel").click(),
+    ):
+        ask.focus()
+        page.keyboard.press("Enter")
+        expect(question.get_by_role("button", name="Cancel")).to_be_focused()
+        leave()
+        expect(question).to_have_count(0)
+        expect(ask).to_be_focused()
+    ask.dblclick()
+    expect(question).to_be_visible()
+    for part in (
+        f"This changes the real cluster {MOVING}.",
+        "n1 will take no new pods.",
+        "1 pod will be evicted. 1 pod cannot leave now, and the drain waits for it.",
+        "shop/free-0 n1 → n",
+        "shop/held-0: The disruption budget hold does not allow that it leaves.",
+    ):
+        expect(question).to_contain_text(part)
+    box = question.get_by_role("button", name="Drain n1").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down(click_count=2)  # the second click of two, where the dialog was not there yet
+    page.mouse.up(click_count=2)
+    for key in [*["Tab"] * 5, *["Shift+Tab"] * 5]:
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.closest('dialog') !== null"), key
+    assert client.get(f"{CLUSTER}/plans").json()["items"] == []
+    assert "spec" not in client.get(f"{CLUSTER}/nodes/n1").json()
+    client.delete(f"{CLUSTER}/namespaces/shop/poddisruptionbudgets/hold").raise_for_status()
+
+
+def test_a_drain_that_has_started_is_offered_no_more_but_shown(
+    visit: Visit, client: httpx.Client
+) -> None:
+    put(client, "namespaces/shop/pods/web-0", pod("web-0", nodeName="n1"))
+    page = visit.open("what-if", MOVING)
+    plan_to_drain(page, "n1")
+    ask = page.get_by_role("button", name=re.compile("^Drain n1"))
+    ask.click()
+    say(page, "Drain n1")
+    begun = page.locator(".real")
+    expect(begun).to_contain_text("The drain of n1 has started as the plan drain-n1.")
+    expect(begun).to_be_focused()
+    expect(ask).to_have_count(0)
+    begun.get_by_role("button", name="Show drain-n1").click()
+    expect(page.locator(".kept .card")).to_be_focused()
+    page.get_by_role("button", name="Plan it").click()
+    expect(begun).to_contain_text("n1 is being drained as the plan drain-n1.")
+    expect(ask).to_have_count(0)
+    client.post(f"{CLUSTER}/plans/drain-n1/cancel", json={}).raise_for_status()
+    expect(ask).to_be_visible()
+    client.delete(f"{CLUSTER}/plans/drain-n1").raise_for_status()
+
+
+def test_a_drain_that_fails_says_why_and_can_be_tried_again(
+    visit: Visit, client: httpx.Client
+) -> None:
+    page = visit.open("what-if", MOVING)
+    plan_to_drain(page, "n1")
+    ask = page.get_by_role("button", name="Drain n1…")
+    expect(ask).to_be_visible()
+    client.delete(f"{CLUSTER}/nodes/n1").raise_for_status()
+    ask.click()
+    question = page.get_by_role("dialog")
+    drain = question.get_by_role("button", name="Drain n1")
+    drain.click()
+    expect(question.get_by_role("alert")).to_contain_text("n1")
+    expect(drain).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".real").get_by_role("alert")).to_contain_text("n1")
+    expect(ask).to_be_focused()
+    assert client.get(f"{CLUSTER}/plans").json()["items"] == []
+
+
+def test_a_question_tells_that_the_cluster_has_changed_since(
+    visit: Visit, client: httpx.Client
+) -> None:
+    page = visit.open("what-if", MOVING)
+    plan_to_drain(page, "n1")
+    page.get_by_role("button", name="Drain n1…").click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("No pod will be evicted now.")
+    expect(question).not_to_contain_text("This was planned at revision")
+    put(client, "namespaces/shop/pods/late", pod("late", nodeName="n1"))
+    expect(question).to_contain_text("This was planned at revision")
+
+
+def test_a_resource_that_goes_with_its_last_node_is_shown_as_lost(
+    visit: Visit, client: httpx.Client
+) -> None:
+    made = node("n1", **{HOST: "n1"})
+    made["status"]["allocatable"]["example.com/gpu"] = "8"
+    put(client, "nodes/n1", made)
+    page = visit.open("what-if", MOVING)
+    plan(page, "RemoveNodes", ("node", "n1"))
+    page.get_by_role("button", name="Plan it").click()
+    lost = page.locator(".totals .lost")
+    expect(lost.locator("th, td")).to_have_text(["example.com/gpu on all nodes", "8", "none"])
+    expect(page.locator(".totals")).to_contain_text("cpu on all nodes")
+    page.get_by_role("button", name="Leave out").click()
+    plan(page, "AddNodes", ("node", "n1"), ("count", "2"))
+    page.get_by_role("button", name="Plan it").click()
+    expect(lost).to_have_count(0)
+    expect(page.locator(".totals")).to_contain_text("example.com/gpu on all nodes")
+
+
 def test_a_drain_is_kept_and_followed_to_its_end(visit: Visit, client: httpx.Client) -> None:
     put(client, "namespaces/shop/pods/web-0", pod("web-0", nodeName="n1"))
     page = visit.open("what-if", MOVING)
     plan_to_drain(page, "n1")
     expect(page.locator(".waves li li")).to_contain_text(["n1", "shop/web-0: n1 → n"])
     assert client.get(f"{CLUSTER}/plans").json()["items"] == []
-    page.get_by_role("button", name="Drain n1", exact=True).click()
+    page.get_by_role("button", name="Drain n1…").click()
+    say(page, "Drain n1")
     kept = page.locator(".kept .card")
     page.get_by_role("button", name="Pause drain-n1").click()
     expect(kept.locator(".tag")).to_have_text("Paused")
     page.get_by_role("button", name="Resume drain-n1").click()
+    expect(page.get_by_role("dialog")).to_contain_text("The server goes on evicting pods.")
+    say(page, "Resume drain-n1")
     expect(kept).to_contain_text("1 evicted, 1 of them still there")
     client.delete(f"{CLUSTER}/namespaces/shop/pods/web-0").raise_for_status()
     expect(kept.locator(".tag")).to_have_text("Succeeded")
@@ -136,12 +274,21 @@ def test_several_nodes_are_drained_by_one_plan_that_can_be_cancelled(
     page = visit.open("what-if", MOVING)
     plan_to_drain(page, "n1", "n2")
     expect(page.locator(".plan .verdict")).to_contain_text("1 pod would have to stay")
-    page.get_by_role("button", name="Drain 2 nodes").click()
+    page.get_by_role("button", name="Drain 2 nodes…").click()
+    expect(page.get_by_role("dialog")).to_contain_text("n1 and n2 will take no new pods.")
+    say(page, "Drain 2 nodes")
     kept = page.locator(".kept .card")
     expect(kept).to_contain_text("shop/web-0: 0/3 nodes are available")
-    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Cancel drain-n1").click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("nodes stay cordoned")
+    question.get_by_role("button", name="Not now").click()
+    expect(kept.locator(".tag")).to_have_text("Running")
+    page.get_by_role("button", name="Cancel drain-n1").click()
+    say(page, re.compile("^Cancel drain-n1"))
     expect(kept.locator(".tag")).to_have_text("Cancelled")
     expect(kept.get_by_role("button")).to_have_count(0)
+    expect(kept).to_be_focused()
     (plan,) = client.get(f"{CLUSTER}/plans").json()["items"]
     assert plan["spec"]["goal"]["nodes"]["names"] == ["n1", "n2"]
     client.delete(f"{CLUSTER}/plans/{plan['metadata']['name']}").raise_for_status()

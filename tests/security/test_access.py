@@ -93,9 +93,12 @@ MAY = {
         listNamespacedResourceClaims getResourceClaim listResourceClaims
         listNamespacedResourceClaimTemplates getResourceClaimTemplate
         listResourceClaimTemplates""",
-    Namespaced("edit"): """
+    Namespaced("configure"): """
         createResourceQuota putResourceQuota patchResourceQuota deleteResourceQuota
-        createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload
+        createLimitRange putLimitRange patchLimitRange deleteLimitRange
+        deleteNamespacedResourceQuotas deleteResourceQuotas deleteNamespacedLimitRanges deleteLimitRanges""",
+    Namespaced("edit"): """
+        createWorkload putWorkload patchWorkload deleteWorkload
         createDataSet putDataSet patchDataSet deleteDataSet
         createPodGroup putPodGroup patchPodGroup deletePodGroup
         createService putService patchService deleteService
@@ -104,14 +107,12 @@ MAY = {
         createStatefulSet putStatefulSet patchStatefulSet deleteStatefulSet
         createPodDisruptionBudget putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
         createPersistentVolumeClaim putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
-        deleteNamespacedResourceQuotas deleteResourceQuotas deleteNamespacedPodGroups
-        deletePodGroups deleteNamespacedServices deleteServices
+        deleteNamespacedPodGroups deletePodGroups deleteNamespacedServices deleteServices
         deleteNamespacedReplicationControllers deleteReplicationControllers
         deleteNamespacedReplicaSets deleteReplicaSets deleteNamespacedStatefulSets
         deleteStatefulSets deleteNamespacedPodDisruptionBudgets deletePodDisruptionBudgets
         deleteNamespacedPersistentVolumeClaims deletePersistentVolumeClaims
-        deleteNamespacedLimitRanges deleteLimitRanges deleteNamespacedWorkloads
-        deleteWorkloads deleteNamespacedDataSets deleteDataSets
+        deleteNamespacedWorkloads deleteWorkloads deleteNamespacedDataSets deleteDataSets
         createResourceClaim putResourceClaim patchResourceClaim deleteResourceClaim
         createResourceClaimTemplate putResourceClaimTemplate patchResourceClaimTemplate deleteResourceClaimTemplate
         deleteNamespacedResourceClaims deleteResourceClaims

@@ -4,6 +4,7 @@ import json
 
 from service.model.principals import Grant, Principal
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.kept_kinds import kept
 from tests.security.callers import Callers, by
 
 PODS = f"{CLUSTER}/pods"
@@ -51,17 +52,10 @@ async def test_each_caller_deletes_what_it_may(harness: Harness) -> None:
 
 async def test_other_kinds_are_deleted_where_the_caller_may_change_them(harness: Harness) -> None:
     await prepare(harness)
-    quotas = [
-        {
-            "kind": "ResourceQuota",
-            "metadata": {"name": "q", "namespace": each},
-            "spec": {"hard": {}},
-        }
-        for each in ("bank", "shop")
-    ]
-    body = {"kind": "List", "items": quotas}
+    services = [kept("Service", each) for each in ("bank", "shop")]
+    body = {"kind": "List", "items": services}
     assert (await harness.client.post(f"{CLUSTER}/apply", json=body)).status_code == 200
-    path = f"{CLUSTER}/resourcequotas?all=true"
+    path = f"{CLUSTER}/services?all=true"
     answer = await harness.client.delete(path, headers=by("half"))
     results = {each["namespace"]: each["result"] for each in answer.json()["results"]}
     assert results == {"bank": "Forbidden", "shop": "Deleted"}

@@ -217,7 +217,9 @@ WAYS: Mapping[str, Way] = {
     "apply another pod for a placed one": way("edit", "observe")(
         lambda a: a.apply(a.pod(a.placed, uid="another"))
     ),
-    "apply a quota": way("edit")(lambda a: a.apply(quota(a.new, {"pods": "999"}, a.namespace))),
+    "apply a quota": way("configure")(
+        lambda a: a.apply(quota(a.new, {"pods": "999"}, a.namespace))
+    ),
     "apply a pod group": way("edit")(lambda a: a.apply(a.group())),
     "apply a node": way("observe", wide=True)(lambda a: a.apply(node(a.new))),
     "apply a namespace": way("observe", wide=True)(
@@ -227,7 +229,7 @@ WAYS: Mapping[str, Way] = {
         lambda a: a.apply(priority_class(a.new, 9))
     ),
     "apply nothing and prune nodes": way("observe", wide=True)(lambda a: a.apply(prune="Node")),
-    "apply nothing and prune quotas": way("edit", wide=True)(
+    "apply nothing and prune quotas": way("configure", wide=True)(
         lambda a: a.apply(prune="ResourceQuota")
     ),
     "apply nothing and prune pods": way("edit", "observe", wide=True)(
@@ -237,7 +239,7 @@ WAYS: Mapping[str, Way] = {
     "apply a line with a placed pod": way("observe")(
         lambda a: a.apply_lines(a.pod(a.new, nodeName="n1"))
     ),
-    "apply a line with a quota": way("edit")(
+    "apply a line with a quota": way("configure")(
         lambda a: a.apply_lines(quota(a.new, {"pods": "999"}, a.namespace))
     ),
     "apply a line with a node": way("observe", wide=True)(lambda a: a.apply_lines(node(a.new))),

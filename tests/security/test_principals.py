@@ -642,9 +642,9 @@ ASKED = {
         placePods placePodsOverClusters simulate findCapacity makePlan commitPlan
         extenderFilter extenderPrioritize extenderPreempt""",
     "edit": """
-        createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload
+        createWorkload putWorkload patchWorkload deleteWorkload
         createDataSet putDataSet patchDataSet deleteDataSet
-        createResourceQuota putResourceQuota patchResourceQuota deleteResourceQuota createPodGroup putPodGroup patchPodGroup deletePodGroup
+        createPodGroup putPodGroup patchPodGroup deletePodGroup
         createService putService patchService deleteService
         createReplicationController putReplicationController patchReplicationController deleteReplicationController
         createReplicaSet putReplicaSet patchReplicaSet deleteReplicaSet
@@ -653,14 +653,12 @@ ASKED = {
         createPersistentVolumeClaim putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
         createResourceClaim putResourceClaim patchResourceClaim deleteResourceClaim createResourceClaimTemplate putResourceClaimTemplate
         patchResourceClaimTemplate deleteResourceClaimTemplate
-        deleteNamespacedResourceQuotas deleteResourceQuotas deleteNamespacedPodGroups
-        deletePodGroups deleteNamespacedServices deleteServices
+        deleteNamespacedPodGroups deletePodGroups deleteNamespacedServices deleteServices
         deleteNamespacedReplicationControllers deleteReplicationControllers
         deleteNamespacedReplicaSets deleteReplicaSets deleteNamespacedStatefulSets
         deleteStatefulSets deleteNamespacedPodDisruptionBudgets deletePodDisruptionBudgets
         deleteNamespacedPersistentVolumeClaims deletePersistentVolumeClaims
-        deleteNamespacedLimitRanges deleteLimitRanges deleteNamespacedWorkloads
-        deleteWorkloads deleteNamespacedDataSets deleteDataSets
+        deleteNamespacedWorkloads deleteWorkloads deleteNamespacedDataSets deleteDataSets
         deleteNamespacedResourceClaims deleteResourceClaims
         deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
     "edit or observe": """
@@ -682,7 +680,10 @@ ASKED = {
         evictPod drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan
         cancelPlan""",
     "configure": """
-        patchCluster listWebhooks getWebhook putWebhook patchWebhook deleteWebhook rotateWebhookSecret pingWebhook""",
+        patchCluster listWebhooks getWebhook putWebhook patchWebhook deleteWebhook rotateWebhookSecret pingWebhook
+        createLimitRange putLimitRange patchLimitRange deleteLimitRange
+        createResourceQuota putResourceQuota patchResourceQuota deleteResourceQuota
+        deleteNamespacedLimitRanges deleteLimitRanges deleteNamespacedResourceQuotas deleteResourceQuotas""",
     "admin": """
         putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
         listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",
@@ -695,8 +696,8 @@ READ_WITH_ALL_OF_A_CLUSTER = {"getPersistentVolume", "getVolumeAttachment", "get
 ALSO_ASKED = {"drainNode": "observe"}
 """What an operation asks for beside its own verb."""
 
-IN_EACH_NAMESPACE = {"deleteCSIStorageCapacities"}
-"""They observe objects of namespaces, and do so in those where the caller may."""
+IN_EACH_NAMESPACE = {"deleteCSIStorageCapacities", "deleteResourceQuotas", "deleteLimitRanges"}
+"""They take a verb that most take in the whole cluster, and delete in the namespaces where the caller has it."""
 
 
 def asked(operation_id: str) -> list[str]:

@@ -76,8 +76,8 @@ _OPERATION = Operation(
     "the `uid` and `resourceVersion` that stand there. Should the stream have to end early, its last line is a problem "
     "document; lines that were not answered are applied or not. `metadata.resourceVersion`, `managedFields` and `generation` are ignored. A "
     "PriorityClass sets its entry of the setting `priorityClasses`. Each object takes the verb that "
-    "writing it by itself would take, a PriorityClass `configure`, and `prune` takes it in all namespaces: a `List` is "
-    "refused as a whole, of NDJSON a line.",
+    "writing it by itself would take; ResourceQuotas, LimitRanges and PriorityClasses take `configure`. `prune` takes "
+    "the verb in all namespaces. A `List` is refused as a whole, of NDJSON a line.",
     parameters=(
         Parameter(
             name="prune",

@@ -217,6 +217,7 @@ _FACTS = (
     "A pod with `spec.nodeName`, a status that it has run, and whatever becomes of a pod that is on a node are "
     "facts, which take the verb `observe`; what is not on a node takes `edit`."
 )
+_LIMITS = "Takes the verb `configure`, so that no tenant changes its own limits."
 
 
 def _one(resource: Resource, description: str) -> Body:
@@ -228,8 +229,10 @@ def _one(resource: Resource, description: str) -> Body:
     )
 
 
-def _with_facts(resource: Resource, description: str) -> str:
-    """The description, with a note on who may write facts and who wishes if the kind has both."""
+def _with_rights(resource: Resource, description: str) -> str:
+    """Return the description, with a note on who may write the kind if that does not go without saying."""
+    if resource.changed_by == "configure":
+        return f"{description} {_LIMITS}"
     return description if resource.stated_by is None else f"{description} {_FACTS}"
 
 
@@ -312,7 +315,7 @@ def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[
         decided=True,
         tag=resource.tag,
         summary=f"Create a {resource.kind}",
-        description=_with_facts(
+        description=_with_rights(
             resource,
             "If there is one of that name, it stays, and the answer is 409. Without a name, `metadata.generateName` "
             "begins it, and five random characters follow that no other object of the kind has there.",
@@ -344,7 +347,7 @@ def put_operation(resource: Resource) -> Operation:
         decided=True,
         tag=resource.tag,
         summary=f"Create or replace a {resource.kind}",
-        description=_with_facts(
+        description=_with_rights(
             resource,
             "`metadata.resourceVersion`, where given, has to be the stored object's. Name and namespace may be "
             "left to the path.",
@@ -374,7 +377,7 @@ def patch_operation(resource: Resource) -> Operation:
         decided=True,
         tag=resource.tag,
         summary=f"Change fields of a {resource.kind}",
-        description=_with_facts(
+        description=_with_rights(
             resource,
             "The Content-Type says which kind of patch it is; `application/json` is a merge patch. "
             "`application/apply-patch+yaml`, of YAML or JSON, is Kubernetes' server-side apply: it says all that "
@@ -427,7 +430,7 @@ def delete_operation(resource: Resource) -> Operation:
         decided=True,
         tag=resource.tag,
         summary=f"Delete a {resource.kind}",
-        description=_with_facts(
+        description=_with_rights(
             resource, f"At once, without a grace period. {effects.get(resource.kind, '')}".strip()
         ),
         parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
@@ -467,7 +470,7 @@ def delete_many_operation(
         decided=True,
         tag=resource.tag,
         summary=f"Delete {resource.plural} of {scope}",
-        description=_with_facts(
+        description=_with_rights(
             resource,
             "Deletes what passes the filters and the caller may read, by namespace and name, in commits of at most "
             "1,000 objects, each of which is made as a whole. The answer tells of each object and each commit. An "

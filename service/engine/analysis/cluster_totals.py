@@ -37,14 +37,14 @@ class SpreadTotals(NamedTuple):
 
 
 def resource_totals(cluster: Cluster) -> dict[str, ResourceTotals]:
-    """Return the totals of each resource that any node has."""
+    """Return the totals of each resource that any node has or any placed pod requests."""
     nodes = cluster.nodes
     if not nodes.size:
         return {}
     totals = {PODS: _totals(cluster, nodes.allowed_pods, nodes.pods)}
     for name in nodes.resources():
         found = _totals(cluster, nodes.allocatable(name), nodes.requested(name))
-        if found.allocatable:
+        if found.allocatable or found.requested:
             totals[name] = found
     return totals
 

@@ -44,8 +44,10 @@ def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
 def used_share(cluster: Cluster) -> float:
     """The share of cpu or memory, whichever is greater, that placed pods request; 1 without nodes."""
     totals = resource_totals(cluster)
-    shares = [totals[name].requested / totals[name].allocatable for name in _LOAD if name in totals]
-    return max(shares, default=1.0)
+    load = [totals[name] for name in _LOAD if name in totals]
+    return max(
+        (each.requested / each.allocatable for each in load if each.allocatable), default=1.0
+    )
 
 
 def _is_eligible(rule: SpreadRule) -> bool:

@@ -67,6 +67,7 @@ LIMIT_RANGE = KeptKind(
     plural="limitranges",
     body=LimitRangeBody,
     fields={"spec": LIMIT_RANGE_SPEC},
+    changed_by="configure",
     short_names=("limits",),
     description="Limit ranges: what containers of the namespace ask for that do not say it, and how "
     "much containers, pods and claims may ask for. They hold for objects that are created.",

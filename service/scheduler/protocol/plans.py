@@ -350,7 +350,7 @@ class PlanTotals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pods: int
     """Pods on nodes, in the namespaces that the caller may read."""
     resources: dict[str, ResourceTotal]
-    """Each resource that nodes have."""
+    """Each resource that nodes have before the plan or after it: 0 if the last node that has it goes."""
     violations: int | msgspec.UnsetType = msgspec.UNSET
     """Required rules that placed pods break, in these namespaces; absent without `explain`."""
     skew: list[ConstraintSkew] | msgspec.UnsetType = msgspec.UNSET

@@ -114,6 +114,70 @@ async def test_the_figures_tell_what_is_left_and_how_it_is_spread(harness: Harne
     }
 
 
+NO_GPU = {"allocatable": "0", "requested": "0", "utilization": 0.0, "largestFree": "0"}
+GPU = "example.com/gpu"
+
+
+def gpu_node(name: str, zone: str) -> dict[str, Any]:
+    made = node(name, **{ZONE: zone})
+    made["status"]["allocatable"][GPU] = "8"
+    return made
+
+
+def asks_gpu(name: str, **spec: Any) -> dict[str, Any]:
+    made = pod(name, **spec)
+    made["spec"]["containers"][0]["resources"] = {"requests": {GPU: "8"}, "limits": {GPU: "8"}}
+    return made
+
+
+async def test_a_resource_that_goes_with_its_last_node_is_0_afterwards(harness: Harness) -> None:
+    await two_zones(harness)
+    await harness.put("nodes/a-0", gpu_node("a-0", "a"))
+    await harness.place(asks_gpu("trainer"))
+    told = await plan(harness, LOST, goal=DISPLACED)
+    full = {"allocatable": "8", "requested": "8", "utilization": 1.0, "largestFree": "0"}
+    assert told["before"]["resources"][GPU] == full
+    assert told["after"]["resources"][GPU] == NO_GPU
+    assert [each["name"] for each in told["unplaced"]] == ["trainer"]
+
+
+async def test_a_resource_that_comes_with_the_first_node_was_0_before(harness: Harness) -> None:
+    await two_zones(harness)
+    added = {"op": "AddNodes", "template": gpu_node("new", "a"), "count": 2}
+    told = await plan(harness, added)
+    assert told["before"]["resources"][GPU] == NO_GPU
+    assert told["after"]["resources"][GPU] == {**NO_GPU, "allocatable": "16", "largestFree": "8"}
+
+
+async def test_what_is_requested_where_nothing_is_left_is_still_told(harness: Harness) -> None:
+    """A pod that was put on a node without the resource requests it before and after."""
+    await two_zones(harness, pods=0)
+    await harness.put("nodes/a-0", gpu_node("a-0", "a"))
+    await harness.put("namespaces/shop/pods/odd", asks_gpu("odd", nodeName="b-0"))
+    told = await plan(harness, LOST, goal=DISPLACED)
+    assert told["before"]["resources"][GPU]["utilization"] == 1.0
+    assert told["after"]["resources"][GPU] == {**NO_GPU, "requested": "8"}
+    without = await plan(harness, {"op": "RemoveNodes", "names": ["b-0", "b-1"]})
+    assert without["after"]["resources"][GPU] == {**NO_GPU, "allocatable": "8", "largestFree": "8"}
+
+
+async def test_of_no_nodes_each_resource_is_0(harness: Harness) -> None:
+    await two_zones(harness)
+    gone = {"op": "RemoveNodes", "names": ["a-0", "a-1", "b-0", "b-1"]}
+    told = await plan(harness, gone)
+    assert told["after"]["nodes"] == 0
+    assert told["after"]["resources"] == dict.fromkeys(told["before"]["resources"], NO_GPU)
+    assert set(told["before"]["resources"]) == {"cpu", "memory", "pods"}
+
+
+async def test_a_resource_that_no_node_has_is_not_listed(harness: Harness) -> None:
+    """Pods of others may request it, and its name is theirs."""
+    await two_zones(harness)
+    await harness.put("namespaces/shop/pods/odd", asks_gpu("odd", nodeName="b-0"))
+    told = await plan(harness, LOST, goal=DISPLACED)
+    assert GPU not in told["before"]["resources"] | told["after"]["resources"]
+
+
 async def test_a_pod_that_fits_nowhere_is_told_with_its_explanation(harness: Harness) -> None:
     await two_zones(harness, pods=12)
     told = await plan(harness, LOST, goal=DISPLACED, explain="Summary")

@@ -177,6 +177,16 @@ function addNodes(cluster: Cluster, drafts: readonly Draft[], template: Schemas[
   }
 }
 
+/** How many pods would get another node, or a first one. */
+export function movesOf(answer: Answer): number {
+  return answer.steps.filter((each) => each.to).length + answer.stepsTotal - answer.steps.length;
+}
+
+/** How many pods would get none, those of others included. */
+export function othersOf(answer: Answer): number {
+  return answer.unplacedTotal + (answer.otherUnplaced ?? 0);
+}
+
 /** The waves of a plan with their steps. */
 export function wavesOf(answer: Answer): [number, Schemas['PlanStep'][]][] {
   const waves = new Map<number, Schemas['PlanStep'][]>();

@@ -37,6 +37,12 @@ export function ago(since: number, now: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
+/** Names in a sentence: the first ones, and how many more. */
+export function named(names: readonly string[], most = 5): string {
+  if (names.length > most) return `${names.slice(0, most).join(', ')} and ${(names.length - most).toLocaleString('en')} more`;
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
 export function counted(count: number, word: string): string {
   return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
 }

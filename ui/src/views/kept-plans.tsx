@@ -1,8 +1,9 @@
-import { useState } from 'preact/hooks';
-import { clusterPath, post, put, read, told, type Schemas } from '../api/client';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { clusterPath, post, read, told, type Schemas } from '../api/client';
 import { selectorText } from '../model/matching';
 import { counted } from '../model/quantity';
 import { Share } from '../parts/common';
+import { Confirm } from '../parts/confirm';
 import { useAnswer, useEvery } from '../parts/hooks';
 
 type Plan = Schemas['Plan'];
@@ -18,30 +19,25 @@ const EVERY_MILLISECONDS = 1000;
 /** Of so many moves that are under way the page tells. */
 const MOVES_SHOWN = 5;
 
-/** Has the server drain nodes, as a plan of this revision says it; returns what to say of it. */
-export async function keepDrain(cluster: string, nodes: readonly string[], revision: number): Promise<string> {
-  const [first = ''] = nodes;
-  try {
-    if (nodes.length === 1) await post(clusterPath(cluster, 'nodes', first, 'drain'), {});
-    else {
-      // The revision keeps this plan from taking the place of another one that begins with the same node.
-      const name = `drain-${first}-and-${nodes.length - 1}-more-${revision}`;
-      await put(clusterPath(cluster, 'plans', name), {
-        apiVersion: 'moorage.dev/v1alpha1', kind: 'Plan', metadata: { name }, spec: { goal: { type: 'Drain', nodes: { names: nodes } } },
-      });
-    }
-    return 'The plan is kept; below is how far it is.';
-  } catch (error) {
-    return told(error);
-  }
+/** A drain that has not ended. */
+export interface KeptDrain {
+  readonly plan: string;
+  readonly nodes: readonly string[];
 }
 
-/** The plans that the server carries out, and how far they are. */
-export function KeptPlans({ cluster }: { cluster: string }) {
+/** The id of the element that shows a plan. */
+export function keptId(plan: string): string {
+  return `kept-${plan}`;
+}
+
+/** The plans that the server carries out, and how far they are; `tell` is told of the drains among them. */
+export function KeptPlans({ cluster, asked, tell }: { cluster: string; asked: number; tell: (drains: readonly KeptDrain[]) => void }) {
   const [tick, setTick] = useState(0);
   useEvery(EVERY_MILLISECONDS, () => setTick((count) => count + 1));
   const path = clusterPath(cluster, 'plans');
-  const answer = useAnswer((signal) => read<Schemas['PlanList']>(path, signal), [path, tick]);
+  const answer = useAnswer((signal) => read<Schemas['PlanList']>(path, signal), [path, tick, asked]);
+  const drains = answer.state === 'here' ? drainsOf(answer.value.items) : [];
+  useEffect(() => tell(drains), [JSON.stringify(drains)]);
   if (answer.state !== 'here' || answer.value.items.length === 0) return null;
   return (
     <section class="kept" aria-label="Kept plans">
@@ -53,27 +49,56 @@ export function KeptPlans({ cluster }: { cluster: string }) {
   );
 }
 
+function drainsOf(plans: readonly Plan[]): KeptDrain[] {
+  return plans
+    .filter((each) => each.spec.goal.type === 'Drain' && !isOver(each))
+    .map((each) => ({ plan: each.metadata.name ?? '', nodes: each.spec.goal.nodes?.names ?? [] }));
+}
+
+function isOver({ status }: Plan): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Cancelled';
+}
+
 function KeptPlan({ plan, cluster, again }: { plan: Plan; cluster: string; again: () => void }) {
   const [problem, setProblem] = useState('');
+  const card = useRef<HTMLDivElement>(null);
+  const [done, setDone] = useState(0);
+  // The button that was pressed goes with the state that it changes, and the focus would go with it.
+  useEffect(() => {
+    if (done) card.current?.focus();
+  }, [done]);
+  const [question, setQuestion] = useState<Asked | null>(null);
+  const [isBusy, setBusy] = useState(false);
   const name = plan.metadata.name ?? '';
   const progress = plan.status ?? {};
   const { phase = 'Running', waitingPods = [] } = progress;
-  const isOver = phase === 'Succeeded' || phase === 'Cancelled';
-  const { share, lines } = howFar(plan.spec.goal, progress, isOver);
-  const act = (verb: string): void => {
+  const { share, lines } = howFar(plan.spec.goal, progress, isOver(plan));
+  const act = (verb: Verb): void => {
+    setBusy(true);
     setProblem('');
-    post(clusterPath(cluster, 'plans', name, verb), {}).then(again, (error: unknown) => setProblem(told(error)));
+    post(clusterPath(cluster, 'plans', name, verb), {}).then(
+      () => {
+        setQuestion(null);
+        setDone((count) => count + 1);
+        again();
+      },
+      (error: unknown) => setProblem(told(error)),
+    ).finally(() => setBusy(false));
+  };
+  const ask = (verb: Asked): void => {
+    setProblem('');
+    setQuestion(verb);
   };
   return (
-    <div class="card">
+    <div ref={card} class="card" id={keptId(name)} tabIndex={-1} role="group" aria-label={name}>
       <div class="heading">
         <h4>{name}</h4><span class="tag">{phase}</span>
-        {!isOver && (
+        {!isOver(plan) && (
           <span class="actions">
             {plan.spec.state === 'Paused'
-              ? <button aria-label={`Resume ${name}`} onClick={() => act('resume')}>Resume</button>
+              ? <button aria-label={`Resume ${name}`} aria-haspopup="dialog" onClick={() => ask('resume')}>Resume…</button>
               : <button aria-label={`Pause ${name}`} onClick={() => act('pause')}>Pause</button>}
-            <button aria-label={`Cancel ${name}`} onClick={() => act('cancel')}>Cancel</button>
+            <button aria-label={`Cancel ${name}`} aria-haspopup="dialog" onClick={() => ask('cancel')}>Cancel…</button>
           </span>
         )}
       </div>
@@ -84,9 +109,27 @@ function KeptPlan({ plan, cluster, again }: { plan: Plan; cluster: string; again
           {waitingPods.map((pod) => <li key={`${pod.namespace}/${pod.name}`}>{pod.name ? `${pod.namespace}/${pod.name}: ` : ''}{pod.message}</li>)}
         </ul>
       )}
-      {problem && <p class="problem" role="alert">{problem}</p>}
+      {problem && !question && <p class="problem" role="alert">{problem}</p>}
+      {question && (
+        <Confirm title={`${TITLES[question]} ${name}?`} act={`${TITLES[question]} ${name}`} decline="Not now" isBusy={isBusy} problem={problem}
+          confirm={() => act(question)} close={() => setQuestion(null)}>
+          <p class="real-note">This changes the real cluster <b>{cluster}</b>. {consequences(question, plan.spec.goal)}</p>
+          {lines.map((line) => <p key={line}>{line}</p>)}
+        </Confirm>
+      )}
     </div>
   );
+}
+
+type Asked = 'resume' | 'cancel';
+/** Pausing is not asked about: it only stops, and whoever needs it needs it at once. */
+type Verb = Asked | 'pause';
+
+const TITLES: Readonly<Record<Asked, string>> = { resume: 'Resume', cancel: 'Cancel' };
+
+function consequences(question: Asked, { type }: Goal): string {
+  if (question === 'resume') return 'The server goes on evicting pods.';
+  return `What was done stays done${type === 'Drain' ? ', nodes stay cordoned' : ''}, and a cancelled plan cannot be resumed.`;
 }
 
 function howFar(goal: Goal, progress: Progress, isOver: boolean): HowFar {

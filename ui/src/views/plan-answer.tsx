@@ -1,11 +1,12 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import type { Schemas } from '../api/client';
 import { colouring } from '../map/colours';
 import { ALL_NODES } from '../map/layout';
-import { wavesOf, type Planned } from '../model/planning';
+import { compare } from '../model/cluster';
+import { movesOf, othersOf, wavesOf, type Planned } from '../model/planning';
 import { amount, counted, percent, quantity } from '../model/quantity';
 import { addressOf, type Route } from '../route';
-import { keepDrain } from './kept-plans';
+import { Drain, type Draining } from './drain';
 import { Stage } from './map-stage';
 import { useTheme } from './map-theme';
 
@@ -16,14 +17,17 @@ const LINKS_SHOWN = 150;
 const ZONE = 'topology.kubernetes.io/zone';
 const NOBODY: ReadonlySet<string> = new Set();
 
-export function PlanAnswerView(props: { answer: Answer; planned: Planned; drained: readonly string[]; route: Route }) {
-  const { answer, planned, drained, route } = props;
+type Shown = { answer: Answer; planned: Planned; drained: readonly string[]; route: Route } & Pick<Draining, 'revision' | 'kept' | 'begun'>;
+
+export function PlanAnswerView({ answer, planned, drained, route, ...rest }: Shown) {
   return (
     <section class="plan" aria-live="polite">
       <h3 class="verdict">{verdictOn(answer, planned.isDrain)}</h3>
       <p class="small quiet">At revision {answer.revision.toLocaleString('en')}.</p>
-      {drained.length > 0 && <KeepDrain key={answer.revision} cluster={route.cluster} nodes={drained} revision={answer.revision} />}
       <Totals answer={answer} />
+      {drained.length > 0 && (
+        <Drain key={`${answer.revision} ${drained.join()}`} cluster={route.cluster} nodes={drained} answer={answer} {...rest} />
+      )}
       <PlannedMap planned={planned} />
       {answer.unplaced.length > 0 && <Unplaced answer={answer} title={planned.isDrain ? 'Who would have to stay' : 'Without a node'} route={route} />}
       <Waves answer={answer} />
@@ -32,8 +36,8 @@ export function PlanAnswerView(props: { answer: Answer; planned: Planned; draine
 }
 
 function verdictOn(answer: Answer, isDrain: boolean): string {
-  const moves = answer.steps.filter((each) => each.to).length + answer.stepsTotal - answer.steps.length;
-  const others = answer.unplacedTotal + (answer.otherUnplaced ?? 0);
+  const moves = movesOf(answer);
+  const others = othersOf(answer);
   if (isDrain) {
     const leaving = `${counted(moves, 'pod')} would leave`;
     return others === 0 ? `${leaving}, and none would have to stay.` : `${leaving}, and ${counted(others, 'pod')} would have to stay.`;
@@ -42,28 +46,48 @@ function verdictOn(answer: Answer, isDrain: boolean): string {
   return others === 0 ? `${placed}, and none would be without one.` : `${counted(others, 'pod')} would have no node, and ${placed}.`;
 }
 
-function KeepDrain({ cluster, nodes, revision }: { cluster: string; nodes: readonly string[]; revision: number }) {
-  const [said, setSaid] = useState('');
-  return (
-    <div class="actions">
-      <button onClick={() => void keepDrain(cluster, nodes, revision).then(setSaid)}>Drain {nodes.length === 1 ? nodes[0] : counted(nodes.length, 'node')}</button>
-      <span class="small quiet" role="status">{said || 'This keeps the plan, and the server begins with it.'}</span>
-    </div>
-  );
+/** A row of the table: what it is about, now and then, and whether something was lost altogether. */
+type Row = readonly [name: string, was: string, is: string, isLost?: boolean];
+
+const NONE: Schemas['ResourceTotal'] = { allocatable: '0', requested: '0', utilization: 0, largestFree: '0' };
+
+/** The rows of every resource that nodes have now or then. */
+function resourcesOf({ before, after }: Answer): Row[] {
+  const names = Object.keys({ ...before.resources, ...after.resources }).filter((name) => name !== 'pods').sort(compare);
+  return names.flatMap((name) => {
+    const was = before.resources[name] ?? NONE;
+    const is = after.resources[name] ?? NONE;
+    const isLost = has(was) && !has(is);
+    const total: Row = [`${name} on all nodes`, all(name, was), isLost ? 'none' : all(name, is), isLost];
+    if (isLost) return [total];
+    return [
+      ...(was.allocatable === is.allocatable ? [] : [total]),
+      [`${name} used`, used(was), used(is)] as const,
+      [`${name}, most free on a node`, free(name, was), free(name, is)] as const,
+    ];
+  });
 }
 
-function Totals({ answer: { before, after } }: { answer: Answer }) {
-  const rows: [string, string, string][] = [
+function has(total: Schemas['ResourceTotal']): boolean {
+  return quantity(total.allocatable) > 0;
+}
+
+function all(resource: string, total: Schemas['ResourceTotal']): string {
+  return amount(resource, quantity(total.allocatable));
+}
+
+function used(total: Schemas['ResourceTotal']): string {
+  return has(total) ? percent(total.utilization) : '–';
+}
+
+function Totals({ answer }: { answer: Answer }) {
+  const { before, after } = answer;
+  const rows: Row[] = [
     ['Nodes', String(before.nodes), String(after.nodes)],
     ['Pods on nodes', String(before.pods), String(after.pods)],
     ['Broken rules', String(before.violations ?? '–'), String(after.violations ?? '–')],
+    ...resourcesOf(answer),
   ];
-  for (const [name, was] of Object.entries(before.resources)) {
-    const is = after.resources[name];
-    if (name === 'pods' || !is) continue;
-    rows.push([`${name} used`, percent(was.utilization), percent(is.utilization)]);
-    rows.push([`${name}, most free on a node`, free(name, was), free(name, is)]);
-  }
   for (const was of (before.skew ?? []).slice(0, 5)) {
     const is = after.skew?.find((each) => each.namespace === was.namespace && each.topologyKey === was.topologyKey
       && each.whenUnsatisfiable === was.whenUnsatisfiable && each.maxSkew === was.maxSkew);
@@ -74,8 +98,8 @@ function Totals({ answer: { before, after } }: { answer: Answer }) {
       <table class="totals">
         <thead><tr><th scope="col">In all</th><th scope="col" class="number">Now</th><th scope="col" class="number">Then</th></tr></thead>
         <tbody>
-          {rows.map(([name, was, is]) => (
-            <tr key={name} class={was === is ? '' : 'changed'}>
+          {rows.map(([name, was, is, isLost]) => (
+            <tr key={name} class={isLost ? 'changed lost' : was === is ? '' : 'changed'}>
               <th scope="row">{name}</th><td class="number">{was}</td><td class="number">{is}</td>
             </tr>
           ))}

@@ -5,7 +5,7 @@ import { choicesOf, drainedBy, likeNode, planOf, plannedCluster, type Draft, typ
 import type { Trial } from '../model/repairs';
 import { Choice } from '../parts/common';
 import type { Route } from '../route';
-import { KeptPlans } from './kept-plans';
+import { KeptPlans, type KeptDrain } from './kept-plans';
 import { PlanAnswerView } from './plan-answer';
 
 type Answer = Schemas['PlanAnswer'];
@@ -39,6 +39,8 @@ export function PlanView({ route, live, trial }: { route: Route; live: Live; tri
   const [made, setMade] = useState<Made | null>(null);
   const [problem, setProblem] = useState('');
   const [isAsking, setAsking] = useState(false);
+  const [kept, setKept] = useState<readonly KeptDrain[]>([]);
+  const [begun, setBegun] = useState(0);
 
   const ask = async (event: Event): Promise<void> => {
     event.preventDefault();
@@ -97,8 +99,11 @@ export function PlanView({ route, live, trial }: { route: Route; live: Live; tri
         </div>
         {problem && <p class="problem" role="alert">{problem}</p>}
       </form>
-      {made && <PlanAnswerView answer={made.answer} planned={made.planned} drained={made.drained} route={route} />}
-      <KeptPlans cluster={cluster.name} />
+      {made && (
+        <PlanAnswerView answer={made.answer} planned={made.planned} drained={made.drained} route={route}
+          revision={live.revision} kept={kept} begun={() => setBegun((count) => count + 1)} />
+      )}
+      <KeptPlans cluster={cluster.name} asked={begun} tell={setKept} />
     </section>
   );
 }

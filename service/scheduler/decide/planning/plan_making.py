@@ -19,7 +19,7 @@ from service.scheduler.decide.planning.pod_removal_goal import Removals
 from service.scheduler.decide.planning.pod_replacement_goal import Replacing
 from service.scheduler.decide.planning.rebalance_goal import Rebalancing
 from service.scheduler.decide.planning.rebalance_objectives import objective_totals
-from service.scheduler.decide.planning.totals_before_and_after_plan import count
+from service.scheduler.decide.planning.totals_before_and_after_plan import align_resources, count
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import (
     Counted,
@@ -66,6 +66,7 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     changed = yield from changing.make(intent.changes)
     reached = yield from _reached(fork, intent, changing)
     after = yield from _counted(fork, intent, rules=explains)
+    before, after = align_resources(before, after)
     return Planned(
         revision=fork.revision,
         complete=reached.complete,

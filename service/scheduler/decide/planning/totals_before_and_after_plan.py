@@ -1,9 +1,13 @@
 """Counting what a plan changes: the state of the cluster in figures, before and after."""
 
 from collections import Counter
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from service.engine import Cluster
 from service.engine.analysis.cluster_totals import (
+    PODS,
     ResourceTotals,
     pods_by_namespace,
     resource_totals,
@@ -13,6 +17,9 @@ from service.engine.analysis.violations import Inspection
 from service.model.objects.quantity import format_quantity
 from service.scheduler.decide.context import Steps
 from service.scheduler.protocol.plans import ConstraintSkew, Counted, ResourceTotal
+
+NONE = ResourceTotal(allocatable="0", requested="0", utilization=0.0, largest_free="0")
+"""The totals of a resource that nodes do not have and pods do not request."""
 
 _STEP_CLASSES = 4
 _NANOS_PER_MILLI = 1_000_000
@@ -34,6 +41,25 @@ def count(cluster: Cluster, *, rules: bool) -> Steps[Counted]:
     )
     yield
     return counted
+
+
+def align_resources(before: Counted, after: Counted) -> tuple[Counted, Counted]:
+    """Return both with the resources that nodes have in at least one of them, as 0 in the other."""
+    names = [
+        name
+        for name in sorted(before.resources.keys() | after.resources.keys())
+        if any(_has(each, name) for each in (before, after))
+    ]
+    return _listing(before, names), _listing(after, names)
+
+
+def _has(counted: Counted, name: str) -> bool:
+    total = counted.resources.get(name)
+    return total is not None and (name == PODS or total.allocatable != NONE.allocatable)
+
+
+def _listing(counted: Counted, names: Sequence[str]) -> Counted:
+    return replace(counted, resources={name: counted.resources.get(name, NONE) for name in names})
 
 
 def violations_by_namespace(cluster: Cluster) -> Steps[Counter[str]]:
