@@ -345,7 +345,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     statement_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 30
     """How long a statement may take until its request is answered 503; migrations have no limit."""
     request_timeout_seconds: Seconds = 30
-    """How long a write is tried again before it is answered 503."""
+    """How long a request may wait, be decided and be tried again before it is answered 503."""
     revision_wait_seconds: Seconds = 5
     """How long a read waits for the revision that `minRevision` names."""
     watch_bookmark_seconds: Seconds = 5

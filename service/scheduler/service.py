@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence, Set as AbstractSet
 from contextlib import aclosing
 from functools import partial
+from math import inf
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -19,6 +20,7 @@ from service.model.errors import (
     MoorageError,
     NotFound,
     OutcomeUnknown,
+    Overloaded,
     PreconditionFailed,
     Unavailable,
 )
@@ -30,7 +32,7 @@ from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.events_stored_after_commits import EventRecorder
 from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
-from service.scheduler.commit.request_batches import Ticket, key_reused
+from service.scheduler.commit.request_batches import LongDryRun, Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.expired_leases import ExpiredLeases
@@ -53,6 +55,7 @@ from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, Plac
 from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
 from service.scheduler.node_heartbeat_storing import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
 from service.scheduler.protocol.intents import (
     NO_PRECONDITIONS,
@@ -348,7 +351,9 @@ class Scheduler:
 
         Raises:
             InvalidManifest, PodDiffers: for the same reasons as `PlacePods`.
+            Overloaded: its time was up, or its client has left.
         """
+        deadline, client = self._deadline(), CLIENT.get()
         steps = simulating(
             simulation,
             now=rfc3339(self._clock.now(), "seconds"),
@@ -364,7 +369,10 @@ class Scheduler:
                 return cast("PlacementAnswer", stop.value)
             if self._clock.monotonic() >= end:
                 await self._clock.sleep(0)
-                end = self._clock.monotonic() + self._limits.slice_seconds
+                now = self._clock.monotonic()
+                if now >= deadline or (client is not None and client.has_left()):
+                    raise Overloaded("The simulation was not finished in time.")
+                end = now + self._limits.slice_seconds
 
     async def loop_here(self, cluster: str, cluster_id: int) -> ClusterLoop | None:
         """Return the loop whose replica shows what is committed in a cluster; nobody's decision waits for that.
@@ -446,8 +454,7 @@ class Scheduler:
         idempotency: Idempotency[A] | None,
         caller: AuditedCaller,
     ) -> Answer:
-        asked = self._clock.monotonic()
-        deadline = asked + self._limits.request_seconds_max
+        asked, deadline = self._clock.monotonic(), self._deadline()
         while True:
             loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -459,9 +466,14 @@ class Scheduler:
                         asked=asked,
                         caller=caller,
                         span=span,
+                        client=CLIENT.get(),
+                        patience_seconds=self._patience(intent),
                     )
                 )
                 return await future
+            except LongDryRun:
+                assert isinstance(intent, PlacePods)
+                return await self.planners.try_out(cluster, intent, deadline)
             except ClusterGone:
                 # The cluster was deleted. If there is a new one of this name, that one is meant.
                 if self.loops.get(cluster) is loop:
@@ -474,6 +486,16 @@ class Scheduler:
                 # The future refers to the error, and the error's traceback to this frame: without
                 # this line the circle would keep the whole request in memory.
                 del future
+
+    def _deadline(self) -> float:
+        """Return when a request that comes now is given up, in the clock's monotonic seconds."""
+        return self._clock.monotonic() + self._limits.request_seconds_max
+
+    def _patience(self, intent: Intent[Any]) -> float:
+        """Return how long an intent may be decided among placements before it moves beside them."""
+        if isinstance(intent, PlacePods) and intent.dry_run and not intent.compare:
+            return self._limits.dry_run_seconds
+        return inf
 
     async def _put_config(
         self, cluster: str, asked: Intent[A], intent: PutConfig, caller: AuditedCaller

@@ -1,5 +1,6 @@
 """The whole application in this process, over either store, and what tests say to it."""
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -113,7 +114,7 @@ async def asked(
     answer: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        return incoming.pop() if incoming else {"type": "http.disconnect"}
+        return incoming.pop() if incoming else await asyncio.Event().wait()
 
     async def send(message: dict[str, Any]) -> None:
         answer.append(message)

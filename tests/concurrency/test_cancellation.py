@@ -52,7 +52,7 @@ def request(harness, method, path, body, **headers):
 
     async def receive():
         await asyncio.sleep(0)
-        return incoming.pop() if incoming else {"type": "http.disconnect"}
+        return incoming.pop() if incoming else await asyncio.Event().wait()
 
     async def send(message):
         await asyncio.sleep(0)

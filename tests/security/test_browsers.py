@@ -3,6 +3,7 @@
 `test_in_a_browser.py` has a real one; here is each rule, in every spelling.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ async def answered(
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        return incoming.pop() if incoming else {"type": "http.disconnect"}
+        return incoming.pop() if incoming else await asyncio.Event().wait()
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)

@@ -19,11 +19,13 @@ from service.api.bodies.request_reading import AnyRequest, header
 from service.api.bodies.return_minimal import APPLIED, PREFERENCE
 from service.api.handler_services.idempotency import REPLAYED, Rendered, idempotency_of
 from service.api.handler_services.server_services import Services
+from service.api.handler_services.waiting_client import WaitingClient
 from service.api.openapi.operation_declaration import JSON, Operation
 from service.api.problems import answer_error
 from service.api.security.authentication import told_caller
 from service.api.telemetry.metrics import Metrics
 from service.scheduler.protocol.answers import Answer, LinesAnswer, RecordedAnswer, WriteAnswer
+from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.intents import Intent
 
 _BODILESS = frozenset({204, 304})
@@ -105,6 +107,7 @@ class FastPath:
     """The innermost Litestar middleware calls handlers that take a request and the services.
 
     Handlers of operations that are decided have these two arguments, and no hooks of Litestar's.
+    While any handler runs, decisions can ask whether its client has left.
     """
 
     def __init__(self, services: Services) -> None:
@@ -114,15 +117,21 @@ class FastPath:
         """Wrap the application, so that some of its handlers are called directly."""
 
         async def calling(scope: Scope, receive: Receive, send: Send) -> None:
-            handler = scope["route_handler"]
-            if (
-                scope["type"] == ScopeType.HTTP
-                and isinstance(handler, HTTPRouteHandler)
-                and _is_decided(handler)
-            ):
-                await self._call(handler, scope, receive, send)
-            else:
-                await app(scope, receive, send)
+            handler, client = scope["route_handler"], WaitingClient(receive)
+            token = CLIENT.set(client)
+            try:
+                if (
+                    scope["type"] == ScopeType.HTTP
+                    and isinstance(handler, HTTPRouteHandler)
+                    and _is_decided(handler)
+                ):
+                    await self._call(handler, scope, receive, send)
+                else:
+                    await app(scope, receive, send)
+            finally:
+                CLIENT.reset(token)
+                if client.leaving is not None:
+                    client.end()
 
         return calling
 

@@ -22,6 +22,7 @@ from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request
 from service.api.security.refusal_audit import note_refused
 from service.model.errors import MoorageError
 from service.scheduler.protocol.answers import LinesAnswer
+from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.intents import Intent
 
 CHUNK_BYTES_MAX = 16 * 1024 * 1024
@@ -44,6 +45,7 @@ async def answer_lines(
 
     With `dryRun` each chunk is decided on what is stored, without the chunks before it.
     """
+    CLIENT.set(None)  # watching for a disconnect would consume the body, which is still being read
     head = await services.reads.head(request.path_params["cluster"])
     applied = {APPLIED: PREFERENCE} if prefers_minimal(request) else {}
     answers = _answers(request, services, partial(_asked, request, read, parameters))

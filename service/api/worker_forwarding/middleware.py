@@ -14,6 +14,7 @@ from service.api.bodies.byte_budget import holding_of, may_be_refused
 from service.api.bodies.request_reading import BodyReader
 from service.api.bodies.streamed_responses import is_head
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY
+from service.api.handler_services.waiting_client import Left, WaitingClient, never
 from service.api.openapi.operation_declaration import NDJSON, Operation
 from service.api.problems import request_id_of
 from service.api.security.authentication import (
@@ -80,20 +81,29 @@ class ForwardingMiddleware:
                 await app(scope, receive, send)
                 return
             assert scope["type"] == ScopeType.HTTP
-            answer = await self._ask(app, scope, receive, holder)
+            client = WaitingClient(receive)
+            try:
+                answer = await self._ask(app, scope, receive, holder, client)
+            finally:
+                client.end()
             holding_of(scope).changes_nothing |= answer.changes_nothing
             await _send(send, answer)
 
         return forwarding
 
     async def _ask(
-        self, app: ASGIApp, scope: HTTPScope, receive: Receive, holder: str
+        self,
+        app: ASGIApp,
+        scope: HTTPScope,
+        receive: Receive,
+        holder: str,
+        client: WaitingClient,
     ) -> ForwardedAnswer:
         body = await self._bodies.read(Request[Any, Any, Any](scope, receive=receive))
         if any(name == b"content-encoding" for name, _ in scope["headers"]):
             scope["headers"] = [each for each in scope["headers"] if each[0] not in _OF_PACKED]
             if len(body) > HANDED_BYTES_MAX:
-                return await _here(app, scope, body)
+                return await _here(app, scope, body, client.left)
         request = ForwardedRequest(
             method=scope["method"],
             path=scope["path"],
@@ -107,30 +117,37 @@ class ForwardingMiddleware:
             terms=terms_of(scope),
         )
         repeat, cluster = _repeat(scope), cluster_in(request)
-        here = partial(_here, app, scope, body)
+        here = partial(_here, app, scope, body, client.left)
+        asking = _Asking(self, client)
 
         async def instead() -> ForwardedAnswer:
             """Have whoever has taken the holder's place decide it, so that not all do at once."""
             successor = await self._cluster_owners.elsewhere(cluster)
             if successor is None or successor == holder:
                 return await here()
-            return await forward(self, successor, request, repeat, here)
+            return await forward(asking, successor, request, repeat, here)
 
-        return await forward(self, holder, request, repeat, instead)
+        return await forward(asking, holder, request, repeat, instead)
 
-    async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
+    async def ask(
+        self,
+        holder: str,
+        request: ForwardedRequest,
+        repeat: Repeat,
+        client: WaitingClient | None = None,
+    ) -> ForwardedAnswer:
         """Ask another worker as `SocketPeers.ask` does, and count the outcome.
 
         If it has passed the cluster on, the one that has it now is asked instead, and nobody else.
         """
         try:
-            return await self._ask_one(holder, request, repeat)
+            return await self._ask_one(holder, request, repeat, client)
         except OtherOwner as passed:
             cluster = cluster_in(request)
             self._cluster_owners.learn(cluster, passed.holder)
             if passed.holder == self._cluster_owners.own:
                 raise
-            return await self._ask_one(passed.holder, request, repeat)
+            return await self._ask_one(passed.holder, request, repeat, client)
 
     async def prepare(self, worker: str, cluster: str) -> bool:
         """Have another worker load a cluster into its memory; return whether it has."""
@@ -150,10 +167,14 @@ class ForwardingMiddleware:
         return answer.status in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}
 
     async def _ask_one(
-        self, holder: str, request: ForwardedRequest, repeat: Repeat
+        self,
+        holder: str,
+        request: ForwardedRequest,
+        repeat: Repeat,
+        client: WaitingClient | None,
     ) -> ForwardedAnswer:
         try:
-            answer = await self._peers.ask(holder, request, repeat)
+            answer = await self._peers.ask(holder, request, repeat, client)
         except OtherOwner:
             self._metrics.forwarded("passed")
             raise
@@ -169,10 +190,23 @@ class ForwardingMiddleware:
         return answer
 
 
+class _Asking:
+    """Asks other workers as `ForwardingMiddleware.ask` does, for one client."""
+
+    def __init__(self, forwarding: ForwardingMiddleware, client: WaitingClient) -> None:
+        self._forwarding = forwarding
+        self._client = client
+
+    async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
+        return await self._forwarding.ask(holder, request, repeat, self._client)
+
+
 async def decide_forwarded(
-    app: ASGIApp, request: ForwardedRequest, *, spans: Spans | None = None
+    app: ASGIApp, request: ForwardedRequest, left: Left = never, *, spans: Spans | None = None
 ) -> ForwardedAnswer:
     """The answer of this worker's application to a request that another worker forwarded.
+
+    `left` returns once the client of the other worker has left.
 
     With `spans`, its parts are below the span that the other worker's request has.
     """
@@ -198,24 +232,29 @@ async def decide_forwarded(
     name_request(scope, request.request_id, trace_id)
     if spans is not None:
         spans.go_on(scope)
-    answer = await answer_of(app, scope, request.body)
+    answer = await answer_of(app, scope, request.body, left)
     return replace(answer, changes_nothing=may_be_refused(scope))
 
 
-async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> ForwardedAnswer:
+async def _here(app: ASGIApp, scope: HTTPScope, body: bytes, left: Left) -> ForwardedAnswer:
     """The answer of this worker when no other answered; its handler reads the body once more."""
     holding_of(scope).give_back(len(body))
-    return await answer_of(app, scope, body)
+    return await answer_of(app, scope, body, left)
 
 
-async def answer_of(app: ASGIApp, scope: HTTPScope, body: bytes) -> ForwardedAnswer:
-    """An application's whole answer to a request whose body is known."""
+async def answer_of(
+    app: ASGIApp, scope: HTTPScope, body: bytes, left: Left = never
+) -> ForwardedAnswer:
+    """An application's whole answer to a request whose body is known, for a client that may leave."""
     incoming: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
     start: dict[str, Any] = {}
     pieces: list[bytes] = []
 
     async def receive() -> Any:
-        return incoming.pop() if incoming else {"type": "http.disconnect"}
+        if incoming:
+            return incoming.pop()
+        await left()
+        return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,14 +1,16 @@
 """Requests that an operation makes to others of its own server, as its caller would."""
 
-from typing import Any
+from typing import Any, cast
 
 from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.request_reading import AnyRequest
+from service.api.handler_services.waiting_client import WaitingClient, never
 from service.api.problems import request_id_of
 from service.api.security.authentication import address_of, identify, name_request, principal_of
 from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms, rest_on
 from service.api.worker_forwarding.middleware import answer_of
 from service.api.worker_forwarding.sockets import ForwardedAnswer
+from service.scheduler.protocol.clients import CLIENT
 
 
 async def ask_cluster(
@@ -43,4 +45,5 @@ async def ask_cluster(
     rest_on(scope, told)
     name_request(scope, request_id_of(request.scope))
     counted = holding_of(request.scope).counting_apart(request.app)
-    return await answer_of(counted, scope, body)
+    client = cast("WaitingClient | None", CLIENT.get())
+    return await answer_of(counted, scope, body, never if client is None else client.left)

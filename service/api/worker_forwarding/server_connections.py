@@ -36,7 +36,7 @@ from service.certificate_file_changes import CertificateFiles
 from service.settings import InvalidSettings, Settings
 from service.tcp_keepalive import keep_alive
 
-PROTOCOL = "moorage-forwarding-1"
+PROTOCOL = "moorage-forwarding-2"
 """Its number rises with every change of the frames, as servers of two versions may meet."""
 HANDSHAKE_SECONDS_MAX = 2.0
 """How long a connection may take until it has told who it is."""

@@ -11,6 +11,7 @@ import logging
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
+from service.api.handler_services.waiting_client import Left
 from service.api.problems import TooManyBytes
 from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms
 from service.api.worker_forwarding.peer_names import id_in
@@ -31,6 +33,7 @@ from service.api.worker_forwarding.unanswered_requests import (
 )
 from service.background_tasks import log_failure
 from service.model.principals import Principal
+from service.scheduler.protocol.clients import Client
 
 SOCKET_PATH_BYTES_MAX = 100
 """The longest path of a socket that all systems accept."""
@@ -92,6 +95,12 @@ class _Ask(msgspec.Struct, frozen=True, array_like=True, tag="?"):
     request: ForwardedRequest
 
 
+class _Left(msgspec.Struct, frozen=True, array_like=True, tag="-"):
+    """The client that waits for this answer has left; an answer is still expected."""
+
+    number: int
+
+
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     number: int
     answer: ForwardedAnswer | None
@@ -121,10 +130,11 @@ class _Pong(msgspec.Struct, frozen=True, array_like=True, tag="o"):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_requests = msgspec.msgpack.Decoder(_Ask | _Ping)
+_requests = msgspec.msgpack.Decoder(_Ask | _Left | _Ping)
 _answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
 
-Decide = Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]
+Decide = Callable[[ForwardedRequest, Left], Awaitable[ForwardedAnswer]]
+"""Decides a request whose client may leave."""
 PassedTo = Callable[[str], str | None]
 """Returns the worker to which this one has passed a cluster on; None: it decides the cluster's requests."""
 
@@ -180,31 +190,43 @@ class Listener:
     async def serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Decide what comes over a connection, until its end."""
         self.connections.add(writer)
+        left: dict[int, asyncio.Event] = {}
         try:
             while True:
                 frame = _requests.decode(await _read(reader))
                 if isinstance(frame, _Ping):
                     _write(writer, _Pong())
+                elif isinstance(frame, _Left):
+                    if frame.number in left:
+                        left[frame.number].set()
                 elif (holder := self._passed_to(cluster_in(frame.request))) is not None:
                     _write(writer, _Answer(frame.number, None, holder=holder))
                 elif self._closing:
                     _write(writer, _Answer(frame.number, None))
                 else:
-                    task = asyncio.create_task(self._answer(writer, frame))
-                    self.deciding.add(task)
-                    task.add_done_callback(self.deciding.discard)
-                    task.add_done_callback(log_failure)
+                    self._begin(writer, frame, left)
         except (OSError, EOFError, msgspec.MsgspecError):
-            pass  # requests that were begun go on to their end
+            pass  # requests that were begun go on, but long decisions end: their clients are gone
         finally:
+            for each in left.values():
+                each.set()
             self.connections.discard(writer)
             writer.close()
 
-    async def _answer(self, writer: StreamWriter, ask: _Ask) -> None:
+    def _begin(self, writer: StreamWriter, ask: _Ask, left: dict[int, asyncio.Event]) -> None:
+        """Begin to decide a request, with an event in `left` that is set if its client leaves."""
+        left[ask.number] = asyncio.Event()
+        task = asyncio.create_task(self._answer(writer, ask, left[ask.number]))
+        self.deciding.add(task)
+        task.add_done_callback(self.deciding.discard)
+        task.add_done_callback(lambda _: left.pop(ask.number))
+        task.add_done_callback(log_failure)
+
+    async def _answer(self, writer: StreamWriter, ask: _Ask, left: asyncio.Event) -> None:
         frames: Iterable[_Answer | _Part | _Lost]
         with closing(Holding(self._budget)) as holding:
             try:
-                answer = await self._decide(ask.request)
+                answer = await self._decide(ask.request, partial(_wait_for, left))
             except Exception:  # noqa: BLE001 - a bug must not end the connection
                 _log.exception("A request of another worker failed.")
                 frames = [_Lost(ask.number)]
@@ -237,8 +259,16 @@ class SocketPeers:
         self._answer_seconds_max = answer_seconds_max
         self._peers: dict[str, _Peer] = {}
 
-    async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
+    async def ask(
+        self,
+        holder: str,
+        request: ForwardedRequest,
+        repeat: Repeat,
+        client: Client | None = None,
+    ) -> ForwardedAnswer:
         """Have another worker decide a request, as `service.api.worker_forwarding.unanswered_requests.Peers` demands.
+
+        If the client leaves, that worker is told, so that it can end a long decision.
 
         Raises:
             TooManyBytes: this process has no room for the answer, and the request changed nothing.
@@ -249,7 +279,7 @@ class SocketPeers:
             peer = self._peers[holder] = _Peer(self._way_to(holder), self._budget)
         try:
             async with asyncio.timeout(self._answer_seconds_max):
-                return await peer.ask(request, may_repeat=repeat != "Never")
+                return await peer.ask(request, client, may_repeat=repeat != "Never")
         except TimeoutError:
             raise AnswerLost from None
 
@@ -275,7 +305,8 @@ class SocketPeers:
 class _Waiting:
     """A request that waits for its answer, with the parts that have come; it holds their bytes."""
 
-    def __init__(self, budget: Budget, *, may_repeat: bool) -> None:
+    def __init__(self, budget: Budget, client: Client | None, *, may_repeat: bool) -> None:
+        self._client = client
         self.answer: asyncio.Future[ForwardedAnswer] = asyncio.get_running_loop().create_future()
         self.may_repeat = may_repeat
         self._start: ForwardedAnswer | None = None
@@ -306,6 +337,13 @@ class _Waiting:
         self._parts.append(part)
         if not more:
             self.answer.set_result(replace(self._start, body=b"".join(self._parts)))
+
+    def has_just_left(self) -> bool:
+        """Return True once, when the client has left."""
+        if self._client is None or not self._client.has_left():
+            return False
+        self._client = None
+        return True
 
     def close(self) -> None:
         """Give back the bytes held, since nobody waits for the answer any more."""
@@ -392,10 +430,12 @@ class _Peer:
             return self.stands_still
         return self._time() >= self._silent_since + PINGS_UNANSWERED_MAX * PING_SECONDS
 
-    async def ask(self, request: ForwardedRequest, *, may_repeat: bool) -> ForwardedAnswer:
+    async def ask(
+        self, request: ForwardedRequest, client: Client | None, *, may_repeat: bool
+    ) -> ForwardedAnswer:
         writer = await self._connection()
         number = next(self._numbers)
-        with closing(_Waiting(self._budget, may_repeat=may_repeat)) as waiting:
+        with closing(_Waiting(self._budget, client, may_repeat=may_repeat)) as waiting:
             self._waiting[number] = waiting
             try:
                 _write(writer, _Ask(number, request))
@@ -457,7 +497,10 @@ class _Peer:
             self._give_up(self._waiting.values())
 
     async def _look_after(self, writer: StreamWriter) -> None:
-        """Ping the worker; if it stands still, stop waiting for answers to requests that may be repeated."""
+        """Ping the worker, and tell it which clients have left.
+
+        If it stands still, stop waiting for answers to requests that may be repeated.
+        """
         while self._writer is writer:
             await asyncio.sleep(PING_SECONDS)
             if not self._waiting and not self.stands_still:
@@ -466,6 +509,9 @@ class _Peer:
             if self.stands_still:
                 self._give_up(each for each in self._waiting.values() if each.may_repeat)
             with suppress(OSError):
+                for number, each in self._waiting.items():
+                    if each.has_just_left():
+                        _write(writer, _Left(number))
                 _write(writer, _Ping())
             self._unanswered += 1
 
@@ -473,6 +519,10 @@ class _Peer:
         for each in waiting:
             if not each.answer.done():
                 each.answer.set_exception(AnswerLost())
+
+
+async def _wait_for(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 class _FrameTooLargeError(Exception):

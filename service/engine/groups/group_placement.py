@@ -131,7 +131,7 @@ class GroupSearch:
         self._within: list[GroupDomain | None] = [None] * len(pods)
         """The domain in which each member is tried now, if it has to be in one."""
         self._pods = pods
-        self._classes = [cluster.class_of(pod) for pod in pods]
+        self._classes: list[PodClass] = []
         self._bindings: dict[int, dict[str, str] | None] = {}
         """What the claims of each member got when it was bound last."""
         self._devices: dict[int, list[ClaimAllocation] | None] = {}
@@ -146,6 +146,7 @@ class GroupSearch:
     def run(self, hints: Sequence[str | None]) -> Search[GroupPlacement | GroupRefusal]:
         """Make all attempts until one succeeds; afterwards the cluster is as it was."""
         try:
+            yield from self._classify()
             for attempt in self._attempts(hints):
                 found = yield from attempt
                 if found is not None:
@@ -161,6 +162,13 @@ class GroupSearch:
             steps=self._steps_max - max(self._steps, 0),
             tried=self._tried,
         )
+
+    def _classify(self) -> Search[None]:
+        """Find the classes of all members, each of which may have to be compiled first."""
+        for pod in self._pods:
+            if self._classes:
+                yield
+            self._classes.append(self._cluster.class_of(pod))
 
     def _attempts(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
         if self._colocations:
@@ -226,6 +234,7 @@ class GroupSearch:
         if any(hint not in self._cluster.nodes.slots for hint in hints):
             return None
         for index, hint in enumerate(hints):
+            yield
             self._bind(index, hint)
         if None in self._bindings.values() or None in self._devices.values():
             return None

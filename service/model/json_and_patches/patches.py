@@ -17,8 +17,14 @@ Json: TypeAlias = dict[str, object]
 PatchType = Literal["merge", "json", "strategic"]
 
 OPERATIONS_MAX = 1_000
-RESULT_ITEMS_MAX = 1_000_000
-"""A patch may copy its own copies, which doubles the size each time; this limit ends that."""
+COPIED_ITEMS_MAX = 10_000
+"""How many values one JSON patch may copy, counting those inside lists and objects.
+
+A patch may copy its own copies, which doubles the object each time. So each copy is measured before
+it is made.
+"""
+COPIED_BYTES_MAX = 3 * 1024 * 1024
+"""How many bytes of text these values may have; Kubernetes' API server has the same limit."""
 
 
 def apply_patch(patch_type: PatchType, target: Json, patch: object) -> Json:
@@ -62,7 +68,7 @@ def json_patch(target: object, patch: object) -> object:
     if len(patch) > OPERATIONS_MAX:
         raise invalid("", f"must have at most {OPERATIONS_MAX} operations", len(patch))
     document = deepcopy(target)
-    budget = RESULT_ITEMS_MAX
+    budget = _CopyBudget()
     for index, sent in enumerate(patch):
         path = f"[{index}]"
         if not isinstance(sent, dict):
@@ -70,11 +76,9 @@ def json_patch(target: object, patch: object) -> object:
         operation = _OPERATIONS.get(cast("str", sent.get("op"))) if _is_op(sent) else None
         if operation is None:
             raise invalid(f"{path}.op", f"must be one of {', '.join(_OPERATIONS)}", sent.get("op"))
+        if operation is _copy:
+            budget.spend(_find(document, _pointer(sent, "from", path), path), path)
         document = operation(document, sent, path)
-        if sent["op"] == "copy":
-            budget -= _size(document)
-            if budget < 0:
-                raise invalid(path, "copies too much")
     return document
 
 
@@ -82,10 +86,36 @@ def _is_op(operation: Json) -> bool:
     return isinstance(operation.get("op"), str)
 
 
-def _size(value: object) -> int:
-    if isinstance(value, dict):
-        return 1 + sum(map(_size, value.values()))
-    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
+class _CopyBudget:
+    """What the copies of one patch may still add."""
+
+    def __init__(self) -> None:
+        self._items = COPIED_ITEMS_MAX
+        self._bytes = COPIED_BYTES_MAX
+
+    def spend(self, value: object, path: str) -> None:
+        """Count a value that is about to be copied; stop counting once it is too large.
+
+        Raises:
+            InvalidManifest: the patch copies too much.
+        """
+        values = [value]
+        while values:
+            each = values.pop()
+            self._items -= 1
+            if isinstance(each, dict):
+                self._bytes -= sum(map(_bytes_of, each))
+                values += each.values()
+            elif isinstance(each, list):
+                values += each
+            elif isinstance(each, str):
+                self._bytes -= _bytes_of(each)
+            if self._items < len(values) or self._bytes < 0:
+                raise invalid(path, "copies too much")
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _pointer(operation: Json, field: str, path: str) -> list[str]:

@@ -4,8 +4,12 @@ Source: `k8s.io/apimachinery/pkg/util/strategicpatch`; for lists see `service.mo
 without a key are replaced, among them `tolerations` and `taints`.
 """
 
+from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
 from typing import TypeAlias
+
+import msgspec
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.list_merge_keys import PATCH_KEYS, PATCH_SETS, at_place, below
@@ -47,7 +51,8 @@ def _merge_field(result: Json, name: str, value: object, path: str) -> None:
         result[name] = _merge_list(result.get(name), value, key, where)
     elif at_place(PATCH_SETS, place) and isinstance(value, list):
         present = _list(result.get(name))
-        result[name] = present + [item for item in value if item not in present]
+        known = set(map(_identity, present))
+        result[name] = present + [item for item in value if _identity(item) not in known]
     else:
         result[name] = strategic_merge_patch(result.get(name), value, where)
 
@@ -56,25 +61,53 @@ def _merge_list(target: object, patch: list[object], key: str, path: str) -> lis
     """Merge items by their key; new ones come after those that are there."""
     if {_PATCH: "replace"} in patch:
         return [deepcopy(item) for item in patch if item != {_PATCH: "replace"}]
-    items = list(_list(target))
+    merged = _KeyedItems(_list(target), key)
     for index, change in enumerate(patch):
         where = f"{path}[{index}]"
         if not isinstance(change, dict):
             raise _wrong(where, "must be an object")
         if change.get(key) is None:
             raise _wrong(_at(where, key), "is required: it identifies the item to merge with")
-        _merge_item(items, change, key, where)
-    return items
+        merged.merge(change, where)
+    return merged.items
 
 
-def _merge_item(items: list[object], change: Json, key: str, path: str) -> None:
-    found = [i for i, item in enumerate(items) if _keyed(item, key) == change[key]]
-    if change.get(_PATCH) == "delete":
-        items[:] = [item for i, item in enumerate(items) if i not in found]
-    elif found:
-        items[found[0]] = strategic_merge_patch(items[found[0]], change, path)
-    else:
-        items.append(strategic_merge_patch({}, change, path))
+class _KeyedItems:
+    """The items of a list, found by their key, so that long lists take no longer for each item."""
+
+    def __init__(self, items: list[object], key: str) -> None:
+        self._key = key
+        self._items: dict[int, object] = dict(enumerate(items))
+        self._next = len(items)
+        self._places: dict[object, list[int]] = {}
+        for place, item in self._items.items():
+            self._places.setdefault(_identity(_keyed(item, key)), []).append(place)
+
+    @property
+    def items(self) -> list[object]:
+        """The items in their order."""
+        return list(self._items.values())
+
+    def merge(self, change: Json, path: str) -> None:
+        """Merge a change with the first item of its key, or add it; or delete all items of that key."""
+        identity = _identity(change[self._key])
+        found = self._places.get(identity)
+        if change.get(_PATCH) == "delete":
+            for place in self._places.pop(identity, ()):
+                del self._items[place]
+        elif found:
+            self._items[found[0]] = strategic_merge_patch(self._items[found[0]], change, path)
+        else:
+            self._items[self._next] = strategic_merge_patch({}, change, path)
+            self._places[identity] = [self._next]
+            self._next += 1
+
+
+def _identity(value: object) -> object:
+    """Return a hashable value that is equal for equal values."""
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value, order="deterministic")
+    return value
 
 
 def _keyed(item: object, key: str) -> object:
@@ -88,7 +121,8 @@ def _retain_keys(result: Json, patch: Json, path: str) -> None:
     names = patch[_RETAIN]
     if not isinstance(names, list):
         raise _wrong(_at(path, _RETAIN), "must be a list")
-    for name in [name for name in result if name not in names]:
+    kept = set(map(_identity, names))
+    for name in [name for name in result if name not in kept]:
         del result[name]
 
 
@@ -98,7 +132,8 @@ def _delete_values(result: Json, patch: Json, path: str) -> None:
             if not isinstance(values, list):
                 raise _wrong(_at(path, directive), "must be a list")
             name = directive.removeprefix(_DELETE_FROM)
-            result[name] = [item for item in _list(result.get(name)) if item not in values]
+            gone = set(map(_identity, values))
+            result[name] = [each for each in _list(result.get(name)) if _identity(each) not in gone]
 
 
 def _ordered(result: Json, patch: Json, path: str) -> Json:
@@ -107,12 +142,19 @@ def _ordered(result: Json, patch: Json, path: str) -> Json:
         name = directive.removeprefix(_ORDER)
         if directive.startswith(_ORDER) and isinstance(order, list) and name in result:
             key = at_place(PATCH_KEYS, _place_of(path, name))
-            wanted = [_keyed(o, key) if key else o for o in order]
+            ranks = {_mark(each, key): len(order) - i for i, each in enumerate(reversed(order), 1)}
             items = _list(result[name])
-            marks = [_keyed(item, key) if key else item for item in items]
-            ranks = [wanted.index(mark) if mark in wanted else len(wanted) for mark in marks]
-            result[name] = [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]
+            result[name] = sorted(items, key=partial(_rank, ranks, key, len(order)))
     return result
+
+
+def _rank(ranks: Mapping[object, int], key: str | None, last: int, item: object) -> int:
+    return ranks.get(_mark(item, key), last)
+
+
+def _mark(item: object, key: str | None) -> object:
+    """Return what an item of a list is ordered by."""
+    return _identity(_keyed(item, key) if key else item)
 
 
 def _place_of(path: str, name: str) -> str:

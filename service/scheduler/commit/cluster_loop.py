@@ -39,7 +39,7 @@ from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.events_stored_after_commits import Record
 from service.scheduler.commit.metrics import Meter, measure
-from service.scheduler.commit.request_batches import Batch, Ticket, leases_of
+from service.scheduler.commit.request_batches import TIME_IS_UP, Batch, Ticket, leases_of
 from service.scheduler.decide import is_advisory
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
@@ -387,12 +387,18 @@ class ClusterLoop:
         if self._open is None:
             self._open = self._decider.batch(replica)
         try:
-            return await self._decider.decide(
+            end = await self._decider.decide(
                 replica, self._open, ticket, end, self._release_committed
             )
         except Exception as error:  # noqa: BLE001 - a bug must not end the loop
             self._fail(ticket, error)
-            return end
+        self._forget_empty()
+        return end
+
+    def _forget_empty(self) -> None:
+        """Forget the open batch if its only decision has ended before its time."""
+        if self._open is not None and not self._open.decided:
+            self._open = None
 
     def _release_committed(self) -> None:
         """Give out answers whose commit has ended, so that no long decision makes them wait."""
@@ -413,7 +419,7 @@ class ClusterLoop:
         """Whether a request is not to be decided, since nobody waits for it or its time is over."""
         late = self._clock.monotonic() >= ticket.deadline
         if late or ticket.attempts >= self._limits.attempts_max:
-            ticket.answer(Overloaded("The request could not be committed in time."))
+            ticket.answer(Overloaded(TIME_IS_UP))
         return ticket.future.done()  # then nobody waits for an answer any more
 
     async def _decide_locked(self) -> None:

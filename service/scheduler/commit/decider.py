@@ -3,12 +3,19 @@
 from collections.abc import Callable, Generator
 from datetime import UTC
 
-from service.model.errors import Denied, MoorageError
+from service.model.errors import Denied, MoorageError, Overloaded
 from service.model.manifests.manifest import TemplateCache
 from service.scheduler.commit.metrics import Meter, PluginTimer
-from service.scheduler.commit.request_batches import AnswerOrError, Batch, Ticket
+from service.scheduler.commit.request_batches import (
+    TIME_IS_UP,
+    AnswerOrError,
+    Batch,
+    LongDryRun,
+    Ticket,
+)
 from service.scheduler.decide import DECISIONS
-from service.scheduler.decide.context import DecisionContext, kept_of
+from service.scheduler.decide.context import Decision, DecisionContext, kept_of
+from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids
 from service.scheduler.replica.replica import Mark, Replica, grown_by
@@ -45,24 +52,33 @@ class Decider:
     ) -> float:
         """Decide one request; if it lasts longer than the slice's `end`, let other tasks run.
 
-        `between` is called after each such pause; it may settle the batch before this one. Returns
-        the end of the slice in which the decision finished. After any error that this raises, the
-        replica cannot be used any more.
+        `between` is called after each such pause; it may settle the batch before this one. After a
+        pause the decision ends if its time is up or its client has left. Returns the end of the
+        slice in which the decision finished. After any error that this raises, the replica cannot
+        be used any more.
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
                 await self._clock.sleep(0)
                 between()
-                end = self._clock.monotonic() + self._limits.slice_seconds
+                now = self._clock.monotonic()
+                ticket.check(now)
+                end = now + self._limits.slice_seconds
         return end
 
     def decide_locked(self, replica: Replica, batch: Batch, take: TakeTicket) -> None:
-        """Decide one request or more without letting other tasks run; raises what `decide` raises."""
-        end = self._clock.monotonic() + self._limits.locked_slice_seconds
+        """Decide one request or more without letting other tasks run; raises what `decide` raises.
+
+        A request that takes so long that the database would end the transaction is refused.
+        """
+        begun = self._clock.monotonic()
+        end = begun + self._limits.locked_slice_seconds
+        latest = begun + self._limits.locked_seconds_max
         while not batch.full(self._limits) and (ticket := take()) is not None:
             try:
                 for _ in self.steps(replica, batch, ticket):
-                    pass
+                    if self._clock.monotonic() >= min(latest, ticket.deadline):
+                        ticket.unwanted = Overloaded(TIME_IS_UP)
             except Exception as error:
                 ticket.answer(error)
                 raise
@@ -86,7 +102,10 @@ class Decider:
         return lambda: self._clock.monotonic() >= end
 
     def steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
-        """Decide one request step by step; if it is refused, its changes to the replica are undone."""
+        """Decide one request step by step; if it is refused, its changes to the replica are undone.
+
+        A request that is no longer wanted is answered at once, and is no part of the batch.
+        """
         ticket.attempts += 1
         is_late = self._deadline()
         ticket.plan_on(replica)
@@ -104,13 +123,18 @@ class Decider:
         start, hints = batch.end, dict(ticket.hints)
         outcome: AnswerOrError
         try:
-            outcome = yield from DECISIONS[type(ticket.intent)](context, ticket.intent)
+            decision = DECISIONS[type(ticket.intent)](context, ticket.intent)
+            outcome = yield from _while_wanted(decision, ticket)
             self._refuse_growth(replica, start)
-        except MoorageError as error:
-            replica.undo(start)
+        except (MoorageError, LongDryRun) as error:
+            is_unwanted = ticket.unwanted is not None
+            yield from replica.undoing(start)
             context.events.clear()
             # The traceback's frames would keep the whole request in memory, and this error itself.
             outcome = error.with_traceback(None)
+            if is_unwanted:
+                ticket.answer(outcome)
+                return
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
         entries, batch.end = replica.since(start), replica.mark()
@@ -123,3 +147,21 @@ class Decider:
             ticket.span.part("decide", begun, self._clock.monotonic(), kind)
         if self._clock.monotonic() >= self._timer.due:
             self._timer.sample(replica, outcome)
+
+
+def _while_wanted(decision: Decision[A], ticket: Ticket) -> Decision[A]:
+    """Run a decision until it ends or is no longer wanted.
+
+    Raises:
+        Overloaded, LongDryRun: it is no longer wanted; the caller has to undo its changes.
+    """
+    while True:
+        try:
+            next(decision)
+        except StopIteration as stop:
+            answer: A = stop.value
+            return answer
+        yield
+        if ticket.unwanted is not None:
+            decision.close()
+            raise ticket.unwanted

@@ -6,12 +6,13 @@ The requests of a batch are decided one on top of the other, and their changes a
 import asyncio
 import weakref
 from datetime import datetime
+from math import inf
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from service.model.errors import IdempotencyKeyReused
+from service.model.errors import IdempotencyKeyReused, Overloaded
 from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
 from service.model.log.commit_log import (
     Change,
@@ -26,6 +27,7 @@ from service.model.selecting_objects.selectable_fields import fields_before
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
 from service.scheduler.protocol.answers import Answer, RecordedAnswer
+from service.scheduler.protocol.clients import Client
 from service.scheduler.protocol.intents import (
     AdvanceGroup,
     CommitPlan,
@@ -38,6 +40,12 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Entry, Mark, Replica, Stored
 
 AnswerOrError = Answer | Exception
+
+TIME_IS_UP = "The request could not be committed in time."
+
+
+class LongDryRun(Exception):  # noqa: N818 - a finding, not a failure
+    """A dry run that takes so long that it should be decided beside placements."""
 
 
 class Ticket(msgspec.Struct, eq=False):
@@ -54,6 +62,14 @@ class Ticket(msgspec.Struct, eq=False):
     """The caller whom the audit names."""
     span: RequestSpan | None = None
     """Where the parts of the request are told; None if it is not traced."""
+    client: Client | None = None
+    """The client that waits for the answer; None if it cannot leave."""
+    patience_seconds: float = inf
+    """How long it may be decided before it ends as `LongDryRun`."""
+    began: float | None = None
+    """When its decision first paused, in the clock's monotonic seconds."""
+    unwanted: Overloaded | LongDryRun | None = None
+    """Why the decision under way has to end; None if it may go on."""
     attempts: int = 0
     planned_at: int | None = None
     """The committed revision on which the request was first decided (P9)."""
@@ -94,6 +110,16 @@ class Ticket(msgspec.Struct, eq=False):
         return IdempotencyKey(
             self.idempotency.operation, self.idempotency.key, self.idempotency.chunk
         )
+
+    def check(self, now: float) -> None:
+        """Mark the decision as unwanted once its time is up or its client has left."""
+        self.began = now if self.began is None else self.began
+        if now >= self.deadline:
+            self.unwanted = Overloaded(TIME_IS_UP)
+        elif self.future.done() or (self.client is not None and self.client.has_left()):
+            self.unwanted = Overloaded("The client has left.")
+        elif now >= self.began + self.patience_seconds:
+            self.unwanted = LongDryRun()
 
     def answer(self, outcome: AnswerOrError) -> None:
         """Give the answer to the caller, or raise the error there, if the caller still waits."""

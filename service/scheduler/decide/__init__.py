@@ -83,7 +83,7 @@ def _dry_run(context: DecisionContext, intent: DryRun[Any]) -> Decision[Answer]:
     """Decide the intent within, and undo what that changed."""
     mark = context.replica.mark()
     answer = yield from decide(context, intent.intent)
-    context.replica.undo(mark)
+    yield from context.replica.undoing(mark)
     context.events.clear()
     revision = context.replica.revision
     if isinstance(answer, LinesAnswer | DeletionsAnswer):

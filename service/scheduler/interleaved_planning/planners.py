@@ -15,7 +15,9 @@ from service.model.errors import Overloaded
 from service.model.manifests.manifest import TemplateCache
 from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterLoop
+from service.scheduler.commit.request_batches import TIME_IS_UP
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.decide.planning.capacity import find_capacity
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.plan_making import make_plan
@@ -25,9 +27,16 @@ from service.scheduler.interleaved_planning.cluster_as_of_a_revision import Past
 from service.scheduler.interleaved_planning.planning_replica import PlanningReplica
 from service.scheduler.interleaved_planning.python_garbage_collection import no_collections
 from service.scheduler.protocol.capacity import CapacityAnswer
-from service.scheduler.protocol.intents import ExplainPod, FindCapacity, FindRepairs, MakePlan
+from service.scheduler.protocol.clients import CLIENT
+from service.scheduler.protocol.intents import (
+    ExplainPod,
+    FindCapacity,
+    FindRepairs,
+    MakePlan,
+    PlacePods,
+)
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.placements import ExplanationAnswer
+from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer
 from service.scheduler.protocol.plans import Fit, PlanBounds, Planned
 from service.scheduler.protocol.repairs import RepairsAnswer
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
@@ -95,6 +104,30 @@ class Planner:
                 loop, find_capacity(self._context(replica, PlanBounds()), intent)
             )
 
+    async def try_out(
+        self, loop: ClusterLoop, intent: PlacePods, deadline: float
+    ) -> PlacementAnswer:
+        """Decide a dry run on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, the cluster was dropped from memory, the time
+                was up, or the client has left.
+            MoorageError: the placement is refused.
+        """
+        client = CLIENT.get()
+
+        def is_unwanted() -> bool:
+            late = self._stopping or self._clock.monotonic() >= deadline
+            return late or (client is not None and client.has_left())
+
+        async with self._in_turn(loop) as replica:
+            mark = replica.mark()
+            try:
+                context = self._context(replica, PlanBounds())
+                return await self._run(loop, place_pods(context, intent), is_unwanted)
+            finally:
+                await self._run(loop, replica.undoing(mark))
+
     async def explain(
         self, loop: ClusterLoop, past: PastExplanation, revision: int
     ) -> ExplanationAnswer:
@@ -160,6 +193,7 @@ class Planner:
     def _context(self, replica: Replica, bounds: PlanBounds) -> DecisionContext:
         most = self._limits.plan_seconds_max
         end = self._clock.monotonic() + min(bounds.seconds or most, most)
+        client = CLIENT.get()
         return DecisionContext(
             replica=replica,
             now=rfc3339(self._clock.now(), "seconds"),
@@ -168,11 +202,25 @@ class Planner:
             limits=self._limits,
             attempts=1,
             hints={},
-            is_late=lambda: self._stopping or self._clock.monotonic() >= end,
+            is_late=lambda: (
+                self._stopping
+                or self._clock.monotonic() >= end
+                or (client is not None and client.has_left())
+            ),
         )
 
-    async def _run(self, loop: ClusterLoop, steps: Generator[None, None, T]) -> T:
-        """Run all steps in slices, between which everything else gets its turn."""
+    async def _run(
+        self,
+        loop: ClusterLoop,
+        steps: Generator[None, None, T],
+        is_unwanted: Callable[[], bool] = bool,
+    ) -> T:
+        """Run all steps in slices, between which everything else gets its turn.
+
+        Raises:
+            Overloaded: the steps were not wanted any more; what they have changed has still to be
+                undone.
+        """
         while True:
             end = self._clock.monotonic() + self._limits.plan_slice_seconds
             try:
@@ -184,6 +232,9 @@ class Planner:
                 return value
             await self._clock.sleep(_PAUSE_SECONDS)
             await self._give_way(loop)
+            if is_unwanted():
+                steps.close()
+                raise Overloaded(TIME_IS_UP)
 
     async def _give_way(self, loop: ClusterLoop) -> None:
         """Let the requests that the cluster's loop has now be answered first, but not for ever."""
@@ -261,6 +312,19 @@ class Planners:
         """
         return await self._beside_placements(
             cluster, lambda planner, loop: planner.capacity(loop, intent)
+        )
+
+    async def try_out(self, cluster: str, intent: PlacePods, deadline: float) -> PlacementAnswer:
+        """Decide a dry run that takes long, while placements are decided.
+
+        Raises:
+            NotFound: there is no such cluster.
+            Overloaded: too many plans of this cluster are waiting, the time was up by the clock's
+                monotonic seconds, or the client has left.
+            MoorageError: the placement is refused.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.try_out(loop, intent, deadline)
         )
 
     async def explain_past(

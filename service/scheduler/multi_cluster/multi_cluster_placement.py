@@ -29,6 +29,7 @@ from service.scheduler.multi_cluster.cluster_prospects import (
     in_order,
 )
 from service.scheduler.multi_cluster.split_group_placement import Places, SplitGroupPlacement
+from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import (
     ClusterRefusal,
@@ -78,12 +79,19 @@ class OverClusters:
         """
         deadline = self._clock.monotonic() + self._request_seconds_max
         if asked.dry_run:
-            return await self._work(asked, clusters, self._no_lease, None).answer()
+            # Dry runs need no lease, as nothing rests on what they answer.
+            client = CLIENT.get()
+
+            async def is_wanted() -> None:
+                self._refuse_late(deadline)
+                if client is not None and client.has_left():
+                    raise Overloaded("The client has left.")
+
+            return await self._work(asked, clusters, is_wanted, None).answer()
         async with self._leases(asked, deadline) as leases:
 
             async def may_go_on() -> None:
-                if self._clock.monotonic() >= deadline:
-                    raise Overloaded("Time ran out before all pods were placed; ask again.")
+                self._refuse_late(deadline)
                 await leases.keep()
 
             return await self._work(asked, clusters, may_go_on, leases.held).answer()
@@ -100,8 +108,9 @@ class OverClusters:
         )
         return _Work(asked, clusters, may_go_on, leases, splitting)
 
-    async def _no_lease(self) -> None:
-        """Dry runs need no lease, as nothing rests on what they answer."""
+    def _refuse_late(self, deadline: float) -> None:
+        if self._clock.monotonic() >= deadline:
+            raise Overloaded("Time ran out before all pods were placed; ask again.")
 
     @asynccontextmanager
     async def _leases(

@@ -11,11 +11,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     inbox_requests_max: int = 10_000
     """How many requests of one cluster may wait; more are refused as Overloaded."""
     request_seconds_max: float = 30.0
-    """How long a request is tried before it is answered Overloaded."""
+    """How long a request may wait, be decided and be tried again before it is answered Overloaded."""
+    dry_run_seconds: float = 0.5
+    """How long a dry run is decided among placements; if it takes longer, it is decided beside them."""
     slice_seconds: float = 0.02
     """How long decisions may run before other tasks of the event loop get their time."""
     locked_slice_seconds: float = 0.05
     """How long decisions may take while the head is locked (P6)."""
+    locked_seconds_max: float = 0.75
+    """How long a single one may take then; the database ends a transaction that is idle for a second."""
     batch_changes_max: int = CHANGES_PER_COMMIT_MAX
     batch_bytes_max: int = BYTES_PER_COMMIT_MAX
     batch_requests_max: int = 1_000

@@ -7,7 +7,7 @@ be dropped: nothing here tries to repair it (P7).
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -58,6 +58,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     key: ObjectName
     before: Stored | None
     after: Stored | None
+
+
+UNDO_STEP = 16
+"""How many changes of the engine one step of an undoing takes back."""
 
 
 def grown_by(entries: Sequence[Entry]) -> int:
@@ -292,10 +296,21 @@ class Replica:
 
     def undo(self, mark: Mark) -> None:
         """Go back to a moment."""
+        self._undo_objects(mark)
+        self.cluster.undo(mark.engine)
+
+    def undoing(self, mark: Mark) -> Generator[None, None, None]:
+        """Go back to a moment in steps; until the last one, only committed objects may be read."""
+        self._undo_objects(mark)
+        while self.cluster.position - mark.engine > UNDO_STEP:
+            self.cluster.undo(self.cluster.position - UNDO_STEP)
+            yield
+        self.cluster.undo(mark.engine)
+
+    def _undo_objects(self, mark: Mark) -> None:
         self._digested = None
         while self._settled + len(self._journal) > mark.position:
             self.put_back(self._journal.pop())
-        self.cluster.undo(mark.engine)
         self.revision = mark.revision
 
     def put_back(self, entry: Entry) -> None:

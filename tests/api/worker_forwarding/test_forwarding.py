@@ -30,6 +30,7 @@ from service.settings import Settings
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import LITESTARS
 from tests.api.harness import AS_JSON, CLUSTER, node, pod, problem
+from tests.api.leaving import LeavingClient
 from tests.waiting import once
 
 CLOCK = SystemClock()
@@ -39,7 +40,7 @@ KEY = {"idempotency-key": "k"}
 class Worker:
     """One of several applications over one store, and what may befall it."""
 
-    def __init__(self, store, folder, name, servers=None, **settings):
+    def __init__(self, store, folder, name, servers=None, limits=Limits(), **settings):  # noqa: B008 - it is frozen
         self.settings = Settings(**settings)
         self.presence = Liveness(folder, name)
         self.budget = Budget(self.settings.bytes_in_flight_max)
@@ -50,7 +51,7 @@ class Worker:
         knows = {"lives": others.lives, "answers": self.peers.answers}
         self.cluster_owners = ClusterOwners(store, CLOCK, Limits(), server="s", own=own, **knows)
         self.scheduler = Scheduler(
-            store, CLOCK, RandomIds(), Limits(), cluster_owners=self.cluster_owners
+            store, CLOCK, RandomIds(), limits, cluster_owners=self.cluster_owners
         )
         bodies = BodyReader(self.settings, CLOCK.monotonic)
         metrics = Metrics()
@@ -75,6 +76,8 @@ class Worker:
         )
         transport = httpx.ASGITransport(app=self.app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
+        self.left = []
+        """What returns once the client of each of these has left."""
         self.before = self.after = None
         """Awaited before or after each that is forwarded to it."""
 
@@ -83,11 +86,12 @@ class Worker:
         """The methods and paths of what others forwarded to it."""
         return [(request.method, request.path) for request in self.received]
 
-    async def _decide(self, request):
+    async def _decide(self, request, left):
         self.received.append(request)
+        self.left.append(left)
         if self.before is not None:
             await self.before()
-        answer = await decide_forwarded(self.app.app, request)
+        answer = await decide_forwarded(self.app.app, request, left)
         if self.after is not None:
             await self.after()
         return answer
@@ -566,3 +570,46 @@ async def test_p19_an_answer_without_room_in_either_worker_is_refused_unless_som
     assert (done.status_code, len(done.content) > 100_000) == (200, True)
     assert len(home.decided) == 2
     await until(lambda: home.budget.in_flight == other.budget.in_flight == 0)
+
+
+# Clients that leave
+
+
+@pytest.fixture
+async def paused(start_worker):
+    """A lease holder whose decisions pause after each step; the cluster has one node."""
+    worker = await start_worker("home", limits=Limits(slice_seconds=0))
+    await worker.client.put(f"{CLUSTER}/nodes/n", json=node("n", zone="a"))
+    return worker
+
+
+async def test_p19_a_placement_ends_where_it_is_decided_when_its_client_leaves_elsewhere(
+    paused, start_worker, monkeypatch
+):
+    monkeypatch.setattr("service.api.worker_forwarding.sockets.PING_SECONDS", 0.01)
+    other = await start_worker("other")
+    client = LeavingClient(
+        other.app, f"{CLUSTER}/placements", placing(*map("p{}".format, range(50)))
+    )
+
+    async def has_left():
+        client.left.set()
+        await paused.left[0]()
+
+    paused.before = has_left
+    await client.request
+    assert client.status == 503
+    listed = await paused.client.get(f"{CLUSTER}/pods")
+    assert listed.json()["items"] == []
+
+
+async def test_p19_the_clients_of_a_worker_that_is_gone_have_left_too(paused, start_worker):
+    other = await start_worker("other")
+
+    async def has_gone():
+        await other.peers.close()
+        await paused.left[0]()
+
+    paused.before = has_gone
+    answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
+    assert problem(answer, 503) == "OutcomeUnknown"

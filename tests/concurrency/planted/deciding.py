@@ -83,7 +83,7 @@ def last_member_left_out(patch):
             return put(replica, manifest)
 
         patch.setattr(Replica, "put", put_remembering)
-        bind(self, found)
+        yield from bind(self, found)
         patch.setattr(Replica, "put", put)
         if len(found) > 1:
             undoing[-1]()

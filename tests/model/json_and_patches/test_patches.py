@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from service.model.errors import InvalidManifest
+from service.model.json_and_patches import patches
 from service.model.json_and_patches.patches import apply_patch, json_patch, merge_patch
 from service.model.json_and_patches.strategic_merge_patch import strategic_merge_patch
 
@@ -92,12 +93,117 @@ def test_a_json_patch_that_does_not_fit_is_refused_with_the_operation(patch, fie
     assert [error.field for error in refused.value.errors] == [field]
 
 
-def test_a_patch_that_doubles_the_object_again_and_again_is_stopped():
-    doubling = [
-        operation("copy", f"/a/{n}", **{"from": "/a"}) for n in "abcdefghijklmnopqrstuvwxyz"
+def doubling(times):
+    return [
+        operation("add", "/a", value=["x"]),
+        *[operation("copy", "/a/-", **{"from": "/a"})] * times,
     ]
-    with pytest.raises(InvalidManifest, match="copies too much"):
-        apply_patch("json", {"a": {}}, doubling)
+
+
+def count(value):
+    if isinstance(value, dict):
+        return 1 + sum(map(count, value.values()))
+    return 1 + sum(map(count, value)) if isinstance(value, list) else 1
+
+
+def test_a_patch_that_doubles_the_object_again_and_again_is_refused_before_it_costs_much(
+    monkeypatch,
+):
+    copied = []
+
+    def counting(value):
+        copied.append(count(value))
+        return deepcopy(value)
+
+    monkeypatch.setattr(patches, "deepcopy", counting)
+    with pytest.raises(InvalidManifest, match=r"copies too much") as refused:
+        apply_patch("json", {"a": {}}, doubling(18))
+    assert [error.field for error in refused.value.errors] == ["[13]"]
+    assert sum(copied) < patches.COPIED_ITEMS_MAX
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        ([0] * 4_999, True),
+        ([0] * 5_000, False),
+        ({"k" * 1024: "v" * 1024 * 1535}, True),
+        ({"k" * 1024: "v" * 1024 * 1536}, False),
+        ("\u00e9" * 768 * 1024, True),
+        ("\u00e9" * 769 * 1024, False),
+    ],
+    ids=["items", "too many", "text", "too much", "bytes", "too many bytes"],
+)
+def test_two_copies_together_may_have_so_many_items_and_bytes(value, fits):
+    target = {"a": value}
+    patch = [operation("copy", f"/{n}", **{"from": "/a"}) for n in "bc"]
+    if fits:
+        assert apply_patch("json", target, patch) == {"a": value, "b": value, "c": value}
+        return
+    with pytest.raises(InvalidManifest, match=r"copies too much") as refused:
+        apply_patch("json", target, patch)
+    assert [error.field for error in refused.value.errors] == ["[1]"]
+
+
+def test_a_large_object_may_be_patched_but_for_copies_of_all_of_it():
+    target = {"a": list(range(50_000)), "b": {"c": 1}}
+    patch = [
+        operation("copy", "/d", **{"from": "/b"}),
+        operation("move", "/e", **{"from": "/a"}),
+        operation("test", "/e/0", value=0),
+    ]
+    assert apply_patch("json", target, patch) == {"b": {"c": 1}, "d": {"c": 1}, "e": target["a"]}
+
+
+class Compared(str):
+    """A string that counts how often one like it is compared."""
+
+    __slots__ = ()
+    times = 0
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_all_items_of_a_key_are_deleted():
+    twice = {"spec": {"containers": [{"name": "a", "x": 1}, {"name": "b"}, {"name": "a"}]}}
+    patch = {"spec": {"containers": [{"name": "a", "$patch": "delete"}, {"name": "a", "y": 2}]}}
+    assert apply_patch("strategic", twice, patch) == {
+        "spec": {"containers": [{"name": "b"}, {"name": "a", "y": 2}]}
+    }
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        lambda names: {"spec": {"containers": [{"name": each} for each in names]}},
+        lambda names: {
+            "spec": {"containers": [{"name": each, "$patch": "delete"} for each in names]}
+        },
+        lambda names: {"spec": {"$setElementOrder/containers": [{"name": n} for n in names]}},
+        lambda names: {"metadata": {"finalizers": names}},
+        lambda names: {"metadata": {"$deleteFromPrimitiveList/finalizers": names}},
+        lambda names: {"spec": {"$retainKeys": names}},
+    ],
+    ids=["merge", "delete", "order", "add to a set", "take from a set", "retain"],
+)
+def test_a_long_list_costs_no_more_for_each_item_than_a_short_one(patch):
+    """A body holds a list of 60,000 items; comparing each pair would take minutes."""
+    length = 500
+    target = {
+        "metadata": {"finalizers": [Compared(f"n{n}") for n in range(length)]},
+        "spec": {
+            "containers": [{"name": Compared(f"n{n}")} for n in range(length)],
+            **{Compared(f"f{n}"): n for n in range(length)},
+        },
+    }
+    sent = patch([Compared(f"n{n}") for n in reversed(range(length))])
+    Compared.times = 0
+    apply_patch("strategic", target, sent)
+    assert Compared.times < 20 * length
 
 
 def test_a_patch_that_nests_the_object_ever_deeper_is_stopped():

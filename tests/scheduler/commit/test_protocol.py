@@ -16,7 +16,7 @@ from service.scheduler.protocol.intents import (
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import Place
 from tests.builders import matching, node, pod
-from tests.scheduler.world import World, all_of, world
+from tests.scheduler.world import StillClock, World, all_of, world
 
 
 def one_per_zone(name):
@@ -223,6 +223,37 @@ async def test_p6_nobody_who_found_no_room_under_the_lock_begins_to_lose_races_a
         answers = await asyncio.gather(*(w.place(pod(f"p{i}"), worker=0) for i in range(5)))
         assert [answer.attempts for answer in answers] == [4] * 5
         assert (rival.raced, w.store.calls["commit_locked"]) == (3, 5)
+
+
+class SlowUnderLock(StillClock):
+    """A clock by which every look at it takes a while, as soon as a head was locked."""
+
+    def __init__(self, w):
+        super().__init__()
+        self._world = w
+
+    def monotonic(self):
+        self.seconds += 0.1 * self._world.store.calls["commit_locked"]
+        return self.seconds
+
+
+async def test_p6_a_request_that_would_outlast_the_lock_is_refused_and_leaves_nothing():
+    """PostgreSQL would end the transaction, and the request would lose every race for ever."""
+
+    def slow(w, number):
+        return {"clock": SlowUnderLock(w)} if number == 0 else {}
+
+    async with world(workers=2, apart=slow) as w:
+        await w.apply(*zoned("a"))
+        rival = Rival(w)
+        with pytest.raises(Overloaded):
+            await w.place(*(pod(f"p{i}") for i in range(20)), worker=0)
+        assert w.store.calls["commit_locked"] == 1
+        rival.races = False
+        assert (await w.place(pod("small"), worker=0)).results[0].outcome == "Placed"
+        assert set(await w.nodes_of_pods()) == {"small", "faster-1", "faster-2", "faster-3"}
+        w.store.calls["commit_locked"] = 0
+        await w.assert_replicas_agree()
 
 
 async def test_p6_who_is_outrun_under_the_lock_tries_without_it_before_locking_again():

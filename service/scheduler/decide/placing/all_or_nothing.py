@@ -1,5 +1,8 @@
 """Placing a group: all of its pods in one commit, or none."""
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+
 from msgspec.structs import replace
 
 from service.engine import Colocation, GroupRefusal, Placement, placing_group
@@ -45,16 +48,28 @@ def place_as_group(
     hold (P10).
     """
     group = GroupAttempt(context, intent, candidates)
-    group.refuse_at_once()
+    yield from group.refuse_at_once()
     yield
     if not group.failed:
         placements = yield from group.search()
         if placements is not None:
-            group.bind(placements)
-            return group.answer([group.placed(candidate) for candidate in candidates])
-    results = [group.refused(candidate) for candidate in candidates]
+            yield from group.bind(placements)
+            return group.answer((yield from _each(group.placed, candidates)))
+    group.conclude()
+    results = yield from _each(group.refused, candidates)
     group.keep_together()
     return group.answer(results)
+
+
+def _each(
+    make: Callable[[Candidate], PlacementResult], candidates: Sequence[Candidate]
+) -> Steps[list[PlacementResult]]:
+    """Make the results of all members, each in a step: with explanations one may take long."""
+    results: list[PlacementResult] = []
+    for each in candidates:
+        results.append(make(each))
+        yield
+    return results
 
 
 class GroupAttempt:
@@ -71,14 +86,18 @@ class GroupAttempt:
         self._placed: dict[ObjectName, tuple[Placement, str]] = {}
         """The placement and the uid of each member that got a node."""
         self.failed: dict[ObjectName, PlacementResult] = {}
+        self._reason: str | None = None
+        self._plugin: str | None = None
         self._failure: GroupFailure | None = None
 
-    def refuse_at_once(self) -> None:
+    def refuse_at_once(self) -> Steps[None]:
         """Find the members that may not be placed, whatever room there is on nodes."""
         if self._intent.reserving is not None and self._are_stored_meanwhile():
             return
-        denied = denials(self._context, self._fresh)
+        denied = yield from denials(self._context, self._fresh)
         for candidate in self._fresh:
+            if self.failed:
+                yield
             refused = denied.get(candidate.key)
             if refused is None:
                 continue
@@ -86,8 +105,12 @@ class GroupAttempt:
                 self._fail(candidate, "Unschedulable", refused.detail)
             else:
                 self._fail(candidate, "Denied", refused.detail, reason=refused.reason)
+        lacking = self._lacking_members()
         for candidate in self._fresh:
-            told = self._misses_members(candidate)
+            if self.failed:
+                yield
+            group = self._group_of(candidate)
+            told = None if group is None else lacking[group]
             if self._intent.reserving is not None and binds_more(candidate.pod):
                 told = BOUND_WITH_IT
             if told is not None and candidate.key not in self.failed:
@@ -118,12 +141,14 @@ class GroupAttempt:
         self._fail_search(found)
         return None
 
-    def bind(self, placements: list[Placement]) -> None:
+    def bind(self, placements: list[Placement]) -> Steps[None]:
         """Store all members where they were placed, or only reserve their nodes."""
         reserving = self._intent.reserving
         if reserving is not None:
             begin(self._context, reserving)
         for candidate, placement in zip(self._fresh, placements, strict=True):
+            if self._placed:
+                yield
             uid = (
                 bind(self._context, candidate, placement)
                 if reserving is None
@@ -205,12 +230,16 @@ class GroupAttempt:
         plugin: str | None = None,
     ) -> None:
         self.failed[candidate.key] = self._result(candidate, outcome, message, reason)
-        refs = [PodRef(namespace=namespace, name=name) for namespace, name in self.failed]
+        self._reason = reason if reason == GROUP_SEARCH_ENDED else None
+        self._plugin = plugin
+
+    def conclude(self) -> None:
+        """Sum up why the group failed, once all members are known at which it did."""
         first = next(iter(self.failed.values()))
         self._failure = GroupFailure(
-            failed=refs,
-            plugin=plugin,
-            reason=reason if reason == GROUP_SEARCH_ENDED else None,
+            failed=[PodRef(namespace=namespace, name=name) for namespace, name in self.failed],
+            plugin=self._plugin,
+            reason=self._reason,
             message=first.message or "",
         )
 
@@ -233,18 +262,20 @@ class GroupAttempt:
         reason = GROUP_SEARCH_ENDED if refused.exhausted else None
         self._fail(candidate, "Unschedulable", refused.message, reason=reason, plugin=plugin)
 
-    def _misses_members(self, candidate: Candidate) -> str | None:
-        """Say how many members a group lacks if those of this request are the only new ones.
+    def _lacking_members(self) -> dict[GroupRef, str | None]:
+        """Say how many members each group lacks if those of this request are the only new ones.
 
         Or say that members are in several domains already, if they have to be in one.
         """
-        group = self._group_of(candidate)
-        if group is None:
-            return None
-        joining = sum(group_of(each.manifest) == group for each in self._fresh)
-        told = shortage(members_of(self._context.replica, group), joining, 0)
-        shared = self._shared_by(group)
-        return told or (shared.conflict if shared is not None else None)
+        joining = Counter(
+            group for each in self._fresh if (group := self._group_of(each)) is not None
+        )
+        lacking: dict[GroupRef, str | None] = {}
+        for group, count in joining.items():
+            shared = self._shared_by(group)
+            told = shortage(members_of(self._context.replica, group), count, 0)
+            lacking[group] = told or (shared.conflict if shared is not None else None)
+        return lacking
 
     def _group_of(self, candidate: Candidate) -> GroupRef | None:
         return None if self._intent.without_groups else group_of(candidate.manifest)

@@ -64,7 +64,7 @@ class Gang:
 
         `beside` is no real pod: during the search it only takes the room that a starving pod needs.
         """
-        self.denied = denials(self._context, self._candidates)
+        self.denied = yield from denials(self._context, self._candidates)
         ready = [each for each in self._candidates if each.key not in self.denied]
         need = self._need(ready)
         if self._members.missing is not None or need > len(ready):
@@ -126,6 +126,8 @@ class Gang:
             self.refusal = found
             return
         for candidate, placement in found:
+            if self.placed:
+                yield
             uid = bind(self._context, candidate, placement)
             self.placed[candidate.key] = placement, uid
         self.alone = [each for each in ready if each.key not in self.placed]
@@ -210,23 +212,34 @@ def reasons_of(found: GroupRefusal) -> dict[str, dict[str, int]]:
     return found.refusal.reasons | {GROUP_SEARCH_ENDED: {"groupSearchSteps": 1}}
 
 
-def denials(context: DecisionContext, candidates: Sequence[Candidate]) -> dict[ObjectName, Denied]:
+def denials(
+    context: DecisionContext, candidates: Sequence[Candidate]
+) -> Steps[dict[ObjectName, Denied]]:
     """Find the members that may not be placed, whatever room there is on nodes.
 
     Quotas must have room for all of them together, so each is charged while the next is judged.
     """
     ledger, reserved, answer = context.replica.ledger, list[Pod](), dict[ObjectName, Denied]()
-    for candidate in candidates:
-        denied = refusal_of(context, candidate)
-        if denied is None and context.replica.config.profiles:
-            denied = not_asked(context, candidate.pod)
-        if denied is None and candidate.pod.spec.scheduling_gates:
-            answer[candidate.key] = Denied(GATED_REASON, GATED)
-        elif denied is not None:
-            answer[candidate.key] = denied
-        if denied is None and candidate.stored is None:
-            ledger.move(None, candidate.pod)
-            reserved.append(candidate.pod)
-    for pod in reversed(reserved):
-        ledger.move(pod, None)
+    try:
+        for index, candidate in enumerate(candidates):
+            if index:
+                yield
+            denied = _denied(context, candidate)
+            if denied is not None:
+                answer[candidate.key] = denied
+            if candidate.stored is None and (denied is None or denied.reason == GATED_REASON):
+                ledger.move(None, candidate.pod)
+                reserved.append(candidate.pod)
+    finally:
+        for pod in reversed(reserved):
+            ledger.move(pod, None)
     return answer
+
+
+def _denied(context: DecisionContext, candidate: Candidate) -> Denied | None:
+    denied = refusal_of(context, candidate)
+    if denied is None and context.replica.config.profiles:
+        denied = not_asked(context, candidate.pod)
+    if denied is None and candidate.pod.spec.scheduling_gates:
+        return Denied(GATED_REASON, GATED)
+    return denied

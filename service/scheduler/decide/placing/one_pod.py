@@ -168,13 +168,16 @@ def _is_same(sent: PodManifest, stored: PodManifest) -> bool:
 
 
 def _refuse_repeated(intent: PlacePods, names: list[ObjectName]) -> None:
-    if len(set(names)) == len(names):
+    known = set(names)
+    if len(known) == len(names):
         return
-    errors = [
-        FieldError(intent.place_of(index), "is the same pod as one before it", "/".join(name))
-        for index, name in enumerate(names)
-        if names.index(name) < index
-    ]
+    errors = []
+    for index, name in enumerate(names):
+        if name in known:
+            known.remove(name)
+        else:
+            place = intent.place_of(index)
+            errors.append(FieldError(place, "is the same pod as one before it", "/".join(name)))
     raise InvalidManifest(errors)
 
 

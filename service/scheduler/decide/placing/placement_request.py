@@ -49,7 +49,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     place = place_as_group if intent.all_or_nothing else place_one_by_one
     before = context.replica.revision
     mark = context.replica.mark() if intent.dry_run else None
-    compared = _compared(context, candidates) if intent.compare else None
+    compared = (yield from _compared(context, candidates)) if intent.compare else None
     answer = yield from place(context, intent, candidates)
     # Without a function: there are no warnings about most pods, and nothing is to be done for them.
     if any(
@@ -61,24 +61,25 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     if compared is not None:
         answer = replace(answer, results=list(map(_with, answer.results, compared)))
     if mark is not None:
-        context.replica.undo(mark)
+        yield from context.replica.undoing(mark)
         context.events.clear()
         results = [replace(result, uid=None) for result in answer.results]
         return replace(answer, revision=context.replica.revision, results=results)
     return replace(answer, committed=context.replica.revision > before)
 
 
-def _compared(context: DecisionContext, candidates: Sequence[Candidate]) -> list[ClusterComparison]:
+def _compared(
+    context: DecisionContext, candidates: Sequence[Candidate]
+) -> Steps[list[ClusterComparison]]:
     """Compare the cluster for each pod, as it is before any of them is placed."""
-    replica = context.replica
-    return [
-        replace(
-            compare_cluster(replica.cluster, each.pod),
-            group=group_comparison(replica, each),
-            reserved=reservation_comparison(replica, each),
-        )
-        for each in candidates
-    ]
+    replica, compared = context.replica, list[ClusterComparison]()
+    for each in candidates:
+        if compared:
+            yield
+        found = compare_cluster(replica.cluster, each.pod)
+        group, reserved = group_comparison(replica, each), reservation_comparison(replica, each)
+        compared.append(replace(found, group=group, reserved=reserved))
+    return compared
 
 
 def _with(result: PlacementResult, comparison: ClusterComparison) -> PlacementResult:
@@ -108,37 +109,43 @@ def _asked_by(intent: PlacePods) -> str:
     return "explain" if intent.path in ("pods", "podRefs", "template") else intent.path
 
 
-_STEP_PODS = 8
-"""How many pods are placed in one step, before other tasks may run."""
-
-
 def place_one_by_one(
     context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
     """Place the pods of a BestEffort request one after the other; one that fails stops no other.
 
     When the first member of a PodGroup is reached, all its members in the request are placed, with
-    those that are pending already.
+    those that are pending already. Each pod is a step: a single one may take milliseconds.
     """
     results: dict[ObjectName, PlacementResult] = {}
+    members = _by_group(candidates) if not intent.without_groups else {}
     pods = [candidate.manifest.pod for candidate in candidates]
     keys = [(pod.namespace, pod.name) for pod in pods]
-    for index, (key, candidate) in enumerate(zip(keys, candidates, strict=True)):
+    for key, candidate in zip(keys, candidates, strict=True):
+        if results:
+            yield
         in_group = candidate.manifest.is_in_group and not intent.without_groups
         group = group_of(candidate.manifest) if in_group else None
         if candidate.is_placed or group is None:
             results[key] = place_pod(context, intent, candidate)
         elif key not in results:
-            asked = [each for each in candidates if group_of(each.manifest) == group]
-            results.update((yield from _place_members(context, intent, group, asked)))
-        if index % _STEP_PODS == _STEP_PODS - 1:
-            yield
+            results.update((yield from _place_members(context, intent, group, members[group])))
     return PlacementAnswer(
         revision=context.replica.revision,
         committed=False,
         attempts=context.attempts,
         results=list(map(results.__getitem__, keys)),
     )
+
+
+def _by_group(candidates: Sequence[Candidate]) -> dict[GroupRef, list[Candidate]]:
+    """Return the pods of each PodGroup; those that are in none are left out."""
+    members: dict[GroupRef, list[Candidate]] = {}
+    for each in candidates:
+        group = group_of(each.manifest) if each.manifest.is_in_group else None
+        if group is not None:
+            members.setdefault(group, []).append(each)
+    return members
 
 
 class _Before(NamedTuple):
@@ -157,16 +164,20 @@ def _place_members(
     known = {each.key for each in fresh}
     others = [Candidate(each, each) for each in members.waiting]
     waiting = [each for each in others if each.key not in known]
-    before = {
-        each.key: _Before(context.replica.revision, explanation_of(context, intent, each.pod))
-        for each in fresh
-    }
+    before = {}
+    for each in fresh:
+        explanation = explanation_of(context, intent, each.pod)
+        before[each.key] = _Before(context.replica.revision, explanation)
+        if explanation is not None:
+            yield
     gang = Gang(context, members, [*fresh, *waiting])
     yield from gang.assemble()
     alone = {each.key for each in gang.alone}
     within = gang.within() if alone else None
-    results = {}
+    results: dict[ObjectName, PlacementResult] = {}
     for each in asked:
+        if results:
+            yield
         if each.is_placed:
             results[each.key] = already_placed(context, intent, each)
         elif each.key in alone:

@@ -1,0 +1,16 @@
+"""Clients that wait for an answer, as decisions see them."""
+
+from contextvars import ContextVar
+from typing import Protocol
+
+
+class Client(Protocol):
+    """The client that waits for the answer to a request."""
+
+    def has_left(self) -> bool:
+        """Return whether the client has left; the first call starts to watch for it."""
+        ...
+
+
+CLIENT: ContextVar[Client | None] = ContextVar("client", default=None)
+"""The client of the request that the running task serves; None if it cannot leave."""
