@@ -19,6 +19,8 @@ from service.model.objects.pods_and_nodes import Pod
 
 REMEMBERED_MAX = 1_024
 """How many costs of pending pods are kept; if there are more, all are forgotten."""
+KEYS_REMEMBERED_MAX = 16
+"""For how many sets of topology keys it is kept what their domains have; if there are more, all are forgotten."""
 _AMOUNT_MAX = 2**48
 """A greater amount of a node's resource counts as this much, so that sums fit int64."""
 
@@ -77,6 +79,8 @@ class OpportunityCosts:
     def _taken_under(self, keys: TopologyKeys) -> Ints:
         """Return what a pod takes on each node, shape (3, nodes)."""
         if keys not in self._taken:
+            if len(self._taken) >= KEYS_REMEMBERED_MAX:
+                self._taken.clear()
             each = [_domains(self._cluster.nodes, self._columns, key) for key in keys]
             self._taken[keys] = np.maximum.reduce(each)
         return self._taken[keys]

@@ -123,3 +123,4 @@ class Decider:
             ticket.span.part("decide", begun, self._clock.monotonic(), kind)
         if self._clock.monotonic() >= self._timer.due:
             self._timer.sample(replica, outcome)
+        yield from replica.cluster.forgetting()

@@ -1,7 +1,7 @@
 """The nodes as columns: a slot for each node, an array for each thing that plugins read."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 
 import numpy as np
@@ -9,7 +9,11 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from service.engine.state.node_columns.columns import Column, Ids, Interner, Ints, Mask, Slots
-from service.engine.state.node_columns.pod_counts_by_domain import DirtyLog, NodeViews
+from service.engine.state.node_columns.pod_counts_by_domain import (
+    VIEW_OVERHEAD_BYTES,
+    DirtyLog,
+    NodeViews,
+)
 from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS
 from service.engine.state.node_columns.topology import NodeItself, TopologyKey
 from service.engine.state.node_columns.tree_layout import Layout
@@ -30,6 +34,9 @@ amount, the quotient is never rounded up to a whole number."""
 USES_KEPT = 64
 """The order of the last so many changes of pods is known; to find older ones, all slots are
 searched."""
+
+PORT_BYTES = 160
+"""About what a host port takes where it is counted."""
 
 HostPort = tuple[str, str, int]
 """Host IP ("0.0.0.0" for all), protocol, and port."""
@@ -67,7 +74,7 @@ class NodeTable:
         self.slots: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self._free: list[int] = []
-        self._columns: list[Column] = []
+        self._columns: dict[Column, None] = {}
         self._alive = self._column(np.bool_)
         self._tie = self._column(np.int64)
         self._unschedulable = self._column(np.bool_)
@@ -81,6 +88,12 @@ class NodeTable:
         """Slots of nodes without cpu or memory, or with more than `EXACT_MAX`."""
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
+        self.resource_users: Counter[str] = Counter(("cpu", "memory"))
+        """How many nodes and templates name each resource; the column of one without any may go."""
+        self.key_users: Counter[str] = Counter()
+        """How many rules name each label key; the column of a key without any may go."""
+        self._unused: dict[str, None] = {}
+        """The keys and resources with a column that, as far as is known, nothing names."""
         for resource in ("cpu", "memory"):
             self._resource(resource)
         self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
@@ -106,7 +119,7 @@ class NodeTable:
 
     def _column(self, dtype: type[np.generic], fill: int = 0) -> Column:
         column = Column(dtype, fill, self.size)
-        self._columns.append(column)
+        self._columns[column] = None
         return column
 
     def _resource(self, name: str) -> tuple[Column, Column]:
@@ -114,6 +127,8 @@ class NodeTable:
         if name not in self._allocatable:
             self._allocatable[name] = self._column(np.int64)
             self._requested[name] = self._column(np.int64)
+            if not self.resource_users[name]:
+                self._unused[name] = None
         return self._allocatable[name], self._requested[name]
 
     @property
@@ -184,10 +199,16 @@ class NodeTable:
         return self._pods.cells[slot] < self._allowed_pods.cells[slot]
 
     def allocatable_at(self, resource: str, slot: int) -> int:
-        return self._allocatable[resource].cells[slot]
+        try:
+            return self._allocatable[resource].cells[slot]
+        except KeyError:  # no node has it
+            return 0
 
     def requested_at(self, resource: str, slot: int) -> int:
-        return self._requested[resource].cells[slot]
+        try:
+            return self._requested[resource].cells[slot]
+        except KeyError:  # no pod has asked for it
+            return 0
 
     def scored_at(self, resource: str, slot: int) -> int:
         return self._scored[resource].cells[slot]
@@ -197,6 +218,8 @@ class NodeTable:
         found = self.keys.get(name)
         if found is None:
             found = self.keys[name] = TopologyKey(name, self.size)
+            if not self.key_users[name]:
+                self._unused[name] = None
             for slot, node in enumerate(self.nodes):
                 value = None if node is None else topology_value(node.labels, name)
                 if value is not None:
@@ -248,6 +271,7 @@ class NodeTable:
             self.labels_version += 1
         self.nodes[slot] = node
         self._unschedulable.values[slot] = node.unschedulable
+        self.resource_users.update(node.allocatable.keys())
         self._set_allocatable(slot, node.allocatable)
         for resource, column in self._divisors.items():
             amount = self.allocatable_at(resource, slot)
@@ -275,6 +299,7 @@ class NodeTable:
         if taints and not self._taint_users[taints]:
             del self._taint_users[taints]
             self.taint_sets.release(taints)
+        self.release_resources(node.allocatable)
         self._set_allocatable(slot, {})
         self._uneven.discard(slot)
         self._remove_images(slot, node)
@@ -340,15 +365,75 @@ class NodeTable:
         if held is None:
             held = self.ports[slot] = Counter()
         for port in ports:
+            name = (port[1], port[2])
             held[port] += pods
-            users = self.port_users.setdefault((port[1], port[2]), Counter())
+            users = self.port_users.setdefault(name, Counter())
             users[slot] += pods
             if not held[port]:
                 del held[port]
             if not users[slot]:
                 del users[slot]
+                if not users:
+                    del self.port_users[name]
+        if not held:
+            self.ports[slot] = None
+
+    # Which columns are kept: those of resources and label keys that something names
 
     def track(self, resources: Iterable[str]) -> None:
-        """Make columns for resources that pods are about to use."""
+        """Make columns for resources that pods are about to use, and keep them until they are released."""
         for resource in resources:
+            self.resource_users[resource] += 1
             self._resource(resource)
+
+    def release_resources(self, resources: Iterable[str]) -> None:
+        """Note that one user less names these resources."""
+        for resource in resources:
+            self._release(self.resource_users, resource, self._allocatable)
+
+    def hold_keys(self, names: Iterable[str]) -> None:
+        """Keep the columns of these label keys, once they are made, until they are released."""
+        for name in names:
+            self.key_users[name] += 1
+
+    def release_keys(self, names: Iterable[str]) -> None:
+        """Note that one user less names these label keys."""
+        for name in names:
+            self._release(self.key_users, name, self.keys)
+
+    def _release(self, users: Counter[str], name: str, columns: Mapping[str, object]) -> None:
+        users[name] -= 1
+        if not users[name]:
+            del users[name]
+            if name in columns:
+                self._unused[name] = None
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each column, view and use of a port."""
+        yield from (("label keys", each.size_in_bytes) for each in self.keys.values())
+        for columns in (self._allocatable, self._requested):
+            yield from (("resources", int(each.values.nbytes)) for each in columns.values())
+        for users in self.port_users.values():
+            yield "host ports", PORT_BYTES * (1 + len(users))
+        for held in self.ports:
+            if held is not None:
+                yield "host ports", PORT_BYTES * (1 + len(held))
+        for view in self.views.kept():
+            yield "views", VIEW_OVERHEAD_BYTES + view.size_in_bytes
+
+    @property
+    def has_unused(self) -> bool:
+        """Whether there are columns that may go."""
+        return bool(self._unused)
+
+    def drop_unused(self) -> None:
+        """Drop the columns of resources and label keys that nothing names."""
+        for name in self._unused:
+            if name in self._allocatable and not self.resource_users[name]:
+                del self._columns[self._allocatable.pop(name)]
+                del self._columns[self._requested.pop(name)]
+            if name in self.keys and not self.key_users[name]:
+                key = self.keys.pop(name)
+                key.is_dropped = True
+                self._layouts.pop(key, None)
+        self._unused.clear()
