@@ -355,6 +355,10 @@ class Cluster:
         """Return the matchers that any template uses, with their counters."""
         return tuple(self._match_index.entries.values())
 
+    def is_wide(self, entry: MatcherEntry) -> bool:
+        """Whether a matcher has to be compared with every new class, for want of a label or namespace."""
+        return self._match_index.is_wide(entry)
+
     def node_set_verdicts(self) -> Iterator[bool]:
         """Yield for each set of nodes over which spreading counts whether it is right."""
         return self._eligibilities.verdicts()

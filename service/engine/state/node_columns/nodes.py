@@ -17,7 +17,7 @@ from service.engine.state.node_columns.pod_counts_by_domain import (
 from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS
 from service.engine.state.node_columns.topology import NodeItself, TopologyKey
 from service.engine.state.node_columns.tree_layout import Layout
-from service.model.multi_cluster.whole_cluster_topology_key import topology_value
+from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY, topology_value
 from service.model.objects.pods_and_nodes import Node, Taint
 from service.model.objects.quantity import amounts
 
@@ -220,11 +220,18 @@ class NodeTable:
             found = self.keys[name] = TopologyKey(name, self.size)
             if not self.key_users[name]:
                 self._unused[name] = None
-            for slot, node in enumerate(self.nodes):
-                value = None if node is None else topology_value(node.labels, name)
-                if value is not None:
-                    found.enter(slot, value)
+            self._fill(found)
         return found
+
+    def _fill(self, key: TopologyKey) -> None:
+        """Enter all nodes that have the label into the column of a new key."""
+        name = key.name
+        for slot, node in enumerate(self.nodes):
+            if node is None or (name not in node.labels and name != CLUSTER_KEY):
+                continue
+            value = topology_value(node.labels, name)
+            if value is not None:
+                key.enter(slot, value)
 
     def layout(self, key: TopologyKey | None) -> Layout:
         """Return the leaves of all nodes, in trees by domain of a key, or in one tree for None."""

@@ -737,9 +737,7 @@ class _TemplateBuilder:
                 for each in constraints
                 if (each[1].when_unsatisfiable == "DoNotSchedule") == hard
             ]
-            keys = (
-                [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
-            )
+            keys = [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
             rules = tuple(self._rule(*each, keys, eligibilities, soft=not hard) for each in chosen)
             setattr(self._template, f"{attribute}_spread", rules)
 
