@@ -7,17 +7,16 @@ from service.engine import Cluster, explain, place
 from service.engine.preemption.search import preempt
 from service.engine.self_checks.digest import digest
 from service.engine.self_checks.footprint import Footprint, footprint, total_bytes
-from service.engine.state.pod_classes import pod_class_lookup
+from service.engine.state.pod_classes import pod_class_lookup, pod_classes
 from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
 from tests import strategies
 from tests.builders import (
     HOST,
-    asking,
     claim,
     claim_template,
     device,
-    device_class,
     device_claim,
+    device_class,
     matching,
     node,
     pod,
@@ -100,19 +99,23 @@ CASES = {
         HOST, where("a", "NotIn", f"{n}"), namespaceSelector={}
     ),
     "topology keys": lambda n: with_keys(n, 300),
-    "topology keys of a known selector": lambda n: pod(f"p{n}")
-    .require_anti_affinity(f"key-{n}", matching(app="web"))
-    .prefer_affinity(3, f"other-{n}", matching(app="web")),
+    "topology keys of a known selector": lambda n: (
+        pod(f"p{n}")
+        .require_anti_affinity(f"key-{n}", matching(app="web"))
+        .prefer_affinity(3, f"other-{n}", matching(app="web"))
+    ),
     "labels": lambda n: pod(f"p{n}").label({f"k{n}": "v"}, app="web"),
     "requests": lambda n: asking_for(f"example.com/r{n}"),
     "tolerations": lambda n: pod(f"p{n}").tolerate(f"key-{n}"),
     "host ports": lambda n: pod(f"p{n}").host_port(8_000 + n),
-    "selectors of nodes": lambda n: pod(f"p{n}")
-    .node_selector(zone="z1")
-    .prefer_node(3, requirement(f"key-{n}", "Exists")),
-    "spread": lambda n: pod(f"p{n}").label(app=f"a{n}").spread(1, HOST).spread(1, "zone", soft=True),
+    "selectors of nodes": lambda n: (
+        pod(f"p{n}").node_selector(zone="z1").prefer_node(3, requirement(f"key-{n}", "Exists"))
+    ),
+    "spread": lambda n: (
+        pod(f"p{n}").label(app=f"a{n}").spread(1, HOST).spread(1, "zone", soft=True)
+    ),
     "spread of known pods": lambda n: pod(f"p{n}").spread(n + 1, HOST, matching(app="web")),
-    "fallbacks": lambda n: falling_back(n),
+    "fallbacks": falling_back,
     "affinity by node": lambda n: pod(f"p{n}").prefer_affinity(n + 1, HOST, matching(app="web")),
     "volumes": lambda n: pod(f"p{n}").claim("data").request(cpu=f"{n + 1}m"),
     "devices": lambda n: pod(f"p{n}").devices(template="gpus").request(cpu=f"{n + 1}m"),
@@ -258,11 +261,9 @@ def test_matchers_that_each_new_class_is_compared_with_count_more(monkeypatch):
 def test_terms_about_one_namespace_are_not_compared_with_classes_of_others(monkeypatch):
     engine = scene().engine
     engine.put_pod(parsed(with_terms(0, 200)))
-    compared = []
-    entries = pod_class_lookup.MatchIndex
-    meet = entries._meet
+    compared, compare = [], pod_classes.matches
     monkeypatch.setattr(
-        entries, "_meet", lambda index, *pair: (compared.append(pair), meet(index, *pair))[1]
+        pod_classes, "matches", lambda *pair: (compared.append(pair), compare(*pair))[1]
     )
     engine.class_of(parsed(pod("other", "elsewhere")))
     assert not compared
@@ -291,7 +292,7 @@ def test_any_dry_runs_leave_nothing_that_they_brought(data):
         engine.delete_pod(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
     engine.settle(engine.mark())
     engine.forget_idle()
-    assert not [kind for kind in interned(engine) if kind not in ("resources",)]
+    assert not [kind for kind in interned(engine) if kind != "resources"]
 
 
 def dry_run_any(engine, manifest):

@@ -14,7 +14,7 @@ from service.engine.state.node_columns.pod_counts_by_domain import (
     DomainLimit,
 )
 from service.engine.state.node_columns.topology import TopologyKey
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Needs
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import Needs, NodeRules
 from service.engine.state.pod_classes.matchers import (
     Matcher,
     Subject,
