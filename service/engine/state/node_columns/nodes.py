@@ -65,12 +65,31 @@ def tie_hash(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=TIE_BITS // 8).digest(), "big")
 
 
+class ColumnUsers:
+    """How many nodes and rules name each resource and label key; columns without any may go."""
+
+    __slots__ = ("keys", "resources", "unused")
+
+    def __init__(self) -> None:
+        self.resources: Counter[str] = Counter(("cpu", "memory"))
+        self.keys: Counter[str] = Counter()
+        self.unused: dict[str, None] = {}
+        """The keys and resources with a column that, as far as is known, nothing names."""
+
+    def release(self, users: Counter[str], name: str, columns: Mapping[str, object]) -> None:
+        """Note that one user less names a resource or key, which has its column in `columns`."""
+        users[name] -= 1
+        if not users[name]:
+            del users[name]
+            if name in columns:
+                self.unused[name] = None
+
+
 class NodeTable:
     """All nodes of a cluster; `size` counts all slots, and `alive` tells which are in use."""
 
     def __init__(self) -> None:
-        self.size = 0
-        self.count = 0
+        self.size = self.count = 0
         self.slots: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self._free: list[int] = []
@@ -88,12 +107,7 @@ class NodeTable:
         """Slots of nodes without cpu or memory, or with more than `EXACT_MAX`."""
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
-        self.resource_users: Counter[str] = Counter(("cpu", "memory"))
-        """How many nodes and templates name each resource; the column of one without any may go."""
-        self.key_users: Counter[str] = Counter()
-        """How many rules name each label key; the column of a key without any may go."""
-        self._unused: dict[str, None] = {}
-        """The keys and resources with a column that, as far as is known, nothing names."""
+        self.users = ColumnUsers()
         for resource in ("cpu", "memory"):
             self._resource(resource)
         self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
@@ -127,8 +141,8 @@ class NodeTable:
         if name not in self._allocatable:
             self._allocatable[name] = self._column(np.int64)
             self._requested[name] = self._column(np.int64)
-            if not self.resource_users[name]:
-                self._unused[name] = None
+            if not self.users.resources[name]:
+                self.users.unused[name] = None
         return self._allocatable[name], self._requested[name]
 
     @property
@@ -218,8 +232,8 @@ class NodeTable:
         found = self.keys.get(name)
         if found is None:
             found = self.keys[name] = TopologyKey(name, self.size)
-            if not self.key_users[name]:
-                self._unused[name] = None
+            if not self.users.keys[name]:
+                self.users.unused[name] = None
             self._fill(found)
         return found
 
@@ -278,7 +292,7 @@ class NodeTable:
             self.labels_version += 1
         self.nodes[slot] = node
         self._unschedulable.values[slot] = node.unschedulable
-        self.resource_users.update(node.allocatable.keys())
+        self.users.resources.update(node.allocatable.keys())
         self._set_allocatable(slot, node.allocatable)
         for resource, column in self._divisors.items():
             amount = self.allocatable_at(resource, slot)
@@ -390,30 +404,23 @@ class NodeTable:
     def track(self, resources: Iterable[str]) -> None:
         """Make columns for resources that pods are about to use, and keep them until they are released."""
         for resource in resources:
-            self.resource_users[resource] += 1
+            self.users.resources[resource] += 1
             self._resource(resource)
 
     def release_resources(self, resources: Iterable[str]) -> None:
         """Note that one user less names these resources."""
         for resource in resources:
-            self._release(self.resource_users, resource, self._allocatable)
+            self.users.release(self.users.resources, resource, self._allocatable)
 
     def hold_keys(self, names: Iterable[str]) -> None:
         """Keep the columns of these label keys, once they are made, until they are released."""
         for name in names:
-            self.key_users[name] += 1
+            self.users.keys[name] += 1
 
     def release_keys(self, names: Iterable[str]) -> None:
         """Note that one user less names these label keys."""
         for name in names:
-            self._release(self.key_users, name, self.keys)
-
-    def _release(self, users: Counter[str], name: str, columns: Mapping[str, object]) -> None:
-        users[name] -= 1
-        if not users[name]:
-            del users[name]
-            if name in columns:
-                self._unused[name] = None
+            self.users.release(self.users.keys, name, self.keys)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Yield the kind and about the size in bytes of each column, view and use of a port."""
@@ -431,16 +438,16 @@ class NodeTable:
     @property
     def has_unused(self) -> bool:
         """Whether there are columns that may go."""
-        return bool(self._unused)
+        return bool(self.users.unused)
 
     def drop_unused(self) -> None:
         """Drop the columns of resources and label keys that nothing names."""
-        for name in self._unused:
-            if name in self._allocatable and not self.resource_users[name]:
+        for name in self.users.unused:
+            if name in self._allocatable and not self.users.resources[name]:
                 del self._columns[self._allocatable.pop(name)]
                 del self._columns[self._requested.pop(name)]
-            if name in self.keys and not self.key_users[name]:
+            if name in self.keys and not self.users.keys[name]:
                 key = self.keys.pop(name)
                 key.is_dropped = True
                 self._layouts.pop(key, None)
-        self._unused.clear()
+        self.users.unused.clear()

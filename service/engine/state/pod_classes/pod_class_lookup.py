@@ -504,7 +504,7 @@ class Compiler:
         """Return about what would be free without the template, as if it shared nothing but resources and common keys."""
         counters = [entry.counters[kind] for entry, kind in template.counted]
         counters += [term.counter for term in template.owned]
-        own_keys = [name for name in template.keys if self._nodes.key_users[name] == 1]
+        own_keys = [name for name in template.keys if self._nodes.users.keys[name] == 1]
         weight = TEMPLATE_BYTES + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
         for entry in template.entries:
             weight += size_in_bytes(entry.matcher)

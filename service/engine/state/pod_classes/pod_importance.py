@@ -97,7 +97,7 @@ class ImportanceTable:
 
     def forget_dropped(self) -> None:
         """Drop the amounts of resources that are no longer kept, and start anew if any class is not."""
-        for resource in [each for each in self._amounts if not self._nodes.resource_users[each]]:
+        for resource in [each for each in self._amounts if not self._nodes.users.resources[each]]:
             if resource != PODS:
                 del self._amounts[resource]
         if any(each.is_dropped for each in self.classes):
