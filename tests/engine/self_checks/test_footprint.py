@@ -142,7 +142,7 @@ def dry_run(engine: Cluster, manifest) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_dry_runs_leave_nothing_that_they_brought(case):
+def test_p20_dry_runs_leave_nothing_that_they_brought(case):
     engine, make = scene().engine, CASES[case]
     dry_run(engine, make(50))
     before, counted = footprint(engine), digest(engine)
