@@ -379,7 +379,8 @@ class Compiler:
         origin = origins.get(id(pod_class.template.spec))
         if origin is None:
             return False
-        return (origin, pod_class.namespace, frozenset(pod_class.labels.items())) in self._kin
+        identity = self._idle[pod_class]
+        return isinstance(identity, tuple) and (origin, *identity[1:3]) in self._kin
 
     def _rest(self, pod_class: PodClass, identity: object) -> None:
         self._idle[pod_class] = identity
