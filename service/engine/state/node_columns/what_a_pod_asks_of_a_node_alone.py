@@ -282,8 +282,8 @@ class RulesInterner:
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Yield the kind and about the size in bytes of each thing that is kept."""
         for identity in self._rules:
-            told = _told(identity.static_key)
-            yield "rules", RULES_BYTES + told + AMOUNT_BYTES * len(identity.amounts)
+            size = size_of_rules(identity.static_key)
+            yield "rules", size + AMOUNT_BYTES * len(identity.amounts)
         for encoded in self._needs:
             yield "needs", RULES_BYTES + 2 * len(encoded)
 
@@ -328,10 +328,10 @@ RULES_BYTES, AMOUNT_BYTES = 1_024, 128
 """About what rules, and one amount that they ask for, take besides their identity."""
 
 
-def _told(static_key: Hashable) -> int:
-    """Return about how many bytes an identity and the rules that it stands for take."""
+def size_of_rules(static_key: Hashable) -> int:
+    """Return about how many bytes rules and their identity take."""
     parts = static_key if isinstance(static_key, tuple) else ()
-    return sum(8 * len(part) for part in parts if isinstance(part, bytes))
+    return RULES_BYTES + sum(8 * len(part) for part in parts if isinstance(part, bytes))
 
 
 def label_keys(
