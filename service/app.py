@@ -61,6 +61,7 @@ from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.manifests.generated_names import SUFFIXES, suffix_of
 from service.model.pod_templates.template_cache import TemplateCache
+from service.model.validation.combinators import Limits as ManifestLimits
 from service.scheduler.deciding_workers.cluster_shares import ClusterShares
 from service.scheduler.deciding_workers.deciding_worker_of_cluster import ALL_SERVERS, ClusterOwners
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
@@ -241,6 +242,20 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
+def templates_of(settings: Settings) -> TemplateCache:
+    """Return the cache of templates, with the limits of pods that an operator has set."""
+    limits = ManifestLimits(
+        pod_terms_max=settings.pod_terms_max,
+        pod_expressions_max=settings.pod_expressions_max,
+        pod_values_max=settings.pod_values_max,
+        pod_topology_keys_max=settings.pod_topology_keys_max,
+        pod_constraints_max=settings.pod_constraints_max,
+        pod_resources_max=settings.pod_resources_max,
+        pod_ports_max=settings.pod_ports_max,
+    )
+    return TemplateCache(settings.template_cache_bytes, limits)
+
+
 def _metrics(settings: Settings) -> Metrics:
     return Metrics(
         settings.metrics_dir,
@@ -264,7 +279,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
     extenders = Extenders(settings, clock.monotonic)
     scheduler = Scheduler(
-        *(store, clock, RandomIds(), limits, TemplateCache(settings.template_cache_bytes)),
+        *(store, clock, RandomIds(), limits, templates_of(settings)),
         *(metrics, forwarding.cluster_owners if forwarding else None),
         tracer=spans,
         extenders=extenders,

@@ -83,6 +83,13 @@ LIMITS: Mapping[str, LimitScope] = {
     "principal_watchers_max": "principal",
     "requests_per_second": "principal",
     "writes_per_second": "principal",
+    "pod_terms_max": "object",
+    "pod_expressions_max": "object",
+    "pod_values_max": "object",
+    "pod_topology_keys_max": "object",
+    "pod_constraints_max": "object",
+    "pod_resources_max": "object",
+    "pod_ports_max": "object",
     "field_managers_max": "object",
     "managed_fields_max": "object",
     "body_bytes_max": "request",
@@ -275,6 +282,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many clusters a database may have; beyond that none is created."""
     objects_max: Count = 2_000_000
     """How many objects a cluster may have; beyond that requests that add more are refused."""
+    pod_terms_max: Count = 100
+    """How many affinity and anti-affinity terms one pod may have, required and preferred, to pods and nodes."""
+    pod_expressions_max: Count = 2_500
+    """How many requirements all selectors of one pod may have together."""
+    pod_values_max: Count = 10_000
+    """How many values all selectors of one pod may name together."""
+    pod_topology_keys_max: Count = 64
+    """How many different labels of nodes the rules of one pod may name, as topology keys or in selectors."""
+    pod_constraints_max: Count = 32
+    """How many topology spread constraints one pod may have."""
+    pod_resources_max: Count = 64
+    """How many different resources one pod may request."""
+    pod_ports_max: Count = 1_000
+    """How many host ports one pod may ask for."""
     request_items_max: Count = 10_000
     """How many items any other list in a request may have, and how many replicas it may ask for."""
     fields_max: Count = 50

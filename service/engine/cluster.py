@@ -1,7 +1,7 @@
 """The state of one cluster that decisions look at, in columns and counters, with exact undo."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -105,6 +105,7 @@ class Cluster:
             self._match_index,
             self._eligibilities,
             ObjectRules(self._selectors, self.volumes, self.devices, DataSets(self.objects)),
+            self._forget_rules,
         )
         self._classes_on: list[dict[PodClass, int]] = []
         self._row_caches: OrderedDict[tuple[NodeRules, Pipeline], RowCache] = OrderedDict()
@@ -145,6 +146,7 @@ class Cluster:
         assert self._settled <= mark <= self.position
         del self._undo[: mark - self._settled]
         self._settled = mark
+        self._compiler.settle(mark)
 
     def _record(self, inverse: Callable[[], object]) -> None:
         self.version += 1
@@ -353,6 +355,10 @@ class Cluster:
         """Return the matchers that any template uses, with their counters."""
         return tuple(self._match_index.entries.values())
 
+    def is_wide(self, entry: MatcherEntry) -> bool:
+        """Whether a matcher has to be compared with every new class, for want of a label or namespace."""
+        return self._match_index.is_wide(entry)
+
     def node_set_verdicts(self) -> Iterator[bool]:
         """Yield for each set of nodes over which spreading counts whether it is right."""
         return self._eligibilities.verdicts()
@@ -447,7 +453,7 @@ class Cluster:
 
     def _insert_pod(self, pod: Pod, key: ObjectName) -> None:
         pod_class = self.class_of(pod)
-        self._compiler.hold(pod_class)
+        self._compiler.hold(pod_class, self.position)
         controller = pod.controller
         if controller is not None:
             _tally(pod_class.owners, controller, 1)
@@ -479,6 +485,8 @@ class Cluster:
             self._forget_nomination(resident.pod.nominated_node_name, key)
         if resident.pod.controller is not None:
             _tally(resident.pod_class.owners, resident.pod.controller, -1)
+        if resident.pod.resize is not None:
+            self.nodes.release_resources(resource for resource, _ in resident.use.amounts)
         self._compiler.drop(resident.pod_class)
 
     def _forget_nomination(self, node_name: str, key: ObjectName) -> None:
@@ -527,10 +535,8 @@ class Cluster:
         else:
             self._row_caches.move_to_end(key)
         cache.refresh()
-        grown = cache.size_in_bytes - cache.bytes_counted
-        if grown:
-            cache.bytes_counted += grown
-            self._row_cache_bytes += grown
+        if cache.size_in_bytes != cache.bytes_counted:
+            self._count_bytes(cache)
             self._evict_rows()
         return cache
 
@@ -552,6 +558,62 @@ class Cluster:
         self._static_rows.clear()
         self.nodes.views = NodeViews()
 
+    def forgetting(self) -> Generator[None, None, None]:
+        """Forget in steps what decisions brought, such as rules of pods that they have not stored.
+
+        It is called at the end of each decision, and never during one. What pods have is kept, and
+        so is what pods had that were stored, within bounds.
+        """
+        yield from self._compiler.forgetting()
+        self._forget_unused()
+
+    def forget_brought(self) -> None:
+        """Do what `forgetting` does, at once."""
+        for _ in self.forgetting():
+            pass
+
+    def forget_idle(self) -> None:
+        """Forget all rules that no pod has, also those that are kept for pods to come."""
+        self._compiler.forget_idle()
+        self._forget_unused()
+
+    def _forget_unused(self) -> None:
+        """Forget what depends on classes, counters, label keys and resources that are not used any more."""
+        if not self._compiler.has_dropped and not self.nodes.has_unused:
+            return
+        self._compiler.has_dropped = False
+        self.version += 1
+        before = len(self.nodes.keys)
+        self.nodes.drop_unused()
+        if self._match_index.has_dropped_viewed:
+            self.nodes.views.forget_dropped()
+        if self._match_index.has_dropped_viewed or len(self.nodes.keys) < before:
+            for rows in self._row_caches.values():
+                rows.forget_dropped()
+                self._count_bytes(rows)
+        self._match_index.has_dropped_viewed = False
+        if self._importance is not None:
+            self._importance.forget_dropped()
+
+    def _forget_rules(self, rules: NodeRules, is_last: bool) -> None:  # noqa: FBT001 - a callback
+        """Forget what is cached for rules that nothing uses; `is_last` if none have their static key."""
+        for pipeline in self.pipelines.values():
+            rows = self._row_caches.pop((rules, pipeline), None)
+            if rows is not None:
+                self._let_go(rows)
+            if is_last:
+                self._static_rows.pop((rules.static_key, pipeline), None)
+
+    def _let_go(self, rows: RowCache) -> None:
+        rows.is_kept = False
+        self._row_cache_bytes -= rows.bytes_counted
+
+    def _count_bytes(self, rows: RowCache) -> None:
+        """Add to the sum what cached rows have grown by, or take it away."""
+        grown = rows.size_in_bytes - rows.bytes_counted
+        rows.bytes_counted += grown
+        self._row_cache_bytes += grown
+
     def interned(self) -> dict[str, int]:
         """Return how many things of each kind are known, even if no pod has them now."""
         return {
@@ -559,6 +621,20 @@ class Cluster:
             "matchers by label pair": self._match_index.indexed,
             "sets of nodes": len(self._eligibilities),
         }
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each thing that is kept besides the objects."""
+        yield from self._compiler.sizes()
+        yield from self._match_index.sizes()
+        yield from self.nodes.sizes()
+        yield from (("sets of nodes", size) for size in self._eligibilities.sizes())
+        yield from (("rows", each.size_in_bytes) for each in self._row_caches.values())
+        yield from (("static rows", each.size_in_bytes) for each in self._static_rows.values())
+        for sets in (self.volumes.sets, self.devices.sets):
+            yield from (("selected nodes", size) for size in sets.sizes())
+        yield from (("device verdicts", size) for size in self.devices.sizes())
+        if self._importance is not None:
+            yield from (("importance", size) for size in self._importance.sizes())
 
     def _static_rows_of(self, rules: NodeRules, pipeline: Pipeline) -> StaticRows:
         key = (rules.static_key, pipeline)
@@ -574,7 +650,7 @@ class Cluster:
     def _evict_rows(self) -> None:
         while self._row_cache_bytes > ROW_CACHE_BYTES_MAX and len(self._row_caches) > 1:
             _, oldest = self._row_caches.popitem(last=False)
-            self._row_cache_bytes -= oldest.bytes_counted
+            self._let_go(oldest)
 
 
 _NEVER_COMPILED = frozenset(

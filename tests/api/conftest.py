@@ -12,7 +12,7 @@ from service.api.bodies.byte_budget import Budget
 from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.app import RandomIds, SystemClock, create_app
+from service.app import RandomIds, SystemClock, create_app, templates_of
 from service.extenders import Extenders
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock
@@ -95,7 +95,10 @@ async def _started(
     extenders = Extenders(settings, clock.monotonic)
     stack.push_async_callback(extenders.close)
     scheduler = Scheduler(
-        store, clock, RandomIds(), limits, meter=metrics, tracer=spans, extenders=extenders
+        *(store, clock, RandomIds(), limits, templates_of(settings)),
+        meter=metrics,
+        tracer=spans,
+        extenders=extenders,
     )
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)

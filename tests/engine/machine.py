@@ -63,6 +63,11 @@ class EngineAgainstReference(RuleBasedStateMachine):
             self.put_namespace(data)
         self.mark()
 
+    @rule()
+    def forget_what_was_brought(self) -> None:
+        """Nothing that is asked afterwards has another answer."""
+        self.engine.forget_brought()
+
     # Nodes and namespaces
 
     @rule(data=st.data())

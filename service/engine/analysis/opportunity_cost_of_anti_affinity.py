@@ -14,11 +14,18 @@ from service.engine.cluster import Cluster
 from service.engine.state.node_columns.columns import ALL, Ints, Mask
 from service.engine.state.node_columns.node_selectors import required_mask
 from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
+    NodeRules,
+    size_of_rules,
+)
 from service.model.objects.pods_and_nodes import Pod
 
 REMEMBERED_MAX = 1_024
 """How many costs of pending pods are kept; if there are more, all are forgotten."""
+KEYS_REMEMBERED_MAX = 16
+"""For how many sets of topology keys it is kept what their domains have; if there are more, all are forgotten."""
+REMEMBERED_BYTES_MAX = 8 * 1024 * 1024
+"""About how many bytes the rules of these pods may take."""
 _AMOUNT_MAX = 2**48
 """A greater amount of a node's resource counts as this much, so that sums fit int64."""
 
@@ -45,6 +52,8 @@ class OpportunityCosts:
         self._columns = _allocatable(cluster.nodes)
         self._taken: dict[TopologyKeys, Ints] = {}
         self._to_come: dict[tuple[NodeRules, TopologyKeys], Extent] = {}
+        self._to_come_bytes = 0
+        """About what the rules take of which that is kept, for nobody else may have them any more."""
 
     def cost(self, pod: Pod, keys: TopologyKeys) -> Extent:
         """Return what a pod costs under these topology keys (one or more).
@@ -61,8 +70,11 @@ class OpportunityCosts:
         rules = self._cluster.class_of(pod).template.rules
         found = self._to_come.get((rules, keys))
         if found is None:
-            if len(self._to_come) >= REMEMBERED_MAX:
+            self._to_come_bytes += size_of_rules(rules.static_key)
+            too_large = self._to_come_bytes > REMEMBERED_BYTES_MAX
+            if too_large or len(self._to_come) >= REMEMBERED_MAX:
                 self._to_come.clear()
+                self._to_come_bytes = 0
             taken = self._taken_under(keys)[:, _left_by(self._cluster.nodes, rules)]
             found = self._to_come[rules, keys] = self._typical(taken)
         return found
@@ -77,6 +89,8 @@ class OpportunityCosts:
     def _taken_under(self, keys: TopologyKeys) -> Ints:
         """Return what a pod takes on each node, shape (3, nodes)."""
         if keys not in self._taken:
+            if len(self._taken) >= KEYS_REMEMBERED_MAX:
+                self._taken.clear()
             each = [_domains(self._cluster.nodes, self._columns, key) for key in keys]
             self._taken[keys] = np.maximum.reduce(each)
         return self._taken[keys]

@@ -52,6 +52,7 @@ class RowCache:
         "_usage_seen",
         "bytes_counted",
         "constant",
+        "is_kept",
         "ranks",
         "raw",
         "size_in_bytes",
@@ -86,6 +87,8 @@ class RowCache:
         `static_key`."""
         self.bytes_counted = 0
         """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
+        self.is_kept = True
+        """Whether the `Cluster` still has the rows; if not, nobody keeps up what they depend on."""
         self._nodes_seen = -1
         self._usage_seen = -1
 
@@ -165,6 +168,19 @@ class RowCache:
             self._measure()
         return best
 
+    def forget_dropped(self) -> None:
+        """Drop what was derived from label keys and counters that are no longer kept."""
+        for key in [key for key in self._feasible if key.is_dropped]:
+            del self._feasible[key]
+        trees = [key for key in self._trees if key is not None and key.is_dropped]
+        for tree_key in trees:
+            del self._trees[tree_key]
+        terms = [each for each in self._affinities if any(t.counter.is_dropped for t in each)]
+        for each in terms:
+            del self._affinities[each]
+        if trees or terms:
+            self._measure()
+
     def _forget(self) -> None:
         """Drop what was derived from the ranks of all nodes, as many of them change."""
         self._affinities.clear()
@@ -195,8 +211,8 @@ class RowCache:
 
     @property
     def follows(self) -> bool:
-        """Whether no node itself has changed since the last refresh; else everything is rebuilt."""
-        return self._nodes.version == self._nodes_seen
+        """Whether the rows are kept and no node itself has changed since the last refresh; else everything is rebuilt."""
+        return self.is_kept and self._nodes.version == self._nodes_seen
 
     def ranks_hold(self, rows: Slots) -> bool:
         """Whether the ranks of some nodes, and what they share, are what they would be if computed now.

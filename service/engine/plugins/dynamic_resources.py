@@ -81,7 +81,7 @@ class DynamicResources(RelationPlugin):
         ]
         wanted = devices.wanted()
         if wanted:
-            vetoes.append(_failing(nodes, devices.table.verdicts(wanted)))
+            vetoes.append(_failing(nodes, devices.verdicts(wanted)))
         return vetoes
 
     @override
@@ -143,7 +143,7 @@ def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
     if not wanted:
         return []
     by_reason: dict[str, list[int]] = {}
-    for slot, reason in sorted(devices.table.verdicts(wanted).reasons.items()):
+    for slot, reason in sorted(devices.verdicts(wanted).reasons.items()):
         by_reason.setdefault(named(reason, wanted), []).append(slot)
     failures = []
     for reason, slots in by_reason.items():

@@ -476,7 +476,7 @@ def _load_any(body: bytes, templates: TemplateCache) -> PodManifest:
     cut = _cut_node_name(bytes(members.pop("spec")))
     assert cut is not None, "a spec that was rendered here is compact and its nodeName a name"
     sent, node_name = cut
-    template = templates.find(sent) or templates.add(sent, _decode_object(sent))
+    template = templates.find(sent) or templates.add(sent, _decode_object(sent), stored=True)
     if ANNOTATION in metadata.annotations:
         template = templates.annotated(template, metadata.annotations[ANNOTATION], checked=True)
     status = members.pop("status", None)
@@ -496,7 +496,7 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
         return None
     spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
     found = _find_template(spec + b"}" if separator else status, templates)
-    if found is None or (found[1] and found[0].spec.scheduling_gates):
+    if found is None or found[0].exceeds or (found[1] and found[0].spec.scheduling_gates):
         return None
     metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
     if metadata is None or (found[0].group is not None and POD_GROUP_LABEL in metadata.labels):
@@ -569,7 +569,7 @@ def _read_any(
     others, node_name = split_node_name(entries_of(fields.get("spec")))
     sent = encode(others)
     template = None if node_name is not None else templates.find(sent)
-    if template is None:
+    if template is None or template.exceeds:
         KINDS["Pod"].spec(fields.get("spec"), "spec", draft.problems)
     draft.problems.raise_any()
     metadata = draft.read_metadata()

@@ -36,6 +36,7 @@ from service.model.validation.combinators import (
     key_at,
     without_nulls,
 )
+from service.model.validation.pod_limits import asks_little
 from service.model.validation.type_derived_rules import declared
 
 PREFIX = "rules.moorage.dev/"
@@ -129,7 +130,9 @@ def put_together(spec: Json, annotation: str) -> tuple[Json, RulesOrigin]:
 def check_together(spec: Json, annotation: str, problems: Problems) -> None:
     """Note where a valid annotation cannot be added to a valid spec."""
     sent = rules_in(annotation)
+    merged, _ = put_together(spec, annotation)
     if sent.get(_MODE) == "Replace":
+        asks_little(merged, PATH, problems)
         return
     own, added = (_required_of_nodes(each) for each in (spec, sent))
     for variant in own.keys() & added.keys():
@@ -137,7 +140,6 @@ def check_together(spec: Json, annotation: str, problems: Problems) -> None:
             "cannot be added: the spec has such terms, of which one has to match; use mode Replace"
         )
         problems.add(f"{PATH}.affinity.nodeAffinity.{variant}", message)
-    merged, _ = put_together(spec, annotation)
     found = Problems(problems.limits)
     AFFINITY(merged.get("affinity") or {}, "affinity", found)
     spread_constraints(
@@ -145,6 +147,7 @@ def check_together(spec: Json, annotation: str, problems: Problems) -> None:
     )
     CONNECTIONS(merged.get("connections") or [], "connections", found)
     DATA_AFFINITY(merged.get("dataAffinity") or {}, "dataAffinity", found)
+    asks_little(merged, "", found)
     for error in found.errors:
         field = error.field.partition("[")[0]
         problems.add(f"{PATH}.{field}", f"added to the spec's own: {error.field} {error.message}")

@@ -37,11 +37,15 @@ from service.model.pod_templates.specs_differing_by_claims import (
 )
 from service.model.pod_templates.specs_differing_by_node import cut_node_name, names_node, naming
 from service.model.validation.combinators import Limits, Problems, without_nulls
+from service.model.validation.pod_limits import exceeds
 from service.model.validation.pods import SPEC
 
 CACHE_BYTES_MAX = 64 * 1024**2
-OVERHEAD_BYTES = 4 * 1024
-"""What a template weighs beside its JSON: the decoded objects."""
+OVERHEAD_BYTES = 2 * 1024
+"""What a template weighs besides what follows from the length of its JSON."""
+
+DECODED_FACTOR = 6
+"""The decoded objects of a template take about as many times the bytes of its JSON."""
 
 FAMILIES_SHARE = 8
 """One part in so many of a cache's bytes is for what the specs of daemons have in common."""
@@ -68,7 +72,8 @@ class PodTemplate(msgspec.Struct, frozen=True):
     `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
     `label_keys` are the labels that decide what is merged into it at a pod's creation; `warnings` are
     about its fields that are passed over, and its rules without effect. `claims` are the claims that its volumes name, in their
-    order; `spec` does not name them. `group` is the group that it names, if any.
+    order; `spec` does not name them. `group` is the group that it names, if any. `exceeds` is whether
+    it asks for more than a new pod may, as stored pods did before a limit was lowered.
     """
 
     spec: PodSpec
@@ -77,6 +82,7 @@ class PodTemplate(msgspec.Struct, frozen=True):
     warnings: tuple[FieldWarning, ...] = ()
     claims: tuple[str, ...] = ()
     group: GroupMembership | None = None
+    exceeds: bool = False
 
     def decoded(self) -> Json:
         """The whole spec."""
@@ -231,7 +237,7 @@ class Families:
         if family.is_of_daemons:
             self._members.setdefault(template.spec_json, template.spec)
         self._known[cut.parts] = family
-        family.size = len(sent) + len(template.spec_json) + OVERHEAD_BYTES
+        family.size = _size(sent, template)
         self._bytes = _evict(self._known, self._bytes + family.size, self._bytes_max)
 
 
@@ -315,19 +321,22 @@ class TemplateCache:
         self._entries.move_to_end(sent)
         return entry.template
 
-    def add(self, sent: bytes, spec: Json) -> PodTemplate:
+    def add(self, sent: bytes, spec: Json, *, stored: bool = False) -> PodTemplate:
         """Work out the template for a spec that is valid; `spec` itself is changed.
+
+        A `stored` one may ask for more than new pods may.
 
         Raises `InvalidManifest` if the pod asks for more than can be counted.
         """
         fill_defaults(spec)
         spec_json = encode(spec)
         template = self.find(spec_json) or worked_out(spec, spec_json)
-        self._remember(sent, template)
-        self.families.add(sent, template)
-        if sent != spec_json:
-            self._remember(spec_json, template)
-            self.families.add(spec_json, template)
+        if stored and exceeds(spec, self.limits):
+            template = replace(template, exceeds=True)
+        for each in dict.fromkeys((sent, spec_json)):
+            self._remember(each, template)
+            if not template.exceeds:
+                self.families.add(each, template)
         return template
 
     def of(self, spec: Json) -> PodTemplate:
@@ -395,16 +404,19 @@ class TemplateCache:
         """
         entry = self._entries.get(template.spec_json)
         found = entry.created.get((annotation,)) if entry is not None else None
-        if found is not None:
+        if found is not None and (checked or not found.exceeds):
             return found
         if not checked:
             problems = Problems(self.limits)
             check_together(template.decoded(), annotation, problems)
             problems.raise_any()
-        annotated = _with_rules(template, annotation)
+        together, _ = put_together(template.decoded(), annotation)
+        annotated = replace(
+            _with_rules(template, annotation), exceeds=exceeds(together, self.limits)
+        )
         if entry is not None:
             entry.created[annotation,] = annotated
-            self._grow(entry, len(annotation) + OVERHEAD_BYTES)
+            self._grow(entry, DECODED_FACTOR * (len(annotation) + len(template.spec_json)))
         return annotated
 
     def updated(self, template: PodTemplate, stored: PodTemplate, labels: Labels) -> PodTemplate:
@@ -422,7 +434,7 @@ class TemplateCache:
         if sent in self._entries:
             return
         entry = self._entries[sent] = _Entry(template)
-        self._grow(entry, len(sent) + len(template.spec_json) + OVERHEAD_BYTES)
+        self._grow(entry, _size(sent, template))
 
     def _grow(self, entry: _Entry, size: int) -> None:
         entry.size += size
@@ -437,6 +449,11 @@ def _evict(
         _, oldest = known.popitem(last=False)
         size -= oldest.size
     return size
+
+
+def _size(sent: bytes, template: PodTemplate) -> int:
+    """Return about how many bytes a template takes that was sent in this form."""
+    return len(sent) + DECODED_FACTOR * len(template.spec_json) + OVERHEAD_BYTES
 
 
 def _gaps(sent: bytes) -> frozenset[int]:

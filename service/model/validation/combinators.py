@@ -19,18 +19,26 @@ REQUIRED = "is required"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long lists in a manifest may be, so that one object can't occupy the scheduler.
+    """How much a manifest may ask for, so that one object can't occupy the scheduler.
 
     `terms_max`: affinity terms, constraints, tolerations, taints, containers, …;
     `values_max`: the plain values of one requirement; `fallbacks_max`: the topology spread
     constraints with FallbackWhenFull, each of which is tried as a hard and as a soft one;
-    `data_sets_max`: the data sets of one list, each of which may name many nodes.
+    `data_sets_max`: the data sets of one list, each of which may name many nodes. The limits
+    of `pod_…` are for all lists of one pod together (`service.model.validation.pod_limits`).
     """
 
     terms_max: int = 1_000
     values_max: int = 10_000
     fallbacks_max: int = 8
     data_sets_max: int = 16
+    pod_terms_max: int = 100
+    pod_expressions_max: int = 2_500
+    pod_values_max: int = 10_000
+    pod_topology_keys_max: int = 64
+    pod_constraints_max: int = 32
+    pod_resources_max: int = 64
+    pod_ports_max: int = 1_000
 
 
 class Problems:

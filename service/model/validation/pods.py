@@ -54,6 +54,7 @@ from service.model.validation.combinators import (
     record,
     text,
 )
+from service.model.validation.pod_limits import asks_little
 from service.model.validation.resources import CONTAINER_RESOURCES, OVERHEAD, POD_RESOURCES, PORTS
 from service.model.validation.selectors import LABELS
 from service.model.validation.type_derived_rules import declared
@@ -264,6 +265,7 @@ SPEC = declared(
         _host_network_ports,
         _one_group,
         _device_claims_differ,
+        asks_little,
     ),
 )
 

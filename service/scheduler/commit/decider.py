@@ -134,6 +134,7 @@ class Decider:
             outcome = error.with_traceback(None)
             if is_unwanted:
                 ticket.answer(outcome)
+                yield from replica.cluster.forgetting()
                 return
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
@@ -147,6 +148,7 @@ class Decider:
             ticket.span.part("decide", begun, self._clock.monotonic(), kind)
         if self._clock.monotonic() >= self._timer.due:
             self._timer.sample(replica, outcome)
+        yield from replica.cluster.forgetting()
 
 
 def _while_wanted(decision: Decision[A], ticket: Ticket) -> Decision[A]:

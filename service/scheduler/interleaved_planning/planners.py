@@ -164,6 +164,8 @@ class Planner:
                         # A decision that failed or was cancelled half-way leaves its changes behind.
                         if replica.revision != replica.committed_revision:
                             self.replica.drop()
+                        else:
+                            replica.cluster.forget_brought()
         finally:
             self._waiting -= 1
             self.last_used = self._clock.monotonic()

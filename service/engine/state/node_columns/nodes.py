@@ -1,7 +1,7 @@
 """The nodes as columns: a slot for each node, an array for each thing that plugins read."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 
 import numpy as np
@@ -9,11 +9,15 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from service.engine.state.node_columns.columns import Column, Ids, Interner, Ints, Mask, Slots
-from service.engine.state.node_columns.pod_counts_by_domain import DirtyLog, NodeViews
+from service.engine.state.node_columns.pod_counts_by_domain import (
+    VIEW_OVERHEAD_BYTES,
+    DirtyLog,
+    NodeViews,
+)
 from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS
 from service.engine.state.node_columns.topology import NodeItself, TopologyKey
 from service.engine.state.node_columns.tree_layout import Layout
-from service.model.multi_cluster.whole_cluster_topology_key import topology_value
+from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY, topology_value
 from service.model.objects.pods_and_nodes import Node, Taint
 from service.model.objects.quantity import amounts
 
@@ -30,6 +34,9 @@ amount, the quotient is never rounded up to a whole number."""
 USES_KEPT = 64
 """The order of the last so many changes of pods is known; to find older ones, all slots are
 searched."""
+
+PORT_BYTES = 160
+"""About what a host port takes where it is counted."""
 
 HostPort = tuple[str, str, int]
 """Host IP ("0.0.0.0" for all), protocol, and port."""
@@ -58,16 +65,35 @@ def tie_hash(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=TIE_BITS // 8).digest(), "big")
 
 
+class ColumnUsers:
+    """How many nodes and rules name each resource and label key; columns without any may go."""
+
+    __slots__ = ("keys", "resources", "unused")
+
+    def __init__(self) -> None:
+        self.resources: Counter[str] = Counter(("cpu", "memory"))
+        self.keys: Counter[str] = Counter()
+        self.unused: dict[str, None] = {}
+        """The keys and resources with a column that, as far as is known, nothing names."""
+
+    def release(self, users: Counter[str], name: str, columns: Mapping[str, object]) -> None:
+        """Note that one user less names a resource or key, which has its column in `columns`."""
+        users[name] -= 1
+        if not users[name]:
+            del users[name]
+            if name in columns:
+                self.unused[name] = None
+
+
 class NodeTable:
     """All nodes of a cluster; `size` counts all slots, and `alive` tells which are in use."""
 
     def __init__(self) -> None:
-        self.size = 0
-        self.count = 0
+        self.size = self.count = 0
         self.slots: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self._free: list[int] = []
-        self._columns: list[Column] = []
+        self._columns: dict[Column, None] = {}
         self._alive = self._column(np.bool_)
         self._tie = self._column(np.int64)
         self._unschedulable = self._column(np.bool_)
@@ -81,6 +107,7 @@ class NodeTable:
         """Slots of nodes without cpu or memory, or with more than `EXACT_MAX`."""
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
+        self.users = ColumnUsers()
         for resource in ("cpu", "memory"):
             self._resource(resource)
         self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
@@ -106,7 +133,7 @@ class NodeTable:
 
     def _column(self, dtype: type[np.generic], fill: int = 0) -> Column:
         column = Column(dtype, fill, self.size)
-        self._columns.append(column)
+        self._columns[column] = None
         return column
 
     def _resource(self, name: str) -> tuple[Column, Column]:
@@ -114,6 +141,8 @@ class NodeTable:
         if name not in self._allocatable:
             self._allocatable[name] = self._column(np.int64)
             self._requested[name] = self._column(np.int64)
+            if not self.users.resources[name]:
+                self.users.unused[name] = None
         return self._allocatable[name], self._requested[name]
 
     @property
@@ -184,10 +213,16 @@ class NodeTable:
         return self._pods.cells[slot] < self._allowed_pods.cells[slot]
 
     def allocatable_at(self, resource: str, slot: int) -> int:
-        return self._allocatable[resource].cells[slot]
+        try:
+            return self._allocatable[resource].cells[slot]
+        except KeyError:  # no node has it
+            return 0
 
     def requested_at(self, resource: str, slot: int) -> int:
-        return self._requested[resource].cells[slot]
+        try:
+            return self._requested[resource].cells[slot]
+        except KeyError:  # no pod has asked for it
+            return 0
 
     def scored_at(self, resource: str, slot: int) -> int:
         return self._scored[resource].cells[slot]
@@ -197,11 +232,20 @@ class NodeTable:
         found = self.keys.get(name)
         if found is None:
             found = self.keys[name] = TopologyKey(name, self.size)
-            for slot, node in enumerate(self.nodes):
-                value = None if node is None else topology_value(node.labels, name)
-                if value is not None:
-                    found.enter(slot, value)
+            if not self.users.keys[name]:
+                self.users.unused[name] = None
+            self._fill(found)
         return found
+
+    def _fill(self, key: TopologyKey) -> None:
+        """Enter all nodes that have the label into the column of a new key."""
+        name = key.name
+        for slot, node in enumerate(self.nodes):
+            if node is None or (name not in node.labels and name != CLUSTER_KEY):
+                continue
+            value = topology_value(node.labels, name)
+            if value is not None:
+                key.enter(slot, value)
 
     def layout(self, key: TopologyKey | None) -> Layout:
         """Return the leaves of all nodes, in trees by domain of a key, or in one tree for None."""
@@ -248,6 +292,7 @@ class NodeTable:
             self.labels_version += 1
         self.nodes[slot] = node
         self._unschedulable.values[slot] = node.unschedulable
+        self.users.resources.update(node.allocatable.keys())
         self._set_allocatable(slot, node.allocatable)
         for resource, column in self._divisors.items():
             amount = self.allocatable_at(resource, slot)
@@ -275,6 +320,7 @@ class NodeTable:
         if taints and not self._taint_users[taints]:
             del self._taint_users[taints]
             self.taint_sets.release(taints)
+        self.release_resources(node.allocatable)
         self._set_allocatable(slot, {})
         self._uneven.discard(slot)
         self._remove_images(slot, node)
@@ -340,15 +386,68 @@ class NodeTable:
         if held is None:
             held = self.ports[slot] = Counter()
         for port in ports:
+            name = (port[1], port[2])
             held[port] += pods
-            users = self.port_users.setdefault((port[1], port[2]), Counter())
+            users = self.port_users.setdefault(name, Counter())
             users[slot] += pods
             if not held[port]:
                 del held[port]
             if not users[slot]:
                 del users[slot]
+                if not users:
+                    del self.port_users[name]
+        if not held:
+            self.ports[slot] = None
+
+    # Which columns are kept: those of resources and label keys that something names
 
     def track(self, resources: Iterable[str]) -> None:
-        """Make columns for resources that pods are about to use."""
+        """Make columns for resources that pods are about to use, and keep them until they are released."""
         for resource in resources:
+            self.users.resources[resource] += 1
             self._resource(resource)
+
+    def release_resources(self, resources: Iterable[str]) -> None:
+        """Note that one user less names these resources."""
+        for resource in resources:
+            self.users.release(self.users.resources, resource, self._allocatable)
+
+    def hold_keys(self, names: Iterable[str]) -> None:
+        """Keep the columns of these label keys, once they are made, until they are released."""
+        for name in names:
+            self.users.keys[name] += 1
+
+    def release_keys(self, names: Iterable[str]) -> None:
+        """Note that one user less names these label keys."""
+        for name in names:
+            self.users.release(self.users.keys, name, self.keys)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each column, view and use of a port."""
+        yield from (("label keys", each.size_in_bytes) for each in self.keys.values())
+        for columns in (self._allocatable, self._requested):
+            yield from (("resources", int(each.values.nbytes)) for each in columns.values())
+        for users in self.port_users.values():
+            yield "host ports", PORT_BYTES * (1 + len(users))
+        for held in self.ports:
+            if held is not None:
+                yield "host ports", PORT_BYTES * (1 + len(held))
+        for view in self.views.kept():
+            yield "views", VIEW_OVERHEAD_BYTES + view.size_in_bytes
+
+    @property
+    def has_unused(self) -> bool:
+        """Whether there are columns that may go."""
+        return bool(self.users.unused)
+
+    def drop_unused(self) -> None:
+        """Drop the columns of resources and label keys that nothing names."""
+        for name in self.users.unused:
+            if name in self._allocatable and not self.users.resources[name]:
+                del self._columns[self._allocatable.pop(name)]
+                del self._columns[self._requested.pop(name)]
+            if name in self.keys and not self.users.keys[name]:
+                key = self.keys.pop(name)
+                key.is_dropped = True
+                self._layouts.pop(key, None)
+        self.users.unused.clear()

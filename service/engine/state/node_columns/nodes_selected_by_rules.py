@@ -5,7 +5,7 @@ distinct rule and kept until a node comes, goes, or gets other labels.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -29,10 +29,11 @@ BETA_PREFIX, PREFIX = "failure-domain.beta.kubernetes.io/", "topology.kubernetes
 class NodeSet:
     """Some of the nodes."""
 
-    __slots__ = ("_key_version", "_size", "size_in_bytes", "slots", "vetoes")
+    __slots__ = ("_key_version", "_size", "keys", "size_in_bytes", "slots", "vetoes")
 
     def __init__(self, nodes: NodeTable, mask: Mask, keys: Iterable[str]) -> None:
         """`keys` are the labels on which it depends who is in the set."""
+        self.keys = tuple(keys)
         self._size = nodes.size
         self.slots: tuple[int, ...] | None = None
         """The nodes, where they are few."""
@@ -41,7 +42,7 @@ class NodeSet:
             self.slots = tuple(np.flatnonzero(inside).tolist())
             self.vetoes = Vetoes(nodes.itself, only=self.slots)
         else:
-            self.vetoes = _by_domain(nodes, inside, keys) or Vetoes(
+            self.vetoes = _by_domain(nodes, inside, self.keys) or Vetoes(
                 nodes.itself, nodes=np.where(inside, 0, VETO)
             )
         self._key_version = self.vetoes.key.version
@@ -118,7 +119,12 @@ class NodeSets:
         return self._get(
             ("selector", msgspec.json.encode(selector)),
             lambda: self._selected(selector),
-            lambda: [key for key, _ in (selector.match_labels or {}).items()],
+            lambda: dict.fromkeys(
+                (
+                    *(selector.match_labels or {}),
+                    *(each.key for each in selector.match_expressions or ()),
+                )
+            ),
         )
 
     def _get(
@@ -128,6 +134,8 @@ class NodeSets:
         keys: Callable[[], Iterable[str]],
     ) -> NodeSet:
         if self._seen != self._nodes.labels_version:
+            for each in self._known.values():
+                self._nodes.release_keys(each.keys)
             self._known.clear()
             self._bytes = 0
             self._seen = self._nodes.labels_version
@@ -136,14 +144,22 @@ class NodeSets:
             if found.is_current:
                 self._known.move_to_end(identity)
                 return found
-            del self._known[identity]
-            self._bytes -= found.size_in_bytes
+            self._drop(self._known.pop(identity))
         made = self._known[identity] = NodeSet(self._nodes, mask(), keys())
+        self._nodes.hold_keys(made.keys)
         self._bytes += made.size_in_bytes
         while self._bytes > BYTES_MAX and len(self._known) > 1:
             _, oldest = self._known.popitem(last=False)
-            self._bytes -= oldest.size_in_bytes
+            self._drop(oldest)
         return made
+
+    def _drop(self, node_set: NodeSet) -> None:
+        self._bytes -= node_set.size_in_bytes
+        self._nodes.release_keys(node_set.keys)
+
+    def sizes(self) -> Iterator[int]:
+        """Yield about the size in bytes of each set."""
+        yield from (each.size_in_bytes for each in self._known.values())
 
     def _affine(self, selector: NodeSelector) -> Mask:
         mask = np.zeros(self._nodes.size, dtype=np.bool_)

@@ -26,6 +26,10 @@ CHANGES_KEPT = 256
 REPAIRS_MAX = 64
 """If more domains have changed, computing all nodes anew is cheaper."""
 VIEWS_BYTES_MAX = 64 * 1024 * 1024
+VIEW_OVERHEAD_BYTES = 1_024
+"""What a view takes besides its values."""
+_NO_COUNTS: Ints = np.zeros(1, dtype=np.int64)
+"""The counts of all counters that never counted a pod; the first pod makes an array of their own."""
 
 
 class DirtyLog:
@@ -64,13 +68,17 @@ class DirtyLog:
 class DomainCounter:
     """The number of pods, or of owners of a term, in each domain of a key."""
 
-    __slots__ = ("_cells", "_changed", "_counts", "key", "total")
+    __slots__ = ("_cells", "_changed", "_counts", "is_dropped", "key", "total", "users")
 
     def __init__(self, key: TopologyKey) -> None:
         self.key = key
         self.total = 0
         """The number of pods on nodes that have the key."""
-        self._keep(np.zeros(key.capacity + 1, dtype=np.int64))
+        self.users = 0
+        """How many rules of templates use the counter; one that is part of something else has none."""
+        self.is_dropped = False
+        """Whether nothing uses the counter any more, so that it no longer follows any pods."""
+        self._keep(_NO_COUNTS)
         self._changed: DirtyLog | None = None
 
     def add(self, slot: int, pods: int) -> None:
@@ -94,13 +102,25 @@ class DomainCounter:
 
     @property
     def counts(self) -> Ints:
-        """The counts by domain, shape (capacity + 1,), int64.
+        """The counts by domain, shape (capacity + 1,), int64, read-only.
 
         The last entry is always 0: it is read with the index -1, for nodes without the key.
         """
         if len(self._counts) <= self.key.capacity:
+            if not self.total:
+                return self.key.zeros
             self._grow()
         return self._counts
+
+    @property
+    def is_viewed(self) -> bool:
+        """Whether any view was ever made of the counter."""
+        return self._changed is not None
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The size of the counts once there are any."""
+        return 8 * (self.key.capacity + 1)
 
     def in_domain(self, domain: int) -> int:
         return self._cells[domain] if domain < len(self._cells) else 0
@@ -267,6 +287,11 @@ class NodeView(ABC):
         """Whether the values, brought up to date, are what they would be if computed now."""
         return bool(np.array_equal(self.values(), self._key.on_nodes(self._per_domain())))
 
+    @property
+    def is_dropped(self) -> bool:
+        """Whether one of the counters is no longer kept, so that nobody can ask for the view again."""
+        return any(each.is_dropped for each in self._counters)
+
     def _changed(self) -> set[int] | None:
         """Return the domains whose counts changed since the last call; None if they are many."""
         changed: set[int] = set()
@@ -373,6 +398,11 @@ class NodeViews:
         """Drop all views; each is made anew when it is asked for."""
         self._views.clear()
 
+    def forget_dropped(self) -> None:
+        """Drop the views of counters that are no longer kept."""
+        for name in [name for name, view in self._views.items() if view.is_dropped]:
+            del self._views[name]
+
     def held(self, counter: Held) -> Ints:
         """Return `VETO` if the node's domain is closed, else 0; (nodes,), int64, read-only."""
         view = self._views.get(counter)
@@ -387,6 +417,6 @@ class NodeViews:
         self._views[name] = view
         self._views.move_to_end(name)
         values = view.values()
-        while len(self._views) > max(1, VIEWS_BYTES_MAX // max(1, values.nbytes)):
+        while len(self._views) > max(1, VIEWS_BYTES_MAX // (VIEW_OVERHEAD_BYTES + values.nbytes)):
             self._views.popitem(last=False)
         return values

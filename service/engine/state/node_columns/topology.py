@@ -16,6 +16,8 @@ NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32
 """For at most so many domains, plain integers are quicker than short arrays."""
 _PATTERNS_KEPT = 16
+KEY_BYTES, DOMAIN_BYTES = 1_536, 224
+"""About what a key takes besides its column, and each of its domains."""
 
 
 class TopologyKey:
@@ -35,7 +37,10 @@ class TopologyKey:
         """The memory of `domain_of`, for access to one node at a time."""
         self.has_few_domains = self.capacity <= FEW_DOMAINS
         """Whether the capacity is small enough for plain integers."""
+        self.is_dropped = False
+        """Whether nothing uses the key any more, so that it no longer follows the nodes."""
         self._keyed: tuple[int, Mask] | None = None
+        self._zeros: Ints = np.zeros(0, dtype=np.int64)
         self._patterns: dict[tuple[int, ...], Ints] = {}
         self._patterns_version = -1
 
@@ -55,6 +60,20 @@ class TopologyKey:
         if self._keyed is None or self._keyed[0] != self.version:
             self._keyed = (self.version, self.domain_of >= 0)
         return self._keyed[1]
+
+    @property
+    def zeros(self) -> Ints:
+        """Zeros for all domains and for nodes without the key, shape (capacity + 1,), read-only."""
+        if len(self._zeros) != self.capacity + 1:
+            self._zeros = np.zeros(self.capacity + 1, dtype=np.int64)
+            self._zeros.flags.writeable = False
+        return self._zeros
+
+    @property
+    def size_in_bytes(self) -> int:
+        """About the size of the column and of the lists of nodes by domain."""
+        columns = int(self._column.values.nbytes) + 8 * self._labelled
+        return KEY_BYTES + columns + DOMAIN_BYTES * len(self.members)
 
     def on_nodes(self, per_domain: Ints) -> Ints:
         """Return for each node its domain's value, shape (nodes,), int64.

@@ -5,14 +5,19 @@ nothing else are cached for each `NodeRules` (`service.engine.node_ranking.candi
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import msgspec
 from msgspec.structs import replace
 
-from service.engine.state.node_columns.nodes import AMOUNT_MAX, HostPort, image_name
+from service.engine.state.node_columns.nodes import (
+    AMOUNT_MAX,
+    HostPort,
+    NodeTable,
+    image_name,
+)
 from service.model.objects.pod_resource_requests import (
     PodRequests,
     host_ports,
@@ -64,6 +69,10 @@ class DataRules(NamedTuple):
     required: tuple[FoundData, ...]
     preferred: tuple[tuple[int, FoundData], ...]
     """Each with its weight."""
+
+    def found(self) -> tuple[FoundData, ...]:
+        """Return all data sets that the pod names."""
+        return (*self.required, *(each for _, each in self.preferred))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -148,17 +157,35 @@ class Needs:
     """The images with their tags, one for each container and init container."""
 
 
-NEEDS_KEPT = 1024
+class Identity(NamedTuple):
+    """What tells one `NodeRules` from another."""
+
+    amounts: tuple[tuple[str, int], ...]
+    scored: tuple[int, int]
+    ports: tuple[HostPort, ...]
+    static_key: Hashable
 
 
 class RulesInterner:
-    """Keeps one `NodeRules` for each distinct value, as long as something uses it."""
+    """Keeps one `NodeRules` for each distinct value, and one `Needs`, as long as something uses it."""
 
-    def __init__(self, *, empty_term_matches_all: bool) -> None:
-        self._rules: dict[object, NodeRules] = {}
-        self._keys: dict[NodeRules, object] = {}
+    def __init__(
+        self,
+        nodes: NodeTable,
+        *,
+        empty_term_matches_all: bool,
+        dropped: Callable[[NodeRules, bool], None],
+    ) -> None:
+        """`dropped` hears of rules that nothing uses any more, and whether no others have their `static_key`."""
+        self._nodes = nodes
+        self._dropped = dropped
+        self._rules: dict[Identity, NodeRules] = {}
+        self._identities: dict[NodeRules, Identity] = {}
         self._users: Counter[NodeRules] = Counter()
+        self._static_keys: Counter[Hashable] = Counter()
         self._needs: dict[bytes, Needs] = {}
+        self._needs_identities: dict[Needs, bytes] = {}
+        self._needs_users: Counter[Needs] = Counter()
         self._unrestricted = RequiredNodes((), (), empty_term_matches_all)
 
     def rules_of(
@@ -205,33 +232,60 @@ class RulesInterner:
 
     def _interned(self, needs: Needs, asked: "_Asked") -> NodeRules:
         static_key = (needs.images, msgspec.json.encode(asked))
-        key = (needs.amounts, needs.scored, needs.ports, static_key)
-        rules = self._rules.get(key)
+        identity = Identity(needs.amounts, needs.scored, needs.ports, static_key)
+        rules = self._rules.get(identity)
         if rules is None:
-            rules = self._rules[key] = _compile(needs, asked, static_key)
-            self._keys[rules] = key
+            rules = self._rules[identity] = _compile(needs, asked, static_key)
+            self._identities[rules] = identity
+            self._static_keys[static_key] += 1
+            self._nodes.hold_keys(asked.label_keys())
         self._users[rules] += 1
         return rules
 
-    def needs_of(self, spec: PodSpec) -> Needs:
-        """Return what the containers of a spec need; the last results are remembered."""
+    def hold_needs(self, spec: PodSpec) -> Needs:
+        """Return what the containers of a spec need, with one user more; `release_needs` takes that away."""
         identity = msgspec.json.encode(
             (spec.containers, spec.init_containers, spec.overhead, spec.resources)
         )
         found = self._needs.get(identity)
         if found is None:
-            if len(self._needs) == NEEDS_KEPT:
-                self._needs.clear()
             found = self._needs[identity] = _needs(spec)
+            self._needs_identities[found] = identity
+        self._needs_users[found] += 1
         return found
+
+    def release_needs(self, needs: Needs) -> None:
+        """Note that one user less has the needs; forget those that nothing uses."""
+        self._needs_users[needs] -= 1
+        if not self._needs_users[needs]:
+            del self._needs_users[needs]
+            del self._needs[self._needs_identities.pop(needs)]
 
     def release(self, rules: NodeRules) -> None:
         """Note that one user less has the rules; forget rules that nothing uses."""
         rules = rules.anywhere or rules
         self._users[rules] -= 1
-        if not self._users[rules]:
-            del self._users[rules]
-            del self._rules[self._keys.pop(rules)]
+        if self._users[rules]:
+            return
+        del self._users[rules]
+        identity = self._identities.pop(rules)
+        del self._rules[identity]
+        self._static_keys[identity.static_key] -= 1
+        is_last = not self._static_keys[identity.static_key]
+        if is_last:
+            del self._static_keys[identity.static_key]
+        self._nodes.release_keys(
+            label_keys(rules.required, rules.preferred, rules.enforced, rules.data)
+        )
+        self._dropped(rules, is_last)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each thing that is kept."""
+        for identity in self._rules:
+            size = size_of_rules(identity.static_key)
+            yield "rules", size + AMOUNT_BYTES * len(identity.amounts)
+        for encoded in self._needs:
+            yield "needs", RULES_BYTES + 2 * len(encoded)
 
 
 def _required_selectors(affinity: NodeAffinity) -> tuple[NodeSelector, ...]:
@@ -270,6 +324,37 @@ def _needs(spec: PodSpec) -> Needs:
     )
 
 
+RULES_BYTES, AMOUNT_BYTES = 1_024, 128
+"""About what rules, and one amount that they ask for, take besides their identity."""
+
+
+def size_of_rules(static_key: Hashable) -> int:
+    """Return about how many bytes rules and their identity take."""
+    parts = static_key if isinstance(static_key, tuple) else ()
+    return RULES_BYTES + sum(8 * len(part) for part in parts if isinstance(part, bytes))
+
+
+def label_keys(
+    required: RequiredNodes,
+    preferred: tuple[PreferredSchedulingTerm, ...] | None,
+    enforced: RequiredNodes,
+    data: DataRules | None,
+) -> tuple[str, ...]:
+    """Return the labels of nodes that rules read, each once."""
+    terms: list[NodeSelectorTerm | None] = [each.preference for each in preferred or ()]
+    for found in () if data is None else data.found():
+        terms += found.nodes.node_selector_terms if found.nodes is not None else ()
+    names: dict[str, None] = {}
+    for each in (required, enforced):
+        names.update(dict.fromkeys(name for name, _ in each.selector))
+        for affinity in each.affinities:
+            terms += affinity.node_selector_terms
+    for term in terms:
+        for requirement in (term.match_expressions if term else None) or ():
+            names[requirement.key] = None
+    return tuple(names)
+
+
 class _Asked(NamedTuple):
     """The rules on nodes of a pod, and those that its profile has for all pods."""
 
@@ -279,6 +364,10 @@ class _Asked(NamedTuple):
     enforced: RequiredNodes
     node_name: str | None
     data: DataRules | None
+
+    def label_keys(self) -> tuple[str, ...]:
+        """Return the labels of nodes that the rules read."""
+        return label_keys(self.required, self.preferred, self.enforced, self.data)
 
     def requiring(self, required: RequiredNodes) -> "_Asked":
         """Return a copy with other requirements."""

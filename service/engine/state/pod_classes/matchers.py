@@ -130,9 +130,9 @@ class TermMatcher(NamedTuple):
         return (subject.namespace in self.daemons) != self.of_daemon
 
     def _selects(self, subject: Subject) -> bool:
-        return self._describes(subject) and self.namespaces.holds(
+        return self.namespaces.holds(
             subject.namespace, subject.namespace_labels
-        )
+        ) and self._describes(subject)
 
     def _describes(self, subject: Subject) -> bool:
         """Whether the rule would be about a pod in any namespace."""
@@ -164,6 +164,30 @@ def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
             if each.operator == "In" and (best is None or len(each.values) < len(best.values)):
                 best = each
     return None if best is None else [(best.key, value) for value in best.values]
+
+
+def named_namespaces(matcher: Matcher) -> frozenset[str] | None:
+    """Return the only namespaces whose pods can match; None if labels of namespaces decide that."""
+    for term in matcher:
+        if term.namespaces.selector is None:
+            return term.namespaces.names
+    return None
+
+
+MATCHER_BYTES, REQUIREMENT_BYTES, VALUE_BYTES = 1_024, 512, 384
+"""About what a matcher takes, each of its requirements, and each value with its place in an index."""
+
+
+def size_in_bytes(matcher: Matcher) -> int:
+    """Return about how many bytes a matcher takes."""
+    size = MATCHER_BYTES
+    for term in matcher:
+        rule = term.namespaces
+        size += VALUE_BYTES * len(rule.names)
+        for selector in (term.selector, rule.selector, rule.excepted):
+            for each in selector or ():
+                size += REQUIREMENT_BYTES + VALUE_BYTES * len(each.values)
+    return size
 
 
 def for_incoming(term: TermMatcher) -> TermMatcher:

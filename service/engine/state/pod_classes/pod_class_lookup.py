@@ -1,7 +1,15 @@
 """Finds the class of a pod: terms and constraints become counters once for each template."""
 
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import (
+    Callable,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from typing import NamedTuple
 
@@ -19,9 +27,11 @@ from service.engine.state.node_columns.pod_counts_by_domain import (
 from service.engine.state.node_columns.topology import TopologyKey
 from service.engine.state.node_columns.untolerated_taints import untolerated_hard
 from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
+    NodeRules,
     ProfileRules,
     RequiredNodes,
     RulesInterner,
+    label_keys,
 )
 from service.engine.state.pod_classes.data_sets import DataSets
 from service.engine.state.pod_classes.matchers import (
@@ -33,8 +43,10 @@ from service.engine.state.pod_classes.matchers import (
     compile_selector,
     compile_term,
     for_incoming,
+    size_in_bytes,
 )
 from service.engine.state.pod_classes.pod_classes import (
+    COUNTER_BYTES,
     AffinityTerm,
     MatcherEntry,
     MatchIndex,
@@ -74,6 +86,23 @@ from service.model.objects.selectors import spread_selector
 IDLE_CLASSES_MAX = 16_384
 """How many classes without a pod are kept; the least recently used is dropped first."""
 
+IDLE_BYTES_MAX = 64 * 1024 * 1024
+"""About how many bytes classes without a pod, and their templates, may take."""
+
+CLASS_BYTES, LABEL_BYTES = 2_048, 384
+"""About what a class takes, and each of its labels with its place in an index."""
+
+TEMPLATE_BYTES, TERM_BYTES = 4_096, 64
+"""About what a template takes, and each of its mentions of a matcher, counter or term."""
+
+WIDE_WEIGHT = 64 * 1024
+"""What a matcher counts beyond its size if each new class has to be compared with it."""
+
+STEP_CLASSES = 64
+"""How many classes are dropped in one step."""
+
+NOTHING_REQUIRED = RequiredNodes((), (), empty_term_matches_all=False)
+
 NO_RULES = ProfileRules()
 """The rules that a scheduler without a profile adds: none."""
 
@@ -88,6 +117,7 @@ class Eligibilities:
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self._known: dict[str, tuple[EligibilityKey, Eligibility]] = {}
+        self._identities: dict[Eligibility, str] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -108,18 +138,26 @@ class Eligibilities:
         found = self._known.get(identity)
         if found is None:
             found = self._known[identity] = (rule, Eligibility(keys, self._nodes.size))
+            self._identities[found[1]] = identity
+            self._nodes.hold_keys(_keys_of(rule))
             for slot in np.flatnonzero(self._admits(rule, np.arange(self._nodes.size))):
                 found[1].enter(int(slot))
         found[1].users += 1
         return found[1]
 
-    def release(self, eligibility: Eligibility) -> bool:
-        """Note that one user less has the set; return True if it has none and is forgotten."""
+    def release(self, eligibility: Eligibility) -> None:
+        """Note that one user less has the set; forget it if it has none."""
         eligibility.users -= 1
-        if eligibility.users:
-            return False
-        self._known = {k: each for k, each in self._known.items() if each[1] is not eligibility}
-        return True
+        if not eligibility.users:
+            rule, _ = self._known.pop(self._identities.pop(eligibility))
+            self._nodes.release_keys(_keys_of(rule))
+
+    def sizes(self) -> Iterator[int]:
+        """Yield about the size in bytes of each set."""
+        for identity, (_, eligibility) in self._known.items():
+            counters = eligibility.nodes_of.values()
+            size = len(identity) + eligibility.mask.nbytes
+            yield size + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
 
     def resize(self) -> None:
         for _, eligibility in self._known.values():
@@ -156,6 +194,14 @@ class Eligibilities:
         return mask
 
 
+def _keys_of(rule: EligibilityKey) -> tuple[str, ...]:
+    """Return the labels on which it depends which nodes are in a set."""
+    names, required, _ = rule
+    if required is None:
+        return names
+    return (*names, *label_keys(required, None, NOTHING_REQUIRED, None))
+
+
 class ObjectRules(NamedTuple):
     """What pods get from objects of other kinds."""
 
@@ -176,7 +222,9 @@ class Compiler:
         match_index: MatchIndex,
         eligibilities: Eligibilities,
         objects: ObjectRules,
+        dropped: Callable[[NodeRules, bool], None],
     ) -> None:
+        """`dropped` hears of rules on nodes as `RulesInterner` tells them."""
         self._config = config
         self._profiles = profiles
         self._nodes = nodes
@@ -187,7 +235,9 @@ class Compiler:
         self._data_sets = objects.data_sets
         self._volumes = objects.volumes if config.volumes == "Honor" else None
         self._devices = objects.devices if config.device_claims == "Allocate" else None
-        self._rules = RulesInterner(empty_term_matches_all=config.empty_term_matches_all)
+        self._rules = RulesInterner(
+            nodes, empty_term_matches_all=config.empty_term_matches_all, dropped=dropped
+        )
         self._daemons = frozenset(config.daemon_namespaces)
         self._has_defaults = any(each.constraints for each in profiles.values())
         self._templates: dict[object, Template] = {}
@@ -198,6 +248,18 @@ class Compiler:
         Often it comes again at once, bound to a node.
         """
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
+        self.idle_bytes = 0
+        """About what the idle classes take, with the templates of which all classes are idle."""
+        self._brought: dict[PodClass, int] = {}
+        """The classes that no settled pod has had, with the position in the undo log at which they got a pod."""
+        self._loose: dict[PodClass, None] = {}
+        """Those of them that have no pod."""
+        self._kin: Counter[object] = Counter()
+        """How many classes with pods have each `PodClass.kin`."""
+        self._falling_back: dict[Template, None] = {}
+        """The templates that have variants (`service.engine.spread_fallback_when_full`)."""
+        self.has_dropped = False
+        """Whether a class was dropped since this was last set back."""
         self.enduring: dict[PodClass, None] = {}
         """The classes of known pods with rules that are required during execution."""
 
@@ -238,7 +300,10 @@ class Compiler:
             found = PodClass(
                 template, own, terminating=pod.terminating, volumes=volumes, devices=devices
             )
+            if template.falls_back or spec.resource_claims:
+                found.kin = identity[:3]
             self._classes[identity] = found
+            self._brought[found] = 0
             self._match_index.join(found)
             if takes_defaults:
                 self._defaulted.add(found, pod)
@@ -251,11 +316,15 @@ class Compiler:
         self._last = (pod, found, is_plain and not takes_defaults)
         return found
 
-    def hold(self, pod_class: PodClass) -> None:
-        """Note that one pod more of the class is known."""
+    def hold(self, pod_class: PodClass, position: int) -> None:
+        """Note that one pod more of the class is known since a position in the undo log."""
         pod_class.pods += 1
         if pod_class.pods == 1:
-            pod_class.identity = self._idle.pop(pod_class)
+            pod_class.identity = self._unrest(pod_class)
+            if pod_class in self._brought:
+                self._brought[pod_class] = position
+            if pod_class.kin is not None:
+                self._kin[pod_class.kin] += 1
             if pod_class.template.enduring:
                 self.enduring[pod_class] = None
 
@@ -264,29 +333,118 @@ class Compiler:
         pod_class.pods -= 1
         if pod_class.pods == 0:
             self.enduring.pop(pod_class, None)
+            if pod_class.kin is not None:
+                self._kin[pod_class.kin] -= 1
+                if not self._kin[pod_class.kin]:
+                    del self._kin[pod_class.kin]
             self._rest(pod_class, pod_class.identity)
+
+    # Which classes without pods are kept
+
+    def settle(self, position: int) -> None:
+        """Note that all pods since before a position are there for good: their classes are not brought any more."""
+        taken = [each for each, since in self._brought.items() if each.pods and since <= position]
+        for each in taken:
+            del self._brought[each]
+
+    def forgetting(self) -> Generator[None, None, None]:
+        """Drop in steps the classes that were brought, have no pods, and are of no use to classes with pods."""
+        loose, origins = list(self._loose), self._origins()
+        for number, each in enumerate(loose, 1):
+            if each in self._loose:
+                if self._serves_others(each, origins):
+                    del self._loose[each], self._brought[each]
+                else:
+                    self._drop(each)
+            if number % STEP_CLASSES == 0:
+                yield
+
+    def forget_idle(self) -> None:
+        """Drop all classes without pods."""
+        while self._idle:
+            self._drop(next(iter(self._idle)))
+
+    def _origins(self) -> dict[int, int]:
+        """Return the specs of which others are variants, all by their ids."""
+        return {
+            id(variant): id(template.spec)
+            for template in self._falling_back
+            for variant in template.variants.values()
+        }
+
+    def _serves_others(self, pod_class: PodClass, origins: Mapping[int, int]) -> bool:
+        """Whether pods of another class are placed as this one: without devices, or as a variant."""
+        if pod_class.kin is not None and pod_class.kin in self._kin:
+            return True
+        origin = origins.get(id(pod_class.template.spec))
+        if origin is None:
+            return False
+        identity = self._idle[pod_class]
+        return isinstance(identity, tuple) and (origin, *identity[1:3]) in self._kin
 
     def _rest(self, pod_class: PodClass, identity: object) -> None:
         self._idle[pod_class] = identity
-        if len(self._idle) > IDLE_CLASSES_MAX:
-            oldest, name = self._idle.popitem(last=False)
-            self._last = None
-            del self._classes[name]
-            self._match_index.leave(oldest)
-            self._defaulted.discard(oldest)
-            self._data_sets.discard(oldest)
-            self._release(oldest.template)
+        template = pod_class.template
+        template.idle += 1
+        self.idle_bytes += _size_of_class(pod_class)
+        if template.idle == template.classes:
+            self.idle_bytes += template.weight
+        if pod_class in self._brought:
+            self._loose[pod_class] = None
+        while len(self._idle) > IDLE_CLASSES_MAX or (
+            self.idle_bytes > IDLE_BYTES_MAX and len(self._idle) > 1
+        ):
+            self._drop(next(iter(self._idle)))
+
+    def _unrest(self, pod_class: PodClass) -> object:
+        identity = self._idle.pop(pod_class)
+        template = pod_class.template
+        if template.idle == template.classes:
+            self.idle_bytes -= template.weight
+        template.idle -= 1
+        self.idle_bytes -= _size_of_class(pod_class)
+        self._loose.pop(pod_class, None)
+        return identity
+
+    def _drop(self, pod_class: PodClass) -> None:
+        """Forget a class without pods."""
+        identity = self._unrest(pod_class)
+        self._last = None
+        self.has_dropped = pod_class.is_dropped = True
+        self._brought.pop(pod_class, None)
+        del self._classes[identity]
+        self._match_index.leave(pod_class)
+        self._defaulted.discard(pod_class)
+        self._data_sets.discard(pod_class)
+        if pod_class.devices is not None:
+            pod_class.devices.table.drop_asker(pod_class.devices)
+        self._release(pod_class.template)
 
     def _release(self, template: Template) -> None:
+        """Note that a template has one class less, which was not idle; forget it if it has none."""
         template.classes -= 1
-        if template.classes == 0:
-            del self._templates[template.identity]
-            self._rules.release(template.rules)
-            for rule in (*template.hard_spread, *template.soft_spread):
-                if self._eligibilities.release(rule.eligibility):
-                    for entry in template.entries:
-                        entry.drop_counters(rule.eligibility)
-            self._match_index.release(template.entries)
+        if template.classes:
+            if template.idle == template.classes:
+                self.idle_bytes += template.weight
+            return
+        del self._templates[template.identity]
+        self._falling_back.pop(template, None)
+        self._rules.release(template.rules)
+        self._rules.release_needs(template.needs)
+        self._nodes.release_resources(_resources_of(template))
+        for rule in (*template.hard_spread, *template.soft_spread):
+            self._eligibilities.release(rule.eligibility)
+        self._match_index.release(template)
+        self._nodes.release_keys(template.keys)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each thing that is kept."""
+        for pod_class in self._classes.values():
+            yield "classes", _size_of_class(pod_class)
+        for template in self._templates.values():
+            held = (*template.counted, *template.entries, *template.owned)
+            yield "templates", TEMPLATE_BYTES + TERM_BYTES * len(held)
+        yield from self._rules.sizes()
 
     def reconsider(
         self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
@@ -298,10 +456,13 @@ class Compiler:
         affected = dict(self._defaulted.affected(before, after))
         affected.update(self._data_sets.affected(before, after))
         for pod_class, pod in affected.items():
+            identity = self._unrest(pod_class) if pod_class in self._idle else None
             old = pod_class.template
             labels = self._match_index.namespace_labels.get(pod.namespace)
             pod_class.compiled_as(self._template(pod), labels)
             self._release(old)
+            if identity is not None:
+                self._rest(pod_class, identity)
 
     def _template(self, pod: Pod) -> Template:
         spec = pod.spec
@@ -317,9 +478,9 @@ class Compiler:
         )
         template = self._templates.get(identity)
         if template is None:
-            needs = self._rules.needs_of(spec)
+            needs = self._rules.hold_needs(spec)
             rules = self._rules.rules_of(pod, needs, self._profile(spec).affinity, data)
-            template = Template(spec, pod.namespace, rules, needs.use, identity)
+            template = Template(spec, pod.namespace, rules, needs, identity)
             builder = _TemplateBuilder(self._config, self._nodes, self._match_index, template)
             builder.build(
                 constraints,
@@ -329,10 +490,27 @@ class Compiler:
                 or self._profile(spec).constraints_need_keys,
                 mark=mark,
             )
-            self._nodes.track(name for name, _ in (*rules.needs.amounts, *template.use.amounts))
+            self._nodes.track(_resources_of(template))
+            self._nodes.hold_keys(template.keys)
+            template.weight = self._weight(template)
             self._templates[identity] = template
+            if template.falls_back:
+                self._falling_back[template] = None
+        elif template.idle == template.classes:
+            self.idle_bytes -= template.weight
         template.classes += 1
         return template
+
+    def _weight(self, template: Template) -> int:
+        """Return about what would be free without the template, as if it shared nothing but resources and common keys."""
+        counters = [entry.counters[kind] for entry, kind in template.counted]
+        counters += [term.counter for term in template.owned]
+        own_keys = [name for name in template.keys if self._nodes.users.keys[name] == 1]
+        weight = TEMPLATE_BYTES + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
+        for entry in template.entries:
+            weight += size_in_bytes(entry.matcher)
+            weight += WIDE_WEIGHT if self._match_index.is_wide(entry) else 0
+        return weight + sum(self._nodes.key(name).size_in_bytes for name in own_keys)
 
     def _constraints(self, pod: Pod) -> list[Selecting]:
         """Return the pod's own constraints, or else the defaults whose selectors are known."""
@@ -354,6 +532,16 @@ class Compiler:
 
     def _profile(self, spec: PodSpec) -> ProfileRules:
         return self._profiles.get(spec.scheduler_name, NO_RULES)
+
+
+def _size_of_class(pod_class: PodClass) -> int:
+    return CLASS_BYTES + LABEL_BYTES * len(pod_class.labels)
+
+
+def _resources_of(template: Template) -> tuple[str, ...]:
+    """Return the resources that pods of a template ask for, before or after they are placed."""
+    amounts = (*template.rules.needs.amounts, *template.use.amounts)
+    return tuple(dict.fromkeys(name for name, _ in amounts))
 
 
 def _share_objects(one: Pod, other: Pod) -> bool:
@@ -468,7 +656,7 @@ class _TemplateBuilder:
             self._required_affinity(self._matchers(kept, frozenset()))
         )
         entry = self._entry(siblings_in(template.namespace, mark))
-        counter = entry.counter(itself, lambda: DomainCounter(itself))
+        counter = self._counter(entry, itself, lambda: DomainCounter(itself))
         template.siblings = AffinityTerm(entry, counter)
 
     def _matchers(
@@ -509,8 +697,8 @@ class _TemplateBuilder:
         self, matcher: Matcher, key: str, weight: int = 0, max_per_domain: int | None = None
     ) -> AffinityTerm:
         entry = self._entry(frozenset(for_incoming(each) for each in matcher))
-        topology = self._nodes.key(key)
-        counter = entry.counter(key, lambda: DomainCounter(topology))
+        topology = self._key(key)
+        counter = self._counter(entry, key, lambda: DomainCounter(topology))
         return AffinityTerm(entry, counter, weight, max_per_domain)
 
     def _owned(
@@ -522,14 +710,24 @@ class _TemplateBuilder:
         max_per_domain: int | None = None,
     ) -> OwnedTerm:
         entry = self._entry(frozenset((matcher,)))
-        return entry.term(role, self._nodes.key(key), weight, max_per_domain)
+        return entry.hold_term(role, self._key(key), weight, max_per_domain)
 
     def _entry(self, matcher: Matcher) -> MatcherEntry:
         entry = self._match_index.entry(matcher)
         if entry not in self._template.entries:
-            self._template.entries.append(entry)
+            self._template.entries[entry] = None
             entry.templates += 1
         return entry
+
+    def _key(self, name: str) -> TopologyKey:
+        self._template.keys[name] = None
+        return self._nodes.key(name)
+
+    def _counter(
+        self, entry: MatcherEntry, kind: object, make: Callable[[], DomainCounter]
+    ) -> DomainCounter:
+        self._template.counted.append((entry, kind))
+        return entry.hold_counter(kind, make)
 
     def _spread(
         self, constraints: Sequence[Selecting], eligibilities: Eligibilities, *, needs_keys: bool
@@ -540,9 +738,7 @@ class _TemplateBuilder:
                 for each in constraints
                 if (each[1].when_unsatisfiable == "DoNotSchedule") == hard
             ]
-            keys = (
-                [self._nodes.key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
-            )
+            keys = [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
             rules = tuple(self._rule(*each, keys, eligibilities, soft=not hard) for each in chosen)
             setattr(self._template, f"{attribute}_spread", rules)
 
@@ -563,7 +759,7 @@ class _TemplateBuilder:
             rules.tolerations if constraint.node_taints_policy == "Honor" else None,
         )
         per_node = soft and constraint.topology_key == HOSTNAME
-        key = self._nodes.key(constraint.topology_key)
+        key = self._key(constraint.topology_key)
         namespaces = compile_namespaces(constraint.namespace_selector, self._template.namespace)
         count = partial(self._spread_counter, namespaces, selector, key, eligibility)
         return SpreadRule(
@@ -594,8 +790,11 @@ class _TemplateBuilder:
         matcher = TermMatcher(namespaces, selector, terminating_too=False)
         entry = self._entry(frozenset((matcher,)))
         if per_node:
-            return entry.counter(self._nodes.itself, lambda: DomainCounter(self._nodes.itself))
-        return entry.counter((key.name, eligibility), lambda: SpreadCounter(key, eligibility))
+            itself = self._nodes.itself
+            return self._counter(entry, itself, lambda: DomainCounter(itself))
+        return self._counter(
+            entry, (key.name, eligibility), lambda: SpreadCounter(key, eligibility)
+        )
 
 
 def _required(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:

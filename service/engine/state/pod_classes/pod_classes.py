@@ -6,18 +6,23 @@ a matcher matches a class is decided once, when the later of the two appears. Fr
 a pod adds to the counters that its class is known to match, without any search.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 from service.engine.state.node_columns.pod_counts_by_domain import (
     DomainCounter,
     DomainLimit,
-    Eligibility,
-    SpreadCounter,
 )
 from service.engine.state.node_columns.topology import TopologyKey
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Use
-from service.engine.state.pod_classes.matchers import Matcher, Subject, label_pairs, matches
+from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import Needs, NodeRules
+from service.engine.state.pod_classes.matchers import (
+    Matcher,
+    Subject,
+    label_pairs,
+    matches,
+    named_namespaces,
+    size_in_bytes,
+)
 from service.engine.state.pod_classes.spread_constraints import SpreadRule
 from service.engine.state.volumes_and_devices.pod_devices import PodDevices
 from service.engine.state.volumes_and_devices.volumes import PodVolumes
@@ -37,7 +42,7 @@ class Role(Enum):
 class OwnedTerm:
     """A term of placed pods, with the number of its owners in each domain."""
 
-    __slots__ = ("counter", "limit", "matcher", "role", "weight")
+    __slots__ = ("counter", "limit", "matcher", "role", "users", "weight")
 
     def __init__(
         self,
@@ -51,10 +56,12 @@ class OwnedTerm:
         self.matcher = matcher
         self.weight = weight
         self.counter = DomainCounter(key)
+        self.users = 0
+        """How many terms of templates are this one."""
         self.limit: DomainLimit | None = None
         """The domains that are full for a pod that the term matches, if it sets `maxPerDomain`."""
         if max_per_domain is not None:
-            pods = matcher.counter(key.name, lambda: DomainCounter(key))
+            pods = matcher.hold_counter(key.name, lambda: DomainCounter(key))
             self.limit = DomainLimit(pods, max_per_domain, self.counter)
 
     @property
@@ -68,17 +75,27 @@ class OwnedTerm:
     def max_per_domain(self) -> int | None:
         return None if self.limit is None else self.limit.full_at
 
+    @property
+    def identity(self) -> "TermIdentity":
+        """What tells the term from others of its matcher."""
+        return self.role, self.counter.key.name, self.weight, self.max_per_domain
+
+
+TermIdentity = tuple[Role, str, int, int | None]
+"""Role, topology key, weight, and how many pods a domain may have."""
+
 
 class MatcherEntry:
     """An interned matcher, with the classes that it matches, their counters, and its terms."""
 
-    __slots__ = ("classes", "counters", "matcher", "templates", "terms")
+    __slots__ = ("_terms", "classes", "counters", "matcher", "templates", "terms")
 
     def __init__(self, matcher: Matcher) -> None:
         self.matcher = matcher
         self.classes: dict[PodClass, None] = {}
         self.counters: dict[object, DomainCounter] = {}
         self.terms: list[OwnedTerm] = []
+        self._terms: dict[TermIdentity, OwnedTerm] = {}
         self.templates = 0
         """How many templates use the matcher; if none does, it is forgotten."""
 
@@ -86,35 +103,46 @@ class MatcherEntry:
     def reads_namespace_labels(self) -> bool:
         return any(term.reads_namespace_labels for term in self.matcher)
 
-    def counter(self, kind: object, make: Callable[[], DomainCounter]) -> DomainCounter:
-        """Return the counter of a kind; a new one starts with the pods that are placed already."""
+    def hold_counter(self, kind: object, make: Callable[[], DomainCounter]) -> DomainCounter:
+        """Return the counter of a kind, with one user more; a new one starts with the pods that are placed already."""
         found = self.counters.get(kind)
         if found is None:
             found = self.counters[kind] = make()
             for pod_class in self.classes:
                 for slot, pods in pod_class.nodes.items():
                     found.add(slot, pods)
+        found.users += 1
         return found
 
-    def drop_counters(self, eligibility: Eligibility) -> None:
-        """Drop the counters over a set of nodes that no constraint uses any more."""
-        self.counters = {
-            kind: counter
-            for kind, counter in self.counters.items()
-            if not (isinstance(counter, SpreadCounter) and counter.eligibility is eligibility)
-        }
+    def release_counter(self, kind: object) -> None:
+        """Note that one user less has a counter; drop it if it has none."""
+        counter = self.counters[kind]
+        counter.users -= 1
+        if not counter.users:
+            counter.is_dropped = True
+            del self.counters[kind]
 
-    def term(
+    def hold_term(
         self, role: Role, key: TopologyKey, weight: int, max_per_domain: int | None = None
     ) -> OwnedTerm:
-        """Return the term of placed pods that has all of these; make it on first use."""
-        for term in self.terms:
-            known = (term.role, term.counter.key, term.weight, term.max_per_domain)
-            if known == (role, key, weight, max_per_domain):
-                return term
-        term = OwnedTerm(role, self, key, weight, max_per_domain)
-        self.terms.append(term)
+        """Return the term of placed pods that has all of these, with one user more."""
+        identity = role, key.name, weight, max_per_domain
+        term = self._terms.get(identity)
+        if term is None:
+            term = self._terms[identity] = OwnedTerm(role, self, key, weight, max_per_domain)
+            self.terms.append(term)
+        term.users += 1
         return term
+
+    def release_term(self, term: OwnedTerm) -> None:
+        """Note that one user less has a term; drop it if it has none."""
+        term.users -= 1
+        if not term.users:
+            term.counter.is_dropped = True
+            del self._terms[term.identity]
+            self.terms.remove(term)
+            if term.limit is not None:
+                self.release_counter(term.counter.key.name)
 
 
 class AffinityTerm:
@@ -144,6 +172,9 @@ class AffinityTerm:
         return DomainLimit(self.counter, full_at)
 
 
+COUNTER_BYTES = 768
+"""About what a counter, or a term with its counter, takes besides the counts."""
+
 FALLBACK = "FallbackWhenFull"
 """What a topology spread constraint says that is hard only while there is room."""
 
@@ -157,6 +188,7 @@ class Template:
         "affinity_per_term",
         "anti_affinity",
         "classes",
+        "counted",
         "enduring",
         "enduring_affinity",
         "entries",
@@ -164,7 +196,10 @@ class Template:
         "falls_back",
         "hard_spread",
         "identity",
+        "idle",
+        "keys",
         "namespace",
+        "needs",
         "owned",
         "preferred",
         "rules",
@@ -173,18 +208,28 @@ class Template:
         "spec",
         "use",
         "variants",
+        "weight",
     )
 
     def __init__(
-        self, spec: PodSpec, namespace: str, rules: NodeRules, use: Use, identity: object
+        self, spec: PodSpec, namespace: str, rules: NodeRules, needs: Needs, identity: object
     ) -> None:
         self.spec = spec
         self.identity = identity
         self.classes = 0
-        self.entries: list[MatcherEntry] = []
+        self.idle = 0
+        """How many of the classes have no pods."""
+        self.weight = 0
+        """What the template counts towards the bound of those whose classes are all idle."""
+        self.entries: dict[MatcherEntry, None] = {}
+        self.counted: list[tuple[MatcherEntry, object]] = []
+        """The counters that the rules read, by their matchers and kinds; each is held once for each mention."""
+        self.keys: dict[str, None] = {}
+        """The topology keys of the rules."""
         self.namespace = namespace
         self.rules = rules
-        self.use = use
+        self.needs = needs
+        self.use = needs.use
         self.affinity: tuple[AffinityTerm, ...] = ()
         self.siblings: AffinityTerm | None = None
         """Counts a pod's siblings and the pod itself; None if no term is left out for the first."""
@@ -220,6 +265,8 @@ class PodClass:
         "devices",
         "hard_self",
         "identity",
+        "is_dropped",
+        "kin",
         "labels",
         "matched",
         "namespace",
@@ -250,7 +297,11 @@ class PodClass:
         self.devices = devices
         """None for pods that claim no devices or have a node, or where nobody is given devices."""
         self.identity: object = None
-        self.matched: list[MatcherEntry] = []
+        self.kin: object = None
+        """Equal for classes of the same pods before and after they are placed; None where they have one class."""
+        self.is_dropped = False
+        """Whether the class is forgotten."""
+        self.matched: dict[MatcherEntry, None] = {}
         self.nodes: dict[int, int] = {}
         """How many pods of this class are placed, by slot."""
         self.pods = 0
@@ -308,8 +359,13 @@ class MatchIndex:
 
     def __init__(self) -> None:
         self.entries: dict[Matcher, MatcherEntry] = {}
-        self._entries_by_pair: dict[tuple[str, str], list[MatcherEntry]] = {}
-        self._entries_without_pair: list[MatcherEntry] = []
+        self._entries_by_pair: dict[tuple[str, str], dict[MatcherEntry, None]] = {}
+        self._entries_by_namespace: dict[str, dict[MatcherEntry, None]] = {}
+        """The matchers without a label pair that are about these namespaces alone."""
+        self._wide_entries: dict[MatcherEntry, None] = {}
+        """The matchers without a label pair that may match in any namespace."""
+        self.has_dropped_viewed = False
+        """Whether a counter was dropped that views were made of."""
         self._classes: dict[PodClass, None] = {}
         self._classes_by_pair: dict[tuple[str, str], dict[PodClass, None]] = {}
         self._classes_by_namespace: dict[str, dict[PodClass, None]] = {}
@@ -326,18 +382,39 @@ class MatchIndex:
         if found is not None:
             return found
         entry = self.entries[matcher] = MatcherEntry(matcher)
-        pairs = label_pairs(matcher)
-        if pairs is None:
-            self._entries_without_pair.append(entry)
-            candidates: Iterable[PodClass] = self._classes
-        else:
+        pairs, namespaces = label_pairs(matcher), named_namespaces(matcher)
+        if pairs is not None:
             pairs = list(pairs)
             for pair in pairs:
-                self._entries_by_pair.setdefault(pair, []).append(entry)
-            candidates = [each for p in pairs for each in self._classes_by_pair.get(p, ())]
+                self._entries_by_pair.setdefault(pair, {})[entry] = None
+            candidates: Iterable[PodClass] = [
+                each for p in pairs for each in self._classes_by_pair.get(p, ())
+            ]
+        elif namespaces is not None:
+            for name in namespaces:
+                self._entries_by_namespace.setdefault(name, {})[entry] = None
+            candidates = [
+                each for name in namespaces for each in self._classes_by_namespace.get(name, ())
+            ]
+        else:
+            self._wide_entries[entry] = None
+            candidates = self._classes
         for pod_class in candidates:
             self._meet(entry, pod_class)
         return entry
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each matcher, counter and term."""
+        for entry in self.entries.values():
+            yield "matchers", size_in_bytes(entry.matcher) + 64 * len(entry.classes)
+            for counter in entry.counters.values():
+                yield "counters", COUNTER_BYTES + counter.size_in_bytes
+            for term in entry.terms:
+                yield "terms", COUNTER_BYTES + term.counter.size_in_bytes
+
+    def is_wide(self, entry: MatcherEntry) -> bool:
+        """Whether the matcher has to be compared with every new class."""
+        return entry in self._wide_entries
 
     @property
     def classes(self) -> Iterable[PodClass]:
@@ -380,22 +457,40 @@ class MatchIndex:
         for entry in pod_class.matched:
             del entry.classes[pod_class]
 
-    def release(self, entries: Iterable[MatcherEntry]) -> None:
-        """Note that one template less uses these matchers; forget those that no template uses."""
-        for entry in entries:
+    def release(self, template: Template) -> None:
+        """Note that a template is forgotten; drop the terms, counters and matchers that only it used."""
+        for term in template.owned:
+            term.matcher.release_term(term)
+            self._note(term.counter)
+            if term.limit is not None:
+                self._note(term.limit.pods)
+        for entry, kind in template.counted:
+            counter = entry.counters[kind]
+            entry.release_counter(kind)
+            self._note(counter)
+        for entry in template.entries:
             entry.templates -= 1
             if not entry.templates:
                 self._forget(entry)
 
+    def _note(self, counter: DomainCounter) -> None:
+        if counter.is_dropped and counter.is_viewed:
+            self.has_dropped_viewed = True
+
     def _forget(self, entry: MatcherEntry) -> None:
+        assert not entry.counters, "no counter of a matcher is used that is not"
         del self.entries[entry.matcher]
         for pod_class in entry.classes:
-            pod_class.matched.remove(entry)
-        pairs = label_pairs(entry.matcher)
-        if pairs is None:
-            self._entries_without_pair.remove(entry)
-        for pair in pairs or ():
-            self._entries_by_pair[pair].remove(entry)
+            del pod_class.matched[entry]
+        pairs, namespaces = label_pairs(entry.matcher), named_namespaces(entry.matcher)
+        if pairs is not None:
+            for pair in dict.fromkeys(pairs):
+                _discard(self._entries_by_pair, pair, entry)
+        elif namespaces is not None:
+            for name in namespaces:
+                _discard(self._entries_by_namespace, name, entry)
+        else:
+            del self._wide_entries[entry]
 
     def relabel_namespace(self, name: str, labels: dict[str, str] | None) -> None:
         """Give a namespace other labels (None: it is not stored); update what depends on them."""
@@ -417,7 +512,7 @@ class MatchIndex:
 
     def _rematch(self, pod_class: PodClass) -> None:
         before = pod_class.matched
-        pod_class.matched = []
+        pod_class.matched = {}
         for entry in before:
             del entry.classes[pod_class]
         self._meet_all(pod_class)
@@ -429,7 +524,9 @@ class MatchIndex:
                 _recount(entry, pod_class, 1)
 
     def _meet_all(self, pod_class: PodClass) -> None:
-        for entry in self._entries_without_pair:
+        for entry in self._wide_entries:
+            self._meet(entry, pod_class)
+        for entry in self._entries_by_namespace.get(pod_class.namespace, ()):
             self._meet(entry, pod_class)
         for pair in pod_class.labels.items():
             for entry in self._entries_by_pair.get(pair, ()):
@@ -438,7 +535,7 @@ class MatchIndex:
     def _meet(self, entry: MatcherEntry, pod_class: PodClass) -> None:
         if pod_class not in entry.classes and matches(entry.matcher, self.subject(pod_class)):
             entry.classes[pod_class] = None
-            pod_class.matched.append(entry)
+            pod_class.matched[entry] = None
 
     def subject(self, pod_class: PodClass) -> Subject:
         return Subject(
@@ -476,8 +573,8 @@ def _recount(entry: MatcherEntry, pod_class: PodClass, sign: int) -> None:
             counter.add(slot, sign * pods)
 
 
-def _discard(index: dict, key: object, pod_class: PodClass) -> None:  # type: ignore[type-arg]
+def _discard(index: dict, key: object, member: object) -> None:  # type: ignore[type-arg]
     members = index[key]
-    del members[pod_class]
+    del members[member]
     if not members:
         del index[key]

@@ -4,7 +4,7 @@ A pod is more important than another one if its priority is higher or, where tha
 run for longer.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -89,6 +89,19 @@ class ImportanceTable:
             found = self._amounts[resource] = np.zeros_like(self.priorities)
             self._position = -1
         return found
+
+    def sizes(self) -> Iterator[int]:
+        """Yield the size in bytes of each array."""
+        yield self.priorities.nbytes + self.starts.nbytes + self.class_ids.nbytes
+        yield from (int(each.nbytes) for each in self._amounts.values())
+
+    def forget_dropped(self) -> None:
+        """Drop the amounts of resources that are no longer kept, and start anew if any class is not."""
+        for resource in [each for each in self._amounts if not self._nodes.users.resources[each]]:
+            if resource != PODS:
+                del self._amounts[resource]
+        if any(each.is_dropped for each in self.classes):
+            self._restart(self.depth, self._nodes.size)
 
     def refresh(self, placed_on: PlacedOn, resources: Iterable[str] = ()) -> None:
         """Bring everything up to date, with the amounts of these resources."""

@@ -31,6 +31,8 @@ from service.model.objects.pods_and_nodes import NodeSelector, ObjectName
 
 VERDICTS_MAX = 64
 """For so many different sets of claims it is kept which nodes can meet them; the oldest are dropped."""
+VERDICTS_BYTES, REASON_BYTES = 1_024, 224
+"""About what verdicts take, and each of their reasons."""
 TOUCHED_MAX = 4_096
 """After so many changes of single nodes all nodes are looked at again."""
 SliceNames = tuple[str, ...]
@@ -42,9 +44,11 @@ V = TypeVar("V")
 class NodeVerdicts:
     """Which nodes can meet some claims, kept up with what changes on them."""
 
-    __slots__ = ("failing", "position", "reasons")
+    __slots__ = ("askers", "failing", "position", "reasons")
 
     def __init__(self) -> None:
+        self.askers: dict[object, None] = {}
+        """Who asked, and was not dropped since."""
         self.failing: Mask = np.zeros(0, dtype=np.bool_)
         """Shape (nodes,): where they can't be met."""
         self.reasons: dict[int, str] = {}
@@ -84,6 +88,8 @@ class DeviceTable:
         self._forgotten = 0
         """How many entries were dropped from the start of that."""
         self._verdicts: OrderedDict[tuple[DeviceClaimSpec, ...], NodeVerdicts] = OrderedDict()
+        self._asked: dict[object, dict[tuple[DeviceClaimSpec, ...], None]] = {}
+        """By asker: for which claims it had verdicts."""
 
     # What claims find
 
@@ -91,10 +97,11 @@ class DeviceTable:
         """The nodes that a claim's devices can be used on."""
         return self.sets.of_affinity(selector, msgspec.json.encode(selector))
 
-    def verdicts(self, wanted: tuple[WantedClaim, ...]) -> NodeVerdicts:
+    def verdicts(self, wanted: tuple[WantedClaim, ...], asker: object) -> NodeVerdicts:
         """On which nodes claims can be given what they ask for; their classes have to exist.
 
-        The names in reasons are those of `unnamed` claims, since what is known is shared by all
+        They are kept until all that asked for them are dropped (`drop_asker`), or longer ago than
+        others. The names in reasons are those of `unnamed` claims, since what is known is shared by all
         claims that ask for the same.
         """
         key = tuple([each.spec for each in wanted])
@@ -105,8 +112,25 @@ class DeviceTable:
                 self._verdicts.popitem(last=False)
         else:
             self._verdicts.move_to_end(key)
+        if asker not in found.askers:
+            found.askers[asker] = None
+            self._asked.setdefault(asker, {})[key] = None
         self._refresh(found, unnamed(wanted))
         return found
+
+    def sizes(self) -> Iterator[int]:
+        """Yield about the size in bytes of each set of verdicts."""
+        for each in self._verdicts.values():
+            yield VERDICTS_BYTES + int(each.failing.nbytes) + REASON_BYTES * len(each.reasons)
+
+    def drop_asker(self, asker: object) -> None:
+        """Drop the verdicts that nobody else has asked for."""
+        for key in self._asked.pop(asker, ()):
+            verdicts = self._verdicts.get(key)
+            if verdicts is not None:
+                verdicts.askers.pop(asker, None)
+                if not verdicts.askers:
+                    del self._verdicts[key]
 
     def find(self, wanted: tuple[WantedClaim, ...], slot: int) -> list[tuple[Grant, ...]]:
         """What claims are given on a node, in their order.

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from service.engine.state.volumes_and_devices.device_search import WantedClaim
-from service.engine.state.volumes_and_devices.devices import DeviceTable
+from service.engine.state.volumes_and_devices.devices import DeviceTable, NodeVerdicts
 from service.model.objects.devices import CONSUMERS_MAX, DeviceClaimSpec, ResourceClaim
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 
@@ -95,6 +95,10 @@ class PodDevices:
                 for use in self.wanting()
             ]
         )
+
+    def verdicts(self, wanted: tuple[WantedClaim, ...]) -> NodeVerdicts:
+        """Return on which nodes these claims of theirs can be given what they ask for."""
+        return self.table.verdicts(wanted, self)
 
     def _claim(self, use: DeviceUse) -> ResourceClaim | None:
         return None if use.claim is None else self.table.claims.get(self.key_of(use.claim))
