@@ -61,6 +61,7 @@ from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.manifests.generated_names import SUFFIXES, suffix_of
 from service.model.pod_templates.template_cache import TemplateCache
+from service.sandbox import Evaluator
 from service.scheduler.deciding_workers.cluster_shares import ClusterShares
 from service.scheduler.deciding_workers.deciding_worker_of_cluster import ALL_SERVERS, ClusterOwners
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
@@ -262,12 +263,13 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     budget = Budget(settings.bytes_in_flight_max)
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
-    extenders = Extenders(settings, clock.monotonic)
+    extenders, evaluator = Extenders(settings, clock.monotonic), Evaluator()
     scheduler = Scheduler(
         *(store, clock, RandomIds(), limits, TemplateCache(settings.template_cache_bytes)),
         *(metrics, forwarding.cluster_owners if forwarding else None),
         tracer=spans,
         extenders=extenders,
+        expressions=evaluator,
     )
     proof = CommitProbe(store, clock.monotonic)
     refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
@@ -298,7 +300,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             _log.info("The worker stops.")
         if forwarding is not None:
             await forwarding.stop()
-        for part in (scheduler.stop, extenders.close, refusals.close, store.close):
+        for part in (scheduler.stop, extenders.close, evaluator.close, refusals.close, store.close):
             await part()
         if spans is not None:
             await asyncio.to_thread(spans.close)

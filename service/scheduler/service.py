@@ -24,6 +24,7 @@ from service.model.errors import (
 from service.model.log.audit import ITSELF, AuditedCaller
 from service.model.log.commit_log import IdempotencyKey, NodeReports, ReplicaState
 from service.model.manifests.manifest import TemplateCache
+from service.model.objects.cel_questions import OpenQuestions
 from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.events_stored_after_commits import EventRecorder
@@ -51,6 +52,12 @@ from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, Plac
 from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
 from service.scheduler.node_heartbeat_storing import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.protocol.expressions import (
+    AnswersQuestions,
+    Unanswered,
+    answer_until,
+    until_unanswered,
+)
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
 from service.scheduler.protocol.intents import A, DryRun, Idempotency, Intent, PlacePods, PutConfig
 from service.scheduler.protocol.limits import Limits
@@ -83,12 +90,13 @@ class Scheduler:
         *,
         tracer: Tracer | None = None,
         extenders: AsksExtenders | None = None,
+        expressions: AnswersQuestions | None = None,
     ) -> None:
+        """Without `expressions`, decisions evaluate expressions of CEL themselves."""
         self._store = store
-        self._extenders = extenders
+        self._extenders, self._expressions = extenders, expressions
         self._tracer = tracer
-        self._clock = clock
-        self._ids = ids
+        self._clock, self._ids = clock, ids
         self.limits = self._limits = limits or Limits()
         """The limits of everything that the scheduler does."""
         self._meter = meter or NoMeter()
@@ -127,6 +135,7 @@ class Scheduler:
             submit=self.submit,
             loop_of=self.loop_of,
             keep=self._keep,
+            expressions=expressions,
         )
         self.plans.plan = self.planners.plan
         self._events = EventRecorder(store, clock, self._limits, self._meter)
@@ -311,13 +320,26 @@ class Scheduler:
         Raises:
             InvalidManifest, PodDiffers: for the same reasons as `PlacePods`.
         """
-        steps = simulating(
+        end = self._clock.monotonic() + self._limits.request_seconds_max
+        while True:
+            questions = OpenQuestions()
+            questions.begin(are_deferred=self._expressions is not None)
+            try:
+                return await self._simulate(simulation, questions)
+            except Unanswered:
+                assert self._expressions is not None
+                await answer_until(end, self._clock, self._expressions, questions.take())
+
+    async def _simulate(self, simulation: Simulation, questions: OpenQuestions) -> PlacementAnswer:
+        simulated = simulating(
             simulation,
             now=rfc3339(self._clock.now(), "seconds"),
             ids=self._ids,
             limits=self._limits,
             templates=self.templates,
+            questions=questions,
         )
+        steps = until_unanswered(simulated, questions)
         end = self._clock.monotonic() + self._limits.slice_seconds
         while True:
             try:
@@ -553,6 +575,7 @@ class Scheduler:
             at_load=groups,
             meter=self._meter,
             record=self._events.record,
+            expressions=self._expressions,
         )
         for each in (*own, groups):
             each.serve(loop.enqueue)

@@ -7,7 +7,6 @@ passed over with a warning (`service.model.pod_templates.field_warnings`).
 import re
 from collections.abc import Iterator, Mapping
 
-from service.model.objects.cel_expressions import ExpressionError
 from service.model.objects.device_manifest_types import (
     AllocationResult,
     CELDeviceSelector,
@@ -30,7 +29,7 @@ from service.model.objects.device_manifest_types import (
     SliceDevice,
     TemplateSpec,
 )
-from service.model.objects.device_selectors import SELECTOR_LENGTH_MAX, device_selector, is_version
+from service.model.objects.device_selectors import SELECTOR_LENGTH_MAX, is_version, selector_problem
 from service.model.objects.devices import CONSUMERS_MAX, RESULTS_MAX
 from service.model.validation import names
 from service.model.validation.combinators import (
@@ -122,10 +121,9 @@ def _expression(value: object, path: str, problems: Problems) -> None:
     if len(value) > SELECTOR_LENGTH_MAX:
         problems.add(path, f"must be no more than {SELECTOR_LENGTH_MAX} characters")
         return
-    try:
-        device_selector(value)
-    except ExpressionError as error:
-        problems.add(path, str(error), value)
+    problem = selector_problem(value)
+    if problem is not None:
+        problems.add(path, problem, value)
 
 
 _SELECTORS = _at_most(

@@ -31,6 +31,7 @@ from service.model.log.commit_log import (
     ReplicaState,
 )
 from service.model.manifests.manifest import TemplateCache
+from service.model.objects.cel_questions import Question
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.commit.commit_under_lock import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.committer import Announce, Committer
@@ -39,6 +40,7 @@ from service.scheduler.commit.events_stored_after_commits import Record
 from service.scheduler.commit.metrics import Meter, measure
 from service.scheduler.commit.request_batches import Batch, Ticket, leases_of
 from service.scheduler.decide import is_advisory
+from service.scheduler.protocol.expressions import AnswersQuestions, answer_until
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
 from service.scheduler.replica.follower import Follower, LoadObserver, Observer
@@ -78,6 +80,7 @@ class ClusterLoop:
         at_load: LoadObserver,
         meter: Meter,
         record: Record,
+        expressions: AnswersQuestions | None = None,
     ) -> None:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
@@ -97,9 +100,13 @@ class ClusterLoop:
         """Holds the replica, if one is loaded; only this loop's task changes it."""
         self._meter = meter
         self._record = record
-        self._decider = Decider(clock, ids, limits, templates, meter)
+        self._expressions = expressions
+        set_aside = None if expressions is None else self._set_aside
+        self._decider = Decider(clock, ids, limits, templates, meter, set_aside)
         self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
         self._inbox: deque[Ticket] = deque()
+        self._aside: dict[asyncio.Task[None], Ticket] = {}
+        """The requests that wait for answers of expressions."""
         self._wake = asyncio.Event()
         self._open: Batch | None = None
         """The batch that is decided, but whose commit has not begun."""
@@ -241,7 +248,7 @@ class ClusterLoop:
         """Serve until stopped, or until the cluster is gone."""
         reason: Exception = Overloaded("The server is shutting down.")
         try:
-            while not (self._stopping and self.idle):
+            while not (self._stopping and self.idle and not self._aside):
                 await self._wake.wait()
                 self._wake.clear()
                 await self._work()
@@ -253,8 +260,10 @@ class ClusterLoop:
 
     def _abandon(self, error: Exception) -> None:
         published = self._publication.batch.tickets if self._publication else []
-        for ticket in [*published, *self._take_open(), *self._inbox]:
+        for ticket in [*published, *self._take_open(), *self._inbox, *self._aside.values()]:
             ticket.answer(error)
+        for task in self._aside:
+            task.cancel()
         self._inbox.clear()
 
     async def _work(self) -> None:
@@ -362,6 +371,31 @@ class ClusterLoop:
         except Exception as error:  # noqa: BLE001 - a bug must not end the loop
             self._fail(ticket, error)
             return end
+        finally:
+            self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        """Have no batch open whose only request was set aside."""
+        if self._open is not None and not self._open.decided:
+            self._open = None
+
+    def _set_aside(self, ticket: Ticket, questions: list[Question]) -> None:
+        """Have a request decided again when its questions are answered; others go on meanwhile."""
+        task = asyncio.create_task(self._answer(ticket, questions))
+        self._aside[task] = ticket
+        task.add_done_callback(lambda done: self._aside.pop(done, None))
+
+    async def _answer(self, ticket: Ticket, questions: list[Question]) -> None:
+        assert self._expressions is not None
+        try:
+            await answer_until(ticket.deadline, self._clock, self._expressions, questions)
+        except Overloaded as error:
+            ticket.answer(error)
+        except Exception as error:  # noqa: BLE001 - a bug must not leave the request unanswered
+            _log.exception("Expressions could not be evaluated.")
+            ticket.answer(error)
+        self._inbox.appendleft(ticket)
+        self._wake.set()
 
     def _release_committed(self) -> None:
         """Give out answers whose commit has ended, so that no long decision makes them wait."""

@@ -5,14 +5,18 @@ from datetime import UTC
 
 from service.model.errors import Denied, MoorageError
 from service.model.manifests.manifest import TemplateCache
+from service.model.objects.cel_questions import Question
 from service.scheduler.commit.metrics import Meter, PluginTimer
 from service.scheduler.commit.request_batches import AnswerOrError, Batch, Ticket
 from service.scheduler.decide import DECISIONS
 from service.scheduler.decide.context import DecisionContext, kept_of
+from service.scheduler.protocol.expressions import Unanswered, until_unanswered
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
+SetAside = Callable[[Ticket, list[Question]], None]
+"""A function that has questions answered, and then puts the request back into the inbox."""
 TakeTicket = Callable[[], Ticket | None]
 """A function that takes the next request out of the inbox, if one waits there."""
 
@@ -21,9 +25,17 @@ class Decider:
     """Decides tickets on a replica. It awaits nothing but the clock."""
 
     def __init__(
-        self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache, meter: Meter
+        self,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        meter: Meter,
+        set_aside: SetAside | None = None,
     ) -> None:
+        """Without `set_aside`, decisions evaluate expressions themselves."""
         self._clock = clock
+        self._set_aside = set_aside
         self._meter = meter
         self._timer = PluginTimer(meter, clock)
         self._templates = templates
@@ -102,10 +114,20 @@ class Decider:
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0
         start, hints = batch.end, dict(ticket.hints)
+        replica.questions.begin(are_deferred=self._set_aside is not None)
         outcome: AnswerOrError
         try:
-            outcome = yield from DECISIONS[type(ticket.intent)](context, ticket.intent)
+            steps = DECISIONS[type(ticket.intent)](context, ticket.intent)
+            outcome = yield from until_unanswered(steps, replica.questions)
             self._refuse_growth(replica, start)
+        except Unanswered:
+            replica.undo(start)
+            batch.end = replica.mark()
+            ticket.attempts -= 1
+            ticket.hints = hints
+            assert self._set_aside is not None
+            self._set_aside(ticket, replica.questions.take())
+            return
         except MoorageError as error:
             replica.undo(start)
             context.events.clear()

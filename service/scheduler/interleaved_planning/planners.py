@@ -15,7 +15,7 @@ from service.model.errors import Overloaded
 from service.model.manifests.manifest import TemplateCache
 from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterLoop
-from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.planning.capacity import find_capacity
 from service.scheduler.decide.planning.fork_with_undo import Fork
 from service.scheduler.decide.planning.plan_making import make_plan
@@ -25,6 +25,12 @@ from service.scheduler.interleaved_planning.cluster_as_of_a_revision import Past
 from service.scheduler.interleaved_planning.planning_replica import PlanningReplica
 from service.scheduler.interleaved_planning.python_garbage_collection import no_collections
 from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.expressions import (
+    AnswersQuestions,
+    Unanswered,
+    answer_until,
+    until_unanswered,
+)
 from service.scheduler.protocol.intents import ExplainPod, FindCapacity, FindRepairs, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import ExplanationAnswer
@@ -44,7 +50,15 @@ loop counts in milliseconds, and takes half of one for none at all."""
 class Planner:
     """Makes the plans of one cluster, one after the other."""
 
-    def __init__(self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        expressions: AnswersQuestions | None = None,
+    ) -> None:
+        self._expressions = expressions
         self.replica = PlanningReplica(templates, limits.plan_fork_behind_max)
         """The replica that the plans are made on."""
         self.last_used = clock.monotonic()
@@ -68,8 +82,10 @@ class Planner:
             MoorageError: the plan is refused.
         """
         async with self._in_turn(loop) as replica:
-            return await self._run(
-                loop, make_plan(self._context(replica, self._bounds(intent)), intent)
+            return await self._decide(
+                loop,
+                replica,
+                lambda: make_plan(self._context(replica, self._bounds(intent)), intent),
             )
 
     async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
@@ -80,8 +96,10 @@ class Planner:
             NotFound, Denied: there is no such pod, or no profile for it.
         """
         async with self._in_turn(loop) as replica:
-            context = self._context(replica, PlanBounds(seconds=self._limits.repair_seconds_max))
-            return await self._run(loop, find_repairs(context, intent))
+            bounds = PlanBounds(seconds=self._limits.repair_seconds_max)
+            return await self._decide(
+                loop, replica, lambda: find_repairs(self._context(replica, bounds), intent)
+            )
 
     async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
         """Count how many pods fit, on the state that is settled in a cluster's loop.
@@ -91,8 +109,10 @@ class Planner:
             InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
         """
         async with self._in_turn(loop) as replica:
-            return await self._run(
-                loop, find_capacity(self._context(replica, PlanBounds()), intent)
+            return await self._decide(
+                loop,
+                replica,
+                lambda: find_capacity(self._context(replica, PlanBounds()), intent),
             )
 
     async def explain(
@@ -111,7 +131,9 @@ class Planner:
             try:
                 async for rows in past.states():
                     await self._run(loop, go_back(fork, rows))
-                return await self._run(loop, explain_then(fork, past.pod, past.intent))
+                return await self._decide(
+                    loop, replica, lambda: explain_then(fork, past.pod, past.intent)
+                )
             finally:
                 await self._run(loop, fork.restore())
 
@@ -171,6 +193,22 @@ class Planner:
             is_late=lambda: self._stopping or self._clock.monotonic() >= end,
         )
 
+    async def _decide(
+        self, loop: ClusterLoop, replica: Replica, decide: Callable[[], Steps[T]]
+    ) -> T:
+        """Decide, and once more when what expressions had to be asked is known."""
+        end = self._clock.monotonic() + self._limits.request_seconds_max
+        start = replica.mark()
+        while True:
+            replica.questions.begin(are_deferred=self._expressions is not None)
+            try:
+                return await self._run(loop, until_unanswered(decide(), replica.questions))
+            except Unanswered:
+                replica.undo(start)
+                assert self._expressions is not None
+                questions = replica.questions.take()
+                await answer_until(end, self._clock, self._expressions, questions)
+
     async def _run(self, loop: ClusterLoop, steps: Generator[None, None, T]) -> T:
         """Run all steps in slices, between which everything else gets its turn."""
         while True:
@@ -211,9 +249,11 @@ class Planners:
         submit: Callable[[str, MakePlan], Awaitable[Planned]],
         loop_of: Callable[[str], Awaitable[ClusterLoop]],
         keep: Callable[[asyncio.Task[Any]], None],
+        expressions: AnswersQuestions | None = None,
     ) -> None:
         """`submit` has an intent decided among placements, and `keep` keeps a task until it ends."""
         self._store = store
+        self._expressions = expressions
         self._submit = submit
         self._loop_of = loop_of
         self._keep = keep
@@ -298,7 +338,9 @@ class Planners:
         """Return the planner of a cluster; if there is none, it is made."""
         found = self._by_cluster.get(cluster_id)
         if found is None:
-            found = Planner(self._clock, self._ids, self._limits, self._templates)
+            found = Planner(
+                self._clock, self._ids, self._limits, self._templates, self._expressions
+            )
             self._by_cluster[cluster_id] = found
         return found
 
