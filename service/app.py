@@ -71,6 +71,7 @@ from service.scheduler.replica_state_reports import Reporter
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
+from service.suspects import Suspects
 
 __all__ = [
     "RandomIds",
@@ -264,12 +265,14 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
     extenders, evaluator = Extenders(settings, clock.monotonic), Evaluator()
+    suspects = Suspects(None if settings.suspects_dir is None else Path(settings.suspects_dir))
     scheduler = Scheduler(
         *(store, clock, RandomIds(), limits, TemplateCache(settings.template_cache_bytes)),
         *(metrics, forwarding.cluster_owners if forwarding else None),
         tracer=spans,
         extenders=extenders,
         expressions=evaluator,
+        suspects=suspects,
     )
     proof = CommitProbe(store, clock.monotonic)
     refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
@@ -304,6 +307,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             await part()
         if spans is not None:
             await asyncio.to_thread(spans.close)
+        suspects.close()
         _log.info("The worker has stopped.")
 
     return create_app(

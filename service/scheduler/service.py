@@ -63,6 +63,7 @@ from service.scheduler.protocol.intents import A, DryRun, Idempotency, Intent, P
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
+from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
@@ -91,10 +92,11 @@ class Scheduler:
         tracer: Tracer | None = None,
         extenders: AsksExtenders | None = None,
         expressions: AnswersQuestions | None = None,
+        suspects: KnowsSuspects | None = None,
     ) -> None:
         """Without `expressions`, decisions evaluate expressions of CEL themselves."""
-        self._store = store
-        self._extenders, self._expressions = extenders, expressions
+        self._suspects = suspects or NoSuspects()
+        self._store, self._extenders, self._expressions = store, extenders, expressions
         self._tracer = tracer
         self._clock, self._ids = clock, ids
         self.limits = self._limits = limits or Limits()
@@ -109,7 +111,7 @@ class Scheduler:
         self._cluster_owners = cluster_owners or NoClusterOwners()
         self.pending = self._controllers_of(AllPendingPods, holder)
         """The controllers that place pending pods."""
-        self.pending.place = self.submit
+        self.pending.place, self.pending.suspects = self.submit, self._suspects
         self.evictions = self._controllers_of(AllEvictions, holder)
         """The controllers that evict pods whose rules are required during execution."""
         self.nodes = self._controllers_of(AllNodeLifecycles, holder)
@@ -576,6 +578,7 @@ class Scheduler:
             meter=self._meter,
             record=self._events.record,
             expressions=self._expressions,
+            suspects=self._suspects,
         )
         for each in (*own, groups):
             each.serve(loop.enqueue)

@@ -68,7 +68,7 @@ class DeviceSelector:
             ExpressionError: it is none, names an unknown function, is not true or false, or can cost
                 too much.
         """
-        self._expression = compiled_by(_library(), text)
+        self._expression = compiled_by(library(), text)
         if self._expression.costs({"device": DEVICE}).is_too_much:
             raise TooCostly
         self._domains = _literals(_INDEX, text) - _literals(_IN_MAP, text)
@@ -219,7 +219,8 @@ def _compare(one: object, other: object) -> int:
 
 
 @cache
-def _library() -> tuple[Any, Any]:
+def library() -> tuple[Any, Any]:
+    """Return the library, with the environment of expressions about devices."""
     cel = import_module("cel_expr_python.cel")
     extensions = [
         import_module(f"cel_expr_python.ext.ext_{name}").__getattribute__(f"Ext{name.title()}")()

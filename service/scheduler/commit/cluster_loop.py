@@ -43,6 +43,7 @@ from service.scheduler.decide import is_advisory
 from service.scheduler.protocol.expressions import AnswersQuestions, answer_until
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
+from service.scheduler.protocol.suspects import KnowsSuspects
 from service.scheduler.replica.follower import Follower, LoadObserver, Observer
 from service.scheduler.replica.lag import Lag
 from service.scheduler.replica.replica import Stored
@@ -81,6 +82,7 @@ class ClusterLoop:
         meter: Meter,
         record: Record,
         expressions: AnswersQuestions | None = None,
+        suspects: KnowsSuspects | None = None,
     ) -> None:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
@@ -102,7 +104,11 @@ class ClusterLoop:
         self._record = record
         self._expressions = expressions
         set_aside = None if expressions is None else self._set_aside
-        self._decider = Decider(clock, ids, limits, templates, meter, set_aside)
+        self._decider = Decider(
+            *(clock, ids, limits, templates, meter, set_aside),
+            cluster_id=cluster_id,
+            suspects=suspects,
+        )
         self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
         self._inbox: deque[Ticket] = deque()
         self._aside: dict[asyncio.Task[None], Ticket] = {}

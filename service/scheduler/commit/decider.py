@@ -13,6 +13,7 @@ from service.scheduler.decide.context import DecisionContext, kept_of
 from service.scheduler.protocol.expressions import Unanswered, until_unanswered
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids
+from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
 SetAside = Callable[[Ticket, list[Question]], None]
@@ -24,7 +25,7 @@ TakeTicket = Callable[[], Ticket | None]
 class Decider:
     """Decides tickets on a replica. It awaits nothing but the clock."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that decisions need, by name
         self,
         clock: Clock,
         ids: Ids,
@@ -32,10 +33,15 @@ class Decider:
         templates: TemplateCache,
         meter: Meter,
         set_aside: SetAside | None = None,
+        *,
+        cluster_id: int = 0,
+        suspects: KnowsSuspects | None = None,
     ) -> None:
         """Without `set_aside`, decisions evaluate expressions themselves."""
         self._clock = clock
         self._set_aside = set_aside
+        self._cluster_id = cluster_id
+        self._suspects = suspects or NoSuspects()
         self._meter = meter
         self._timer = PluginTimer(meter, clock)
         self._templates = templates
@@ -63,6 +69,7 @@ class Decider:
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
+                self._suspects.decided()
                 await self._clock.sleep(0)
                 between()
                 end = self._clock.monotonic() + self._limits.slice_seconds
@@ -110,6 +117,8 @@ class Decider:
             limits=self._limits,
             attempts=ticket.attempts,
             hints=ticket.hints if ticket.keeps_nodes else {},
+            cluster_id=self._cluster_id,
+            suspects=self._suspects,
             is_late=is_late,
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0
@@ -121,6 +130,7 @@ class Decider:
             outcome = yield from until_unanswered(steps, replica.questions)
             self._refuse_growth(replica, start)
         except Unanswered:
+            self._suspects.decided()
             replica.undo(start)
             batch.end = replica.mark()
             ticket.attempts -= 1
@@ -133,6 +143,7 @@ class Decider:
             context.events.clear()
             # The traceback's frames would keep the whole request in memory, and this error itself.
             outcome = error.with_traceback(None)
+        self._suspects.decided()
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
         entries, batch.end = replica.since(start), replica.mark()

@@ -39,6 +39,7 @@ from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused, WaitReason
+from service.scheduler.protocol.suspects import SET_ASIDE
 from service.scheduler.replica.pod_groups import GroupRef
 
 _STEP_PODS = 8
@@ -173,7 +174,7 @@ class _Attempts:
         if stored is None:
             return
         self.refused[key] = refused
-        told = waiting(self._context, nominated or stored, "Unschedulable", refused.message)
+        told = waiting(self._context, nominated or stored, refused.wait_reason, refused.message)
         if told is not stored:
             self._context.replica.put(told)
         if nominated is not None and nominated is not stored:
@@ -282,7 +283,9 @@ class _Attempts:
 
 
 def _refused_for(context: DecisionContext, denied: Denied) -> Refused:
-    return Refused(context.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
+    reason: WaitReason = "SchedulerError" if denied.reason == SET_ASIDE else "Unschedulable"
+    reasons = {ADMISSION: (denied.reason,)}
+    return Refused(context.replica.revision, reasons, denied.detail, wait_reason=reason)
 
 
 def _kept_free(node_name: str) -> Refusal:
