@@ -6,11 +6,11 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from service.model.objects.cel_questions import ANSWERS, Question
+from service.model.objects.cel_questions import ANSWERS, Key, Question
 from service.sandbox.frames import HEADER, answer_of, framed
 
 COMMAND = (sys.executable, "-m", "service.sandbox.child")
@@ -35,14 +35,34 @@ class Evaluator:
         """The children that do nothing; None stands for one that is to be started."""
         self._free = asyncio.Semaphore(children_max)
         self._closed = False
+        self._asked: dict[Key, asyncio.Future[None]] = {}
+        """The questions that are being answered; each future ends with the answers to some."""
         self.deaths = 0
         """How many children have died of a question so far."""
 
     async def answer(self, questions: Sequence[Question]) -> None:
         """Have the answers to all questions among the known ones."""
-        starts = range(0, len(questions), BATCH_QUESTIONS)
-        waiting = [list(questions[start : start + BATCH_QUESTIONS]) for start in starts]
-        await asyncio.gather(*map(self._answer_batch, waiting))
+        asked_before = {each for key in _keys(questions) if (each := self._asked.get(key))}
+        new = {each.key: each for each in questions if each.key not in self._asked}
+        done = asyncio.get_running_loop().create_future()
+        self._asked.update(dict.fromkeys(new, done))
+        try:
+            await self._answer_in_turns(list(new.values()))
+        finally:
+            for key in new:
+                del self._asked[key]
+            done.set_result(None)
+        if asked_before:
+            await asyncio.wait(asked_before)
+
+    async def _answer_in_turns(self, questions: list[Question]) -> None:
+        """Answer one batch after the other, so that whoever asks much waits longer than others."""
+        for start in range(0, len(questions), BATCH_QUESTIONS):
+            await self._answer_batch(questions[start : start + BATCH_QUESTIONS])
+
+    def children(self) -> list[int]:
+        """Return the process ids of the children that do nothing now."""
+        return [child.pid for child in self._idle if child is not None]
 
     async def close(self) -> None:
         """End all children."""
@@ -89,6 +109,11 @@ class Evaluator:
         return told, None if is_alive else await child.end()
 
 
+def _keys(questions: Sequence[Question]) -> Iterator[Key]:
+    for each in questions:
+        yield each.key
+
+
 class _Child:
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None
@@ -111,6 +136,11 @@ class _Child:
                 start_new_session=True,
             )
         )
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     async def ask(self, questions: list[Question]) -> tuple[list[Any], bool]:
         """Return the answers to the first questions, and whether the child is still alive."""

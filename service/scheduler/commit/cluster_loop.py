@@ -41,6 +41,7 @@ from service.scheduler.commit.metrics import Meter, measure
 from service.scheduler.commit.request_batches import Batch, Ticket, leases_of
 from service.scheduler.decide import is_advisory
 from service.scheduler.protocol.expressions import AnswersQuestions, answer_until
+from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
 from service.scheduler.protocol.suspects import KnowsSuspects
@@ -113,6 +114,8 @@ class ClusterLoop:
         self._inbox: deque[Ticket] = deque()
         self._aside: dict[asyncio.Task[None], Ticket] = {}
         """The requests that wait for answers of expressions."""
+        self._asking: set[asyncio.Task[None]] = set()
+        """What is being answered for pending pods."""
         self._wake = asyncio.Event()
         self._open: Batch | None = None
         """The batch that is decided, but whose commit has not begun."""
@@ -268,7 +271,7 @@ class ClusterLoop:
         published = self._publication.batch.tickets if self._publication else []
         for ticket in [*published, *self._take_open(), *self._inbox, *self._aside.values()]:
             ticket.answer(error)
-        for task in self._aside:
+        for task in (*self._aside, *self._asking):
             task.cancel()
         self._inbox.clear()
 
@@ -393,8 +396,12 @@ class ClusterLoop:
 
     async def _answer(self, ticket: Ticket, questions: list[Question]) -> None:
         assert self._expressions is not None
+        asking = answer_until(ticket.deadline, self._clock, self._expressions, questions)
         try:
-            await answer_until(ticket.deadline, self._clock, self._expressions, questions)
+            if isinstance(ticket.intent, PlacePending):
+                await self._wait_shortly(ticket, asyncio.create_task(asking))
+            else:
+                await asking
         except Overloaded as error:
             ticket.answer(error)
         except Exception as error:  # noqa: BLE001 - a bug must not leave the request unanswered
@@ -402,6 +409,20 @@ class ClusterLoop:
             ticket.answer(error)
         self._inbox.appendleft(ticket)
         self._wake.set()
+
+    async def _wait_shortly(self, ticket: Ticket, asking: asyncio.Task[None]) -> None:
+        """Wait for answers, but not so long that other pending pods have to wait for them."""
+        self._asking.add(asking)
+        asking.add_done_callback(self._end_asking)
+        done, _ = await asyncio.wait({asking}, timeout=self._limits.pending_answers_seconds)
+        ticket.has_waited = not done
+        if done:
+            await asking
+
+    def _end_asking(self, asking: asyncio.Task[None]) -> None:
+        self._asking.discard(asking)
+        if not asking.cancelled():
+            asking.exception()  # Whoever still waits for it hears of it; the others ask again.
 
     def _release_committed(self) -> None:
         """Give out answers whose commit has ended, so that no long decision makes them wait."""

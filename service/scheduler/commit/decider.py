@@ -119,6 +119,7 @@ class Decider:
             hints=ticket.hints if ticket.keeps_nodes else {},
             cluster_id=self._cluster_id,
             suspects=self._suspects,
+            has_waited=ticket.has_waited,
             is_late=is_late,
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0

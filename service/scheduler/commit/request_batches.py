@@ -54,6 +54,8 @@ class Ticket(msgspec.Struct, eq=False):
     """The caller whom the audit names."""
     span: RequestSpan | None = None
     """Where the parts of the request are told; None if it is not traced."""
+    has_waited: bool = False
+    """Whether it was set aside for the answers of expressions as long as it may be."""
     attempts: int = 0
     planned_at: int | None = None
     """The committed revision on which the request was first decided (P9)."""

@@ -72,6 +72,8 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     """The cluster; 0 for one that only a request describes."""
     suspects: KnowsSuspects = NoSuspects()
     """The pods of which workers have died."""
+    has_waited: bool = False
+    """Whether the queue waits no longer for what expressions say of its pods."""
     is_late: Callable[[], bool] = _never
     """Whether a decision that may stop half-way should stop now."""
     not_before: datetime | None = None

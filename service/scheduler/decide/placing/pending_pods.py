@@ -42,6 +42,7 @@ from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused
 from service.scheduler.protocol.suspects import SET_ASIDE
 from service.scheduler.replica.pod_groups import GroupRef
 
+UNANSWERED = "The selectors of the pod's claims are still being evaluated."
 _STEP_PODS = 8
 """How many pods are tried, or their conditions written, in one step, before other tasks may run."""
 _ASKING_MAX = 16
@@ -99,11 +100,38 @@ class _Attempts:
             told = Denied(RESERVED_REASON, RESERVED)
             self.refused[key] = _refused_for(self._context, told)
             return
+        if self._context.has_waited:
+            yield from self._try_answered(key, manifest, behind=behind)
+        else:
+            yield from self._try(key, manifest, behind=behind)
+
+    def _try(self, key: ObjectName, manifest: PodManifest, *, behind: bool) -> Steps[None]:
         group = waits_with(self._context.replica, manifest)
         if group is not None:
             yield from self._try_members(key, group, behind=behind)
         else:
             self._try_alone(manifest, behind=behind)
+
+    def _try_answered(self, key: ObjectName, manifest: PodManifest, *, behind: bool) -> Steps[None]:
+        """Try a pod, but let it wait on if expressions have still to be evaluated for it."""
+        replica = self._context.replica
+        start, events = replica.mark(), len(self._context.events)
+        known = dict(self.refused), list(self.placed), list(self.asking)
+        for _ in self._try(key, manifest, behind=behind):
+            if replica.questions:
+                break
+            yield
+        if not replica.questions:
+            return
+        replica.questions.take()  # They are being answered already, or asked the next time.
+        replica.undo(start)
+        del self._context.events[events:]
+        self.refused, self.placed, self.asking = known
+        self._verdicts.clear()
+        again_after = self._context.limits.pending_answers_seconds
+        self.refused[key] = Refused(
+            replica.revision, {NO_NODES: ()}, UNANSWERED, again_after=again_after
+        )
 
     def _try_alone(
         self, manifest: PodManifest, *, behind: bool, within: GroupDomain | None = None
