@@ -107,7 +107,7 @@ class DeathCounts:
 
     def count_left(self, now: float) -> list[Suspect]:
         """Count the workers of an earlier server that was killed with them; forget what is too old."""
-        self._write([each for each in self._known() if each.at > now - KEPT_SECONDS])
+        self._write([each for each in self.known() if each.at > now - KEPT_SECONDS])
         pids = [int(each.stem) for each in self._folder.glob(f"*{_SLOT_SUFFIX}")]
         return [found for pid in pids if (found := self.count(pid, now)) is not None]
 
@@ -126,14 +126,15 @@ class DeathCounts:
         return None if told is None else self._add(*told, now)
 
     def _add(self, identity: Identity, name: str, now: float) -> Suspect:
-        known = {each.identity: each for each in self._known()}
+        known = {each.identity: each for each in self.known()}
         before = known.pop(identity, None)
         deaths = 1 if before is None else before.deaths + 1
         found = Suspect(identity=identity, name=name, deaths=deaths, at=now)
         self._write([*known.values(), found][-KEPT_MAX:])
         return found
 
-    def _known(self) -> list[Suspect]:
+    def known(self) -> list[Suspect]:
+        """Return all pods that are remembered."""
         return _read(self._folder / _FILE)
 
     def _write(self, kept: list[Suspect]) -> None:

@@ -359,10 +359,10 @@ class PendingQueue:
         if self._suspects_from is None:
             self._suspects_from = now + SUSPECTS_AFTER_SECONDS
         orders: list[Order] = []
-        while len(orders) < count_max and self._may_follow(orders, now):
-            if (order := self._next()) is None:
-                break
+        while len(orders) < count_max and (order := self._next(orders, now)) is not None:
             orders.append(order)
+            if order[0] == _LAST:
+                break
         behind = sum(first is not None and order <= first for order in orders)
         return Attempts(
             tries=tuple((namespace, name) for _, _, namespace, name in orders),
@@ -410,16 +410,14 @@ class PendingQueue:
                 equivalence.new[update.key] = None
                 self._updates.put(equivalence)
 
-    def _may_follow(self, orders: Sequence[Order], now: float) -> bool:
-        """Whether the next pod may be tried with those before it, as far as workers may die of it."""
-        if orders and orders[0][0] == _LAST:
-            return False
-        if not self._active or self._active[0][0][0] != _LAST:
+    def _may_be_next(self, order: Order, before: Sequence[Order], now: float) -> bool:
+        """Whether a pod may be tried after others, as far as a worker may die of it."""
+        if order[0] != _LAST:
             return True
         assert self._suspects_from is not None
-        return not orders and now >= self._suspects_from
+        return not before and now >= self._suspects_from
 
-    def _pop(self) -> Order | None:
+    def _pop(self, before: Sequence[Order], now: float) -> Order | None:
         """The first pod of all that may be tried.
 
         If an equivalence class was refused before, one pod of it has to succeed before others follow:
@@ -428,6 +426,8 @@ class PendingQueue:
         while self._active:
             order, _, equivalence = self._active[0]
             head = self._head(equivalence) if equivalence.state is State.ACTIVE else None
+            if head == order and not self._may_be_next(order, before, now):
+                return None
             heapq.heappop(self._active)
             if head == order and not (equivalence.group and equivalence in self._taken.values()):
                 heapq.heappop(equivalence.heap)
@@ -437,11 +437,11 @@ class PendingQueue:
                 return order
         return None
 
-    def _next(self) -> Order | None:
+    def _next(self, before: Sequence[Order], now: float) -> Order | None:
         """The next pod to try: one that is due, or one of the first pods in back-off."""
         while early := self._backoff.take_early(self._active[0][0] if self._active else None):
             self._activate(early)
-        return self._pop()
+        return self._pop(before, now)
 
     def _head(self, equivalence: EquivalenceClass) -> Order | None:
         """The first member that is not being tried."""

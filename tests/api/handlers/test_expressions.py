@@ -178,7 +178,9 @@ async def test_all_that_is_decided_gets_its_answers_from_children(make_harness: 
     simulated = await harness.client.post("/v1/simulations", json=described)
     assert simulated.json()["results"][0]["nodeName"] == "n1"
     await harness.put("namespaces/shop/resourceclaims/d", claim("d", place_of("n1-3")))
-    counted = await harness.client.post(f"{CLUSTER}/capacity", json={"template": claiming("d", "d")})
+    counted = await harness.client.post(
+        f"{CLUSTER}/capacity", json={"template": claiming("d", "d")}
+    )
     assert counted.status_code == 200, counted.text
     await evaluator.close()
 
