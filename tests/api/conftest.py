@@ -51,7 +51,9 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
         ) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
             chosen = Settings(**PATIENT | settings)
-            return await _started(stack, store, chosen, clock, limits, refusals, spans, expressions)
+            return await _started(
+                stack, store, chosen, clock, limits, refusals, spans, expressions=expressions
+            )
 
         yield make
 
@@ -90,6 +92,7 @@ async def _started(
     limits: Limits | None = None,
     refusals: Refusals | None = None,
     spans: Spans | None = None,
+    *,
     expressions: AnswersQuestions | None = None,
 ) -> Harness:
     clock = clock or SystemClock()

@@ -135,9 +135,9 @@ async def test_many_questions_are_answered_by_few_children(evaluators):
 def test_the_oldest_answers_are_forgotten():
     answers = Answers(most=2, bytes_max=100)
     for key in (("a",), ("b",), ("c",)):
-        answers.put(key, True)
+        answers.put(key, "yes")
     assert [(each,) in answers for each in "abc"] == [False, True, True]
-    answers.put(("d" * 99,), True)
+    answers.put(("d" * 99,), "yes")
     assert [(each,) in answers for each in "abc"] == [False, False, True]
-    answers.put(("e" * 100,), True)
+    answers.put(("e" * 100,), "yes")
     assert ("d" * 99,) not in answers
