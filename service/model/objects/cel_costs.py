@@ -49,7 +49,12 @@ _FORMATTED_NUMBER_WEIGHT = 1_400
 """What a number can weigh as text: `%f` of the greatest one with the greatest precision."""
 _REGEX_BYTE_WEIGHT = 60
 _REGEX_WEIGHT_MAX = 12_000_000
-"""What compiling a regular expression can weigh: the library limits its program."""
+"""What compiling a regular expression can weigh without classes of Unicode: its program is limited."""
+_UNICODE_CLASS_WEIGHT = 150_000
+_REPEATED_CLASS_WEIGHT = 25_000_000
+"""What such classes weigh where they are repeated, until the limit of the program is reached."""
+_UNKNOWN_PATTERN_WEIGHT_MAX = 400
+"""A pattern that is not known before it is asked for may weigh so much, which is 80 characters."""
 _TYPE = Bounds()
 """What names that are no variables stand for."""
 _SCALARS = frozenset({"bool", "int", "uint", "double", "timestamp", "duration"})
@@ -548,10 +553,13 @@ def _formatted(call: _Call) -> _Own:
 
 def _matching(call: _Call) -> _Own:
     pattern = call.node.args[-1].value
-    subject, compiled = call.value(0).weight, _REGEX_WEIGHT_MAX
     if isinstance(pattern, str):
-        compiled = min(compiled, regex_weight(pattern))
-    return _Own(20 * subject + compiled, SCALAR)
+        compiled = regex_weight(pattern)
+    elif call.args[-1].value.weight <= _UNKNOWN_PATTERN_WEIGHT_MAX:
+        compiled = _REPEATED_CLASS_WEIGHT
+    else:
+        compiled = UNLIMITED
+    return _Own(20 * call.value(0).weight + compiled, SCALAR)
 
 
 def regex_weight(pattern: str) -> int:
@@ -561,7 +569,11 @@ def regex_weight(pattern: str) -> int:
         bounds = part.partition("}")[0].split(",")
         counts = [min(int(each), 1000) for each in bounds if each.isdecimal()]
         times *= max([1, *counts])
-    return capped((len(pattern.encode()) + 20) * times * _REGEX_BYTE_WEIGHT)
+    plain = (len(pattern.encode()) + 20) * times * _REGEX_BYTE_WEIGHT
+    classes = pattern.lower().count("\\p")
+    repeated = classes and any(each in pattern for each in "{*+")
+    weight = min(plain, _REGEX_WEIGHT_MAX) + classes * _UNICODE_CLASS_WEIGHT
+    return weight + (_REPEATED_CLASS_WEIGHT if repeated else 0)
 
 
 def _callback(call: _Call) -> _Own:

@@ -6,7 +6,6 @@ bounds the value: how many bytes its copy or its text takes, every item counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 UNLIMITED = 2**64 - 1
@@ -87,31 +86,7 @@ class Bounds:
 
     def joined(self, other: "Bounds") -> "Bounds":
         """Return bounds that hold for either value."""
-        if other is self:
-            return self
-        kinds = {self.kind, other.kind}
-        return Bounds(
-            self.kind if len(kinds) == 1 else "",
-            self.size.joined(other.size),
-            max(self.weight, other.weight),
-            count=max(self.count, other.count),
-            items=_either(self.items, other.items),
-            keys=_either(self.keys, other.keys),
-            fields=_fields_of_either(self, other),
-        )
-
-
-def _either(one: Bounds | None, other: Bounds | None) -> Bounds | None:
-    if one is None or other is None:
-        return one or other
-    return one.joined(other)
-
-
-def _fields_of_either(one: Bounds, other: Bounds) -> Mapping[str, Bounds] | None:
-    if one.fields is None or other.fields is None:
-        return one.fields or other.fields
-    shared = {name: _either(one.fields.get(name), each) for name, each in other.fields.items()}
-    return {**one.fields, **{name: each for name, each in shared.items() if each is not None}}
+        return joined([self, other])
 
 
 SCALAR = Bounds(size=ONE)
@@ -120,8 +95,35 @@ SCALAR = Bounds(size=ONE)
 
 def joined(values: Iterable[Bounds]) -> Bounds:
     """Return bounds that hold for each of some values; those of a scalar if there is none."""
-    found = list(values)
-    return reduce(Bounds.joined, found) if found else SCALAR
+    found = list(dict.fromkeys(values))
+    if len(found) <= 1:
+        return found[0] if found else SCALAR
+    kinds = {each.kind for each in found}
+    return Bounds(
+        kinds.pop() if len(kinds) == 1 else "",
+        Size(min(each.size.least for each in found), max(each.size.greatest for each in found)),
+        max(each.weight for each in found),
+        count=max(each.count for each in found),
+        items=_any_of(each.items for each in found),
+        keys=_any_of(each.keys for each in found),
+        fields=_fields_of(found),
+    )
+
+
+def _any_of(values: Iterable[Bounds | None]) -> Bounds | None:
+    known = [each for each in values if each is not None]
+    return joined(known) if known else None
+
+
+def _fields_of(values: Iterable[Bounds]) -> Mapping[str, Bounds] | None:
+    known = [each.fields for each in values if each.fields is not None]
+    if not known:
+        return None
+    by_name: dict[str, list[Bounds]] = {}
+    for fields in known:
+        for name, each in fields.items():
+            by_name.setdefault(name, []).append(each)
+    return {name: joined(each) for name, each in by_name.items()}
 
 
 def text(longest: int) -> Bounds:

@@ -47,6 +47,8 @@ BOMBS = {
     + "true"
     + ")" * 7,
     "list in a list": "cel.bind(l, [{0}].map(x, [{0}]), l == l)".format(", ".join(["1"] * 1000)),
+    "classes of Unicode": "'a'.matches('{}')".format(r"\\pL" * 500),
+    "pattern that is made": """'a'.matches(device.driver + device.driver)""",
     "pattern in a loop": "[{}].all(x, 'a'.matches('(((a{{30}}){{30}}){{30}})'))".format(
         ", ".join(["1"] * 300)
     ),
