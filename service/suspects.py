@@ -21,8 +21,6 @@ KEPT_MAX = 256
 KEPT_SECONDS = 24 * 3600.0
 """A death is forgotten at the first start of a server after so long."""
 _SLOT_BYTES = 1024
-_LENGTH_BYTES = 2
-_NOTHING = bytes(_LENGTH_BYTES)
 _FILE = "suspects.json"
 _SLOT_SUFFIX = ".deciding"
 
@@ -79,13 +77,13 @@ class Suspects:
         """Note the pod that is decided from now on."""
         if self._slot is None:
             return
-        told = f"{cluster_id}\n{self._of(spec)}\n{namespace}\n{name}".encode()
-        self._slot[: _LENGTH_BYTES + len(told)] = len(told).to_bytes(_LENGTH_BYTES) + told
+        told = f"{cluster_id}\n{self._of(spec)}\n{namespace}\n{name}\0".encode()
+        self._slot[: len(told)] = told
 
     def decided(self) -> None:
         """Note that no pod is being decided."""
         if self._slot is not None:
-            self._slot[:_LENGTH_BYTES] = _NOTHING
+            self._slot[0] = 0
 
     def close(self) -> None:
         """End in good order: this process decides nothing any more."""
@@ -151,8 +149,7 @@ def _slot_of(folder: Path, pid: int) -> mmap.mmap:
 
 
 def _told(content: bytes) -> tuple[Identity, str] | None:
-    length = int.from_bytes(content[:_LENGTH_BYTES])
-    parts = content[_LENGTH_BYTES : _LENGTH_BYTES + length].decode(errors="replace").split("\n")
+    parts = content.partition(b"\0")[0].decode(errors="replace").split("\n")
     if len(parts) != len(Identity.__struct_fields__) + 1:
         return None
     cluster_id, checksum, namespace, name = parts

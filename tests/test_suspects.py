@@ -112,9 +112,7 @@ def test_without_a_folder_nothing_is_noted():
 
 def test_few_are_kept(tmp_path, counts):
     for number in range(KEPT_MAX + 5):
-        slot = f"7\n{number}\nshop\np{number}".encode()
-        (tmp_path / "suspects" / f"{number}.deciding").write_bytes(
-            len(slot).to_bytes(2) + slot + bytes(100)
-        )
+        slot = f"7\n{number}\nshop\np{number}\0".encode()
+        (tmp_path / "suspects" / f"{number}.deciding").write_bytes(slot + bytes(100))
     counts.count_left(NOW)
     assert len(counts.known()) == KEPT_MAX

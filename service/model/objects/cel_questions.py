@@ -136,25 +136,26 @@ class OpenQuestions:
     def __init__(self) -> None:
         self.are_deferred = False
         """Whether somebody answers open questions; otherwise they are answered at once."""
-        self._open: dict[Key, Question] = {}
+        self.open: dict[Key, Question] = {}
+        """The questions without an answer; always this one dictionary."""
 
     def __bool__(self) -> bool:
-        return bool(self._open)
+        return bool(self.open)
 
     @property
     def are_many(self) -> bool:
         """Whether no further question is noted until the open ones are answered."""
-        return len(self._open) >= OPEN_MAX
+        return len(self.open) >= OPEN_MAX
 
     def begin(self, *, are_deferred: bool) -> None:
         """Forget what is open of the last decision; say whether open questions are answered."""
         self.are_deferred = are_deferred
-        self._open.clear()
+        self.open.clear()
 
     def take(self) -> list[Question]:
         """Return the open questions, and begin anew."""
-        found = list(self._open.values())
-        self._open.clear()
+        found = list(self.open.values())
+        self.open.clear()
         return found
 
     def selects(self, text: str, device: Device) -> bool | str | None:
@@ -179,5 +180,5 @@ class OpenQuestions:
             ANSWERS.put(key, question.answer())
             return False
         if not self.are_many:
-            self._open[key] = question
+            self.open[key] = question
         return True

@@ -36,16 +36,16 @@ def until_unanswered(
     Raises:
         Unanswered: it has.
     """
-    told = False
+    told, is_open = False, questions.open
     while True:
         try:
-            if questions and not told:
+            if is_open and not told:
                 told = True
                 steps.throw(Unanswered())
             else:
                 next(steps)
         except StopIteration as stop:
-            if questions:
+            if is_open:
                 raise Unanswered from None
             value: T = stop.value
             return value
