@@ -6,6 +6,7 @@ bounds neither memory nor the time of one step, so an expression is evaluated on
 cost at most (`cel_costs`) is within the limits.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
@@ -27,6 +28,14 @@ BUDGET_MAX = 10_000_000
 """What all policies together may cost for one object (RuntimeCELCostBudget)."""
 _KEPT_MAX = 128
 _ERROR_LENGTH_MAX = 200
+DOUBLINGS_MAX = 8
+"""How many macros an expression may have that write out twice what they are called on.
+
+Compiling takes twice as long with each that is called on the one before: 18 took two seconds.
+"""
+SERIALIZED_BYTES_MAX = 256 * 1024
+"""How long the library's form of an expression may be, which is some 10,000 parts."""
+_DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 
 
 class ExpressionError(Exception):
@@ -56,8 +65,15 @@ class Expression:
         return estimate(self.syntax(), variables)
 
     def syntax(self) -> Node:
-        """Return its syntax tree, which takes more memory than the rest."""
-        return parsed(self._compiled.serialize())
+        """Return its syntax tree, which takes more memory than the rest.
+
+        Raises:
+            TooCostly: it is so large that looking through it takes too long.
+        """
+        serialized = self._compiled.serialize()
+        if len(serialized) > SERIALIZED_BYTES_MAX:
+            raise TooCostly
+        return parsed(serialized)
 
     def holds(self, variables: Mapping[str, object], guard: Guard = nullcontext) -> bool:
         """Evaluate the expression; each of its variables has to have a value.
@@ -126,9 +142,12 @@ def compiled_by(library: tuple[Any, Any], text: str) -> Expression:
     """Compile an expression with the library and an environment of it, which has its variables.
 
     Raises:
-        ExpressionError: it is no expression, names what the environment lacks, or is not true or false.
+        ExpressionError: it is no expression, names what the environment lacks, is not true or false,
+            or takes too long to compile.
     """
     cel, environment = library
+    if len(_DOUBLING.findall(text)) > DOUBLINGS_MAX:
+        raise TooCostly
     try:
         expression = environment.compile(text)
         returned = expression.return_type()

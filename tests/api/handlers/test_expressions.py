@@ -147,6 +147,9 @@ async def test_an_expression_that_is_stored_already_fails_without_being_evaluate
     (result,) = (await harness.place(claiming("web", "c")))["results"]
     assert result["outcome"] == "Unschedulable"
     assert f"selector #0: CEL runtime error: {TOLD}" in result["message"]
+    again = await make_harness(store=harness.store, expressions=evaluator)
+    (result,) = (await again.place(claiming("later", "c")))["results"]
+    assert f"selector #0: CEL runtime error: {TOLD}" in result["message"]
     assert evaluator.deaths == 0
     await evaluator.close()
 

@@ -48,6 +48,9 @@ BOMBS = {
     + ")" * 7,
     "list in a list": "cel.bind(l, [{0}].map(x, [{0}]), l == l)".format(", ".join(["1"] * 1000)),
     "classes of Unicode": "'a'.matches('{}')".format(r"\\pL" * 500),
+    "far too many parts": f"optional.of([{', '.join(['1'] * 1000)}])"
+    + ".optMap(x, x)" * 5
+    + ".hasValue()",
     "pattern that is made": """'a'.matches(device.driver + device.driver)""",
     "pattern in a loop": "[{}].all(x, 'a'.matches('(((a{{30}}){{30}}){{30}})'))".format(
         ", ".join(["1"] * 300)
@@ -69,6 +72,13 @@ USUAL = [
 def test_what_grows_without_bound_is_refused_and_not_evaluated(kind):
     with pytest.raises(TooCostly):
         DeviceSelector(BOMBS[kind])
+
+
+@pytest.mark.parametrize("macro", ["optMap(x, x)", " optFlatMap (x, optional.of(x))"])
+def test_what_takes_long_to_compile_is_refused_and_not_compiled(macro):
+    with pytest.raises(TooCostly):
+        DeviceSelector(f"optional.of(1){f'.{macro}' * 28}.hasValue()")
+    DeviceSelector(f"optional.of(1){f'.{macro}' * 5}.hasValue()")
 
 
 @pytest.mark.parametrize("text", USUAL)
