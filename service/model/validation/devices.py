@@ -7,6 +7,7 @@ passed over with a warning (`service.model.pod_templates.field_warnings`).
 import re
 from collections.abc import Iterator, Mapping
 
+from service.model.objects.cel_expressions import written_out
 from service.model.objects.device_manifest_types import (
     AllocationResult,
     CELDeviceSelector,
@@ -60,7 +61,7 @@ ITEMS_MAX = 32
 """How many selectors, requests or constraints a list may have."""
 ALTERNATIVES_MAX = 8
 SELECTORS_LENGTH_MAX = 32 * 1024
-"""How long the expressions of one class, claim or template may be together."""
+"""How long the expressions of one class, claim or template may be together, macros written out."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
@@ -69,7 +70,7 @@ def _few_expressions(rule: Rule) -> Rule:
     """A rule for an object whose expressions are not longer, all together, than can soon be checked."""
 
     def checked(value: object, path: str, problems: Problems) -> None:
-        length = sum(map(len, _expressions_in(value)))
+        length = sum(map(written_out, _expressions_in(value)))
         if length > SELECTORS_LENGTH_MAX:
             told = f"must have expressions of at most {SELECTORS_LENGTH_MAX} characters in all"
             problems.add(path, f"{told}; they have {length}")
