@@ -374,8 +374,8 @@ def _size_sum(one: Size, other: Size) -> Size:
     return Size(capped(one.least + other.least), capped(one.greatest + other.greatest))
 
 
-def _once(call: _Call) -> tuple[int, Size | None]:
-    return 1, _size_by_type(call.node)
+def _once(_call: _Call) -> tuple[int, Size | None]:
+    return 1, ONE
 
 
 def _traversing(call: _Call) -> tuple[int, Size | None]:
@@ -388,7 +388,8 @@ def _searching(call: _Call) -> tuple[int, Size | None]:
 
 
 def _reading(call: _Call) -> tuple[int, Size | None]:
-    return _part(call.value(0).size.greatest, 0.1), _size_by_type(call.node)
+    # Quantities and versions are compared at once.
+    return _part(call.value(0).size.greatest, 0.1), ONE
 
 
 def _replacing(call: _Call) -> tuple[int, Size | None]:
