@@ -62,6 +62,7 @@ from service.extensions.loading import load_plugins
 from service.model.manifests.generated_names import SUFFIXES, suffix_of
 from service.model.pod_templates.template_cache import TemplateCache
 from service.model.validation.combinators import Limits as ManifestLimits
+from service.sandbox import Evaluator
 from service.scheduler.deciding_workers.cluster_shares import ClusterShares
 from service.scheduler.deciding_workers.deciding_worker_of_cluster import ALL_SERVERS, ClusterOwners
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
@@ -71,6 +72,7 @@ from service.scheduler.replica_state_reports import Reporter
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
+from service.suspects import Suspects
 
 __all__ = [
     "RandomIds",
@@ -277,12 +279,15 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     budget = Budget(settings.bytes_in_flight_max)
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
-    extenders = Extenders(settings, clock.monotonic)
+    extenders, evaluator = Extenders(settings, clock.monotonic), Evaluator()
+    suspects = Suspects(None if settings.suspects_dir is None else Path(settings.suspects_dir))
     scheduler = Scheduler(
         *(store, clock, RandomIds(), limits, templates_of(settings)),
         *(metrics, forwarding.cluster_owners if forwarding else None),
         tracer=spans,
         extenders=extenders,
+        expressions=evaluator,
+        suspects=suspects,
     )
     proof = CommitProbe(store, clock.monotonic)
     refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
@@ -313,10 +318,11 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             _log.info("The worker stops.")
         if forwarding is not None:
             await forwarding.stop()
-        for part in (scheduler.stop, extenders.close, refusals.close, store.close):
+        for part in (scheduler.stop, extenders.close, evaluator.close, refusals.close, store.close):
             await part()
         if spans is not None:
             await asyncio.to_thread(spans.close)
+        suspects.close()
         _log.info("The worker has stopped.")
 
     return create_app(

@@ -207,6 +207,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the workers of a server forward a cluster's requests to the one that decides them."""
     forwarding_dir: str | None = None
     """The folder in which these workers find each other; `moorage serve` sets it."""
+    suspects_dir: str | None = None
+    """Where a server notes of which pods its workers may have died, so that it knows after a restart.
+
+    Without it, that is in the data folder, or with a `database_url` forgotten with the server."""
     server_id: str | None = None
     """What other servers know this one by, anew at every start; `moorage serve` sets it."""
     peer_address: PeerAddress | None = None

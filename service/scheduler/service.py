@@ -27,6 +27,7 @@ from service.model.errors import (
 from service.model.log.audit import ITSELF, AuditedCaller
 from service.model.log.commit_log import IdempotencyKey, NodeReports, ReplicaState
 from service.model.manifests.manifest import TemplateCache
+from service.model.objects.cel_questions import OpenQuestions
 from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.events_stored_after_commits import EventRecorder
@@ -56,6 +57,12 @@ from service.scheduler.multi_cluster.multi_cluster_placement import OverClusters
 from service.scheduler.node_heartbeat_storing import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.clients import CLIENT
+from service.scheduler.protocol.expressions import (
+    AnswersQuestions,
+    Unanswered,
+    answer_until,
+    until_unanswered,
+)
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
 from service.scheduler.protocol.intents import (
     NO_PRECONDITIONS,
@@ -70,6 +77,7 @@ from service.scheduler.protocol.intents import (
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
+from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
@@ -97,12 +105,14 @@ class Scheduler:
         *,
         tracer: Tracer | None = None,
         extenders: AsksExtenders | None = None,
+        expressions: AnswersQuestions | None = None,
+        suspects: KnowsSuspects | None = None,
     ) -> None:
-        self._store = store
-        self._extenders = extenders
+        """Without `expressions`, decisions evaluate expressions of CEL themselves."""
+        self._suspects = suspects or NoSuspects()
+        self._store, self._extenders, self._expressions = store, extenders, expressions
         self._tracer = tracer
-        self._clock = clock
-        self._ids = ids
+        self._clock, self._ids = clock, ids
         self.limits = self._limits = limits or Limits()
         """The limits of everything that the scheduler does."""
         self._meter = meter or NoMeter()
@@ -115,7 +125,7 @@ class Scheduler:
         self._cluster_owners = cluster_owners or NoClusterOwners()
         self.pending = self._controllers_of(AllPendingPods, holder)
         """The controllers that place pending pods."""
-        self.pending.place = self.submit
+        self.pending.place, self.pending.suspects = self.submit, self._suspects
         self.evictions = self._controllers_of(AllEvictions, holder)
         """The controllers that evict pods whose rules are required during execution."""
         self.nodes = self._controllers_of(AllNodeLifecycles, holder)
@@ -141,6 +151,7 @@ class Scheduler:
             submit=self.submit,
             loop_of=self.loop_of,
             keep=self._keep,
+            expressions=expressions,
         )
         self.plans.plan = self.planners.plan
         self._events = EventRecorder(store, clock, self._limits, self._meter)
@@ -353,14 +364,29 @@ class Scheduler:
             InvalidManifest, PodDiffers: for the same reasons as `PlacePods`.
             Overloaded: its time was up, or its client has left.
         """
-        deadline, client = self._deadline(), CLIENT.get()
-        steps = simulating(
+        deadline = self._deadline()
+        while True:
+            questions = OpenQuestions()
+            questions.begin(are_deferred=self._expressions is not None)
+            try:
+                return await self._simulate(simulation, questions, deadline)
+            except Unanswered:
+                assert self._expressions is not None
+                await answer_until(deadline, self._clock, self._expressions, questions.take())
+
+    async def _simulate(
+        self, simulation: Simulation, questions: OpenQuestions, deadline: float
+    ) -> PlacementAnswer:
+        client = CLIENT.get()
+        simulated = simulating(
             simulation,
             now=rfc3339(self._clock.now(), "seconds"),
             ids=self._ids,
             limits=self._limits,
             templates=self.templates,
+            questions=questions,
         )
+        steps = until_unanswered(simulated, questions)
         end = self._clock.monotonic() + self._limits.slice_seconds
         while True:
             try:
@@ -614,6 +640,8 @@ class Scheduler:
             find=partial(self._store.find_cluster, cluster),
             meter=self._meter,
             record=self._events.record,
+            expressions=self._expressions,
+            suspects=self._suspects,
         )
         for each in (*own, groups):
             each.serve(loop.enqueue)

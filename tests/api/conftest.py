@@ -14,6 +14,7 @@ from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.app import RandomIds, SystemClock, create_app, templates_of
 from service.extenders import Extenders
+from service.scheduler.protocol.expressions import AnswersQuestions
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock
 from service.scheduler.service import Scheduler
@@ -45,11 +46,14 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
             limits: Limits | None = None,
             refusals: Refusals | None = None,
             spans: Spans | None = None,
+            expressions: AnswersQuestions | None = None,
             **settings: Any,
         ) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
             chosen = Settings(**PATIENT | settings)
-            return await _started(stack, store, chosen, clock, limits, refusals, spans)
+            return await _started(
+                stack, store, chosen, clock, limits, refusals, spans, expressions=expressions
+            )
 
         yield make
 
@@ -88,6 +92,8 @@ async def _started(
     limits: Limits | None = None,
     refusals: Refusals | None = None,
     spans: Spans | None = None,
+    *,
+    expressions: AnswersQuestions | None = None,
 ) -> Harness:
     clock = clock or SystemClock()
     metrics = Metrics()
@@ -99,6 +105,7 @@ async def _started(
         meter=metrics,
         tracer=spans,
         extenders=extenders,
+        expressions=expressions,
     )
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)

@@ -64,6 +64,7 @@ def test_every_setting_can_be_handed_down() -> None:
             oidc_keys_url="https://u",
             metrics_dir="m",
             forwarding_dir="h",
+            suspects_dir="d",
             server_id="s",
             peer_address="127.0.0.1:7000",
             peer_host="127.0.0.2",

@@ -28,6 +28,16 @@ class WorkerStarts:
         for reason in get_args(StartReason):
             self._starts.labels(reason)
 
+        self._set_aside = Counter(
+            "moorage_pods_set_aside_total",
+            "Pods that were set aside, since workers ended while they were deciding them.",
+            registry=registry,
+        )
+
+    def set_aside(self) -> None:
+        """Count a pod that is tried no more."""
+        self._set_aside.inc()
+
     def started(self, reason: StartReason) -> None:
         """Count a worker that was started."""
         self._starts.labels(reason).inc()

@@ -36,7 +36,7 @@ from service.cli.server.stop_signals_without_workers import (
     run_until_stopped,
 )
 from service.cli.server.tls import certificate_of
-from service.cli.server.worker_processes import run_workers
+from service.cli.server.worker_processes import run_workers, told_of
 from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, InvalidSettings, Settings
@@ -46,6 +46,7 @@ from service.store.postgres import PostgresStore
 from service.store.schema.citus_sharding import ServersMissing, distribute
 from service.store.schema.migrate import NewerTables, newest, upgrade_async
 from service.store.schema.serving_role import admit_servers
+from service.suspects import DeathCounts
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +97,7 @@ def run_server(settings: Settings) -> None:
             migration_url=None,  # Workers must not change tables.
             metrics_dir=folders.enter_context(private_folder("metrics")),
             forwarding_dir=folders.enter_context(private_folder("workers")),
+            suspects_dir=str(_suspects_folder(settings, folders)),
             server_id=token_hex(16),
         )
         settings = _with_health(settings, folders)
@@ -113,6 +115,7 @@ def run_server(settings: Settings) -> None:
             stop_request=stop_request,
             logging_config=logging_of(settings),
             starts=starts_told_by_supervisor(),
+            deaths=_deaths_before(settings),
         )
         ignore_stop_signals()
         if code is not ExitCode.OK:
@@ -132,6 +135,24 @@ def _refuse_unusable_peers(settings: Settings) -> None:
         raise WrongUsage(str(error)) from None
     if servers is not None:
         servers.stop_listening()
+
+
+def _suspects_folder(settings: Settings, until: ExitStack) -> Path:
+    """Return where it is noted of which pods workers die, so that a restart forgets none if possible."""
+    if settings.suspects_dir is not None:
+        return Path(settings.suspects_dir)
+    if settings.database_url is None:
+        return Path(settings.data_dir) / "suspects"
+    return Path(until.enter_context(private_folder("suspects")))
+
+
+def _deaths_before(settings: Settings) -> DeathCounts:
+    """Return what counts the deaths of workers, with those who died together with their server."""
+    assert settings.suspects_dir is not None
+    deaths = DeathCounts(Path(settings.suspects_dir))
+    for suspect in deaths.count_left(time.time()):  # noqa: TID251 - compared with an earlier one
+        _log.warning("A worker of the last server was deciding a pod.", extra=told_of(suspect))
+    return deaths
 
 
 def _with_health(settings: Settings, until: ExitStack) -> Settings:

@@ -40,7 +40,9 @@ from service.cli.server.stop_signals_without_workers import StopRequest
 from service.cli.server.tls import Certificate, watch
 from service.cli.server.worker import SUPERVISOR_VARIABLE
 from service.cli.server.worker_signals import LAUNCH_SIGNALS, Alarm, run_worker
+from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS
 from service.settings import Settings
+from service.suspects import DeathCounts, Suspect
 
 HEADER_BUFFER_BYTES = 128 * 1024
 """Room for the longest request line that HTTP allows (64 KiB), so that the API can refuse it
@@ -97,6 +99,8 @@ class Workers(MPServer):
     """Why the next worker is started."""
     starts: WorkerStarts | None = None
     """What counts the starts of workers, if somebody does."""
+    deaths: DeathCounts | None = None
+    """What counts of which pods workers die, if somebody does."""
 
     def _respawn_workers(  # type: ignore[explicit-override] # typing.override is Python 3.12's
         self, workers: list[int], spawn_target: Spawn, target_loader: Load, delay: float = 0
@@ -105,10 +109,20 @@ class Workers(MPServer):
         for each in dead:
             told = {"pid": each.pid, **_end_of(each.exitcode)}
             _log.warning("A worker ended, and is started again.", extra=told)
+            self._blame(each.pid)
         self._reason = "death" if dead else "renewal"
         self._pause_before_respawn(workers)
         super()._respawn_workers(workers, spawn_target, target_loader, delay)
         self.respawned_wrks.clear()  # Granian's own detection of crash loops counts these.
+
+    def _blame(self, pid: int | None) -> None:
+        """Count a worker's death for the pod that it was deciding, if there is one."""
+        suspect = None if self.deaths is None else self.deaths.count(pid, time.time())  # noqa: TID251 - compared with a later start
+        if suspect is None:
+            return
+        _log.warning("The worker was deciding a pod.", extra=told_of(suspect))
+        if suspect.deaths == SET_ASIDE_DEATHS and self.starts is not None:
+            self.starts.set_aside()
 
     def _spawn_worker(  # type: ignore[explicit-override]
         self,
@@ -175,6 +189,13 @@ class Workers(MPServer):
         self._pause_seconds = min(2 * pause, most) or RESPAWN_PAUSE_SECONDS
 
 
+def told_of(suspect: Suspect) -> dict[str, object]:
+    """Return what the log says of a pod of which workers may have died."""
+    identity = suspect.identity
+    pod = f"{identity.namespace}/{suspect.name}"
+    return {"pod": pod, "cluster_id": identity.cluster_id, "deaths": suspect.deaths}
+
+
 def _end_of(exit_code: int) -> dict[str, object]:
     """How a process ended, by what `multiprocessing` has of it: a negative number is a signal's."""
     if exit_code >= 0:
@@ -198,12 +219,14 @@ def run_workers(
     stop_request: StopRequest | None = None,
     logging_config: dict[str, Any] | None = None,
     starts: WorkerStarts | None = None,
+    deaths: DeathCounts | None = None,
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
     Each worker accepts at most `connections_max` connections. `secrets` are environment variables
     that only the workers get. `stop_request` tells of a signal that came before. `logging_config`
-    says how all these processes log, and `starts` counts the starts of workers.
+    says how all these processes log, `starts` counts the starts of workers, and `deaths` of which
+    pods they die.
 
     Returns:
         OK after such a signal, else UNAVAILABLE.
@@ -235,7 +258,7 @@ def run_workers(
         ssl_protocol_min=SSLProtocols.tls12,
     )
     server.main_loop_interrupt = Alarm()
-    server.starts = starts
+    server.starts, server.deaths = starts, deaths
     if stop_request is not None:
         server.on_startup(partial(server.heed, stop_request))
     _launch_fork_server()

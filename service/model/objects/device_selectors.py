@@ -9,23 +9,28 @@ Source: `k8s.io/dynamic-resource-allocation/cel` and `k8s.io/apiserver/pkg/cel/l
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
 import msgspec
 
-from service.model.objects.cel_expressions import ExpressionError, compiled_by
-from service.model.objects.devices import Device
+from service.model.objects.cel_expressions import (
+    ExpressionError,
+    Guard,
+    TooCostly,
+    compiled_by,
+)
+from service.model.objects.cel_values import ONE, Bounds, Size, map_of, text
 from service.model.objects.quantity import NANO, parse_quantity
 
 SELECTOR_LENGTH_MAX = 10 * 1024
 """How long an expression may be (CELSelectorExpressionMaxLength)."""
-VERDICTS_MAX = 131_072
-"""How many answers are kept, of one expression about devices with the same contents."""
 QUANTITY, VERSION = "$quantity", "$version"
 """The entry of a map that stands for a quantity, in nanos as text, and for a semantic version."""
-_EXPRESSIONS_MAX = 1024
+_COMPILED_MAX = 64
+_CHECKED_MAX = 1024
 
 _VERSION = re.compile(
     r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
@@ -38,6 +43,20 @@ _IN_MAP = re.compile(
 
 Json = dict[str, Any]
 
+_NAMES_MAX, _VALUE_LENGTH_MAX = 32, 64
+_DOMAIN, _IDENTIFIER = text(63), text(32)
+_ATTRIBUTE = Bounds(size=Size(0, _VALUE_LENGTH_MAX), weight=text(_VALUE_LENGTH_MAX).weight)
+_CAPACITY = Bounds(size=ONE, weight=text(_VALUE_LENGTH_MAX).weight)
+DEVICE = Bounds(
+    "struct",
+    fields={
+        "driver": _DOMAIN,
+        "attributes": map_of(_DOMAIN, map_of(_IDENTIFIER, _ATTRIBUTE, _NAMES_MAX), _NAMES_MAX),
+        "capacity": map_of(_DOMAIN, map_of(_IDENTIFIER, _CAPACITY, _NAMES_MAX), _NAMES_MAX),
+    },
+)
+"""How large a device can be, by which the cost of an expression about it is estimated."""
+
 
 class DeviceSelector:
     """A compiled expression about a device."""
@@ -46,13 +65,16 @@ class DeviceSelector:
         """Compile an expression.
 
         Raises:
-            ExpressionError: it is none, names an unknown function, or is not true or false.
+            ExpressionError: it is none, names an unknown function, is not true or false, or can cost
+                too much.
         """
-        self._expression = compiled_by(_library(), text)
+        self._expression = compiled_by(library(), text)
+        if self._expression.costs({"device": DEVICE}).is_too_much:
+            raise TooCostly
         self._domains = _literals(_INDEX, text) - _literals(_IN_MAP, text)
         """What maps are asked for by name, which a device may not have."""
 
-    def selects(self, driver: str, content: bytes) -> bool:
+    def selects(self, driver: str, content: bytes, guard: Guard = nullcontext) -> bool:
         """Whether the expression is true of a device of a driver with these contents.
 
         Raises:
@@ -64,7 +86,7 @@ class DeviceSelector:
             "attributes": self._by_domain(said.get("attributes", {}), driver, _attribute),
             "capacity": self._by_domain(said.get("capacity", {}), driver, _capacity),
         }
-        return self._expression.holds({"device": device})
+        return self._expression.holds({"device": device}, guard)
 
     def _by_domain(
         self, entries: Json, driver: str, value: Callable[[Json], object]
@@ -76,7 +98,17 @@ class DeviceSelector:
         return found
 
 
-@lru_cache(maxsize=_EXPRESSIONS_MAX)
+@lru_cache(maxsize=_CHECKED_MAX)
+def selector_problem(text: str) -> str | None:
+    """Return why an expression cannot be asked about devices, or None if it can."""
+    try:
+        DeviceSelector(text)
+    except ExpressionError as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=_COMPILED_MAX)
 def device_selector(text: str) -> DeviceSelector:
     """Compile an expression, once in a process.
 
@@ -84,19 +116,6 @@ def device_selector(text: str) -> DeviceSelector:
         ExpressionError: it is no expression about a device.
     """
     return DeviceSelector(text)
-
-
-def verdict(text: str, device: Device) -> bool | str:
-    """Whether an expression is true of a device; a text says why that can't be said."""
-    return _verdict(text, device.driver, device.content)
-
-
-@lru_cache(maxsize=VERDICTS_MAX)
-def _verdict(text: str, driver: str, content: bytes) -> bool | str:
-    try:
-        return device_selector(text).selects(driver, content)
-    except ExpressionError as error:
-        return str(error)
 
 
 def full_name(name: str, driver: str) -> str:
@@ -200,7 +219,8 @@ def _compare(one: object, other: object) -> int:
 
 
 @cache
-def _library() -> tuple[Any, Any]:
+def library() -> tuple[Any, Any]:
+    """Return the library, with the environment of expressions about devices."""
     cel = import_module("cel_expr_python.cel")
     extensions = [
         import_module(f"cel_expr_python.ext.ext_{name}").__getattribute__(f"Ext{name.title()}")()

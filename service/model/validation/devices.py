@@ -7,7 +7,7 @@ passed over with a warning (`service.model.pod_templates.field_warnings`).
 import re
 from collections.abc import Iterator, Mapping
 
-from service.model.objects.cel_expressions import ExpressionError
+from service.model.objects.cel_expressions import written_out
 from service.model.objects.device_manifest_types import (
     AllocationResult,
     CELDeviceSelector,
@@ -30,7 +30,7 @@ from service.model.objects.device_manifest_types import (
     SliceDevice,
     TemplateSpec,
 )
-from service.model.objects.device_selectors import SELECTOR_LENGTH_MAX, device_selector, is_version
+from service.model.objects.device_selectors import SELECTOR_LENGTH_MAX, is_version, selector_problem
 from service.model.objects.devices import CONSUMERS_MAX, RESULTS_MAX
 from service.model.validation import names
 from service.model.validation.combinators import (
@@ -60,8 +60,35 @@ ATTRIBUTES_MAX = 32
 ITEMS_MAX = 32
 """How many selectors, requests or constraints a list may have."""
 ALTERNATIVES_MAX = 8
+SELECTORS_LENGTH_MAX = 32 * 1024
+"""How long the expressions of one class, claim or template may be together, macros written out."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+
+
+def _few_expressions(rule: Rule) -> Rule:
+    """A rule for an object whose expressions are not longer, all together, than can soon be checked."""
+
+    def checked(value: object, path: str, problems: Problems) -> None:
+        length = sum(map(written_out, _expressions_in(value)))
+        if length > SELECTORS_LENGTH_MAX:
+            told = f"must have expressions of at most {SELECTORS_LENGTH_MAX} characters in all"
+            problems.add(path, f"{told}; they have {length}")
+        else:
+            rule(value, path, problems)
+
+    return checked
+
+
+def _expressions_in(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _expressions_in(each)
+    for name, each in entries_of(value).items():
+        if name == "expression" and isinstance(each, str):
+            yield each
+        elif name != "config":  # It is the driver's, whatever it says.
+            yield from _expressions_in(each)
 
 
 def _at_most(limit: int, rule: Rule) -> Rule:
@@ -122,10 +149,9 @@ def _expression(value: object, path: str, problems: Problems) -> None:
     if len(value) > SELECTOR_LENGTH_MAX:
         problems.add(path, f"must be no more than {SELECTOR_LENGTH_MAX} characters")
         return
-    try:
-        device_selector(value)
-    except ExpressionError as error:
-        problems.add(path, str(error), value)
+    problem = selector_problem(value)
+    if problem is not None:
+        problems.add(path, problem, value)
 
 
 _SELECTORS = _at_most(
@@ -135,7 +161,9 @@ _SELECTORS = _at_most(
     ),
 )
 _OPEN = record({}, closed=False)
-CLASS = declared(DeviceClassSpec, {"selectors": _SELECTORS, "config": list_of(_OPEN)})
+CLASS = _few_expressions(
+    declared(DeviceClassSpec, {"selectors": _SELECTORS, "config": list_of(_OPEN)})
+)
 
 
 # Slices
@@ -295,7 +323,7 @@ _DEVICES = declared(
     },
     also=(_requests_differ, _requests_are_there),
 )
-CLAIM = declared(ResourceClaimSpec, {"devices": _DEVICES})
+CLAIM = _few_expressions(declared(ResourceClaimSpec, {"devices": _DEVICES}))
 TEMPLATE = declared(TemplateSpec, {"spec": CLAIM}, required=("spec",))
 _RESULT = declared(
     DeviceResult,

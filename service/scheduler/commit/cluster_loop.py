@@ -33,6 +33,7 @@ from service.model.log.commit_log import (
     ReplicaState,
 )
 from service.model.manifests.manifest import TemplateCache
+from service.model.objects.cel_questions import Question
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.commit.commit_under_lock import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.committer import Announce, Committer
@@ -41,8 +42,11 @@ from service.scheduler.commit.events_stored_after_commits import Record
 from service.scheduler.commit.metrics import Meter, measure
 from service.scheduler.commit.request_batches import TIME_IS_UP, Batch, Ticket, leases_of
 from service.scheduler.decide import is_advisory
+from service.scheduler.protocol.expressions import AnswersQuestions, answer_until
+from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
+from service.scheduler.protocol.suspects import KnowsSuspects
 from service.scheduler.replica.follower import Follower, LoadObserver, Observer
 from service.scheduler.replica.lag import Lag
 from service.scheduler.replica.replica import Stored
@@ -81,6 +85,8 @@ class ClusterLoop:
         find: Callable[[], Awaitable[int]],
         meter: Meter,
         record: Record,
+        expressions: AnswersQuestions | None = None,
+        suspects: KnowsSuspects | None = None,
     ) -> None:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
@@ -101,9 +107,19 @@ class ClusterLoop:
         """Holds the replica, if one is loaded; only this loop's task changes it."""
         self._meter = meter
         self._record = record
-        self._decider = Decider(clock, ids, limits, templates, meter)
+        self._expressions = expressions
+        set_aside = None if expressions is None else self._set_aside
+        self._decider = Decider(
+            *(clock, ids, limits, templates, meter, set_aside),
+            cluster_id=cluster_id,
+            suspects=suspects,
+        )
         self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
         self._inbox: deque[Ticket] = deque()
+        self._aside: dict[asyncio.Task[None], Ticket] = {}
+        """The requests that wait for answers of expressions."""
+        self._asking: set[asyncio.Task[None]] = set()
+        """What is being answered for pending pods."""
         self._wake = asyncio.Event()
         self._open: Batch | None = None
         """The batch that is decided, but whose commit has not begun."""
@@ -249,7 +265,7 @@ class ClusterLoop:
         """Serve until stopped, or until the cluster is gone."""
         reason: Exception = Overloaded("The server is shutting down.")
         try:
-            while not (self._stopping and self.idle):
+            while not (self._stopping and self.idle and not self._aside):
                 await self._wake.wait()
                 self._wake.clear()
                 await self._work()
@@ -261,8 +277,10 @@ class ClusterLoop:
 
     def _abandon(self, error: Exception) -> None:
         published = self._publication.batch.tickets if self._publication else []
-        for ticket in [*published, *self._take_open(), *self._inbox]:
+        for ticket in [*published, *self._take_open(), *self._inbox, *self._aside.values()]:
             ticket.answer(error)
+        for task in (*self._aside, *self._asking):
+            task.cancel()
         self._inbox.clear()
 
     async def _work(self) -> None:
@@ -396,9 +414,45 @@ class ClusterLoop:
         return end
 
     def _forget_empty(self) -> None:
-        """Forget the open batch if its only decision has ended before its time."""
+        """Forget the open batch if its only decision was set aside, or ended before its time."""
         if self._open is not None and not self._open.decided:
             self._open = None
+
+    def _set_aside(self, ticket: Ticket, questions: list[Question]) -> None:
+        """Have a request decided again when its questions are answered; others go on meanwhile."""
+        task = asyncio.create_task(self._answer(ticket, questions))
+        self._aside[task] = ticket
+        task.add_done_callback(lambda done: self._aside.pop(done, None))
+
+    async def _answer(self, ticket: Ticket, questions: list[Question]) -> None:
+        assert self._expressions is not None
+        asking = answer_until(ticket.deadline, self._clock, self._expressions, questions)
+        try:
+            if isinstance(ticket.intent, PlacePending):
+                await self._wait_shortly(ticket, asyncio.create_task(asking))
+            else:
+                await asking
+        except Overloaded as error:
+            ticket.answer(error)
+        except Exception as error:  # noqa: BLE001 - a bug must not leave the request unanswered
+            _log.exception("Expressions could not be evaluated.")
+            ticket.answer(error)
+        self._inbox.appendleft(ticket)
+        self._wake.set()
+
+    async def _wait_shortly(self, ticket: Ticket, asking: asyncio.Task[None]) -> None:
+        """Wait for answers, but not so long that other pending pods have to wait for them."""
+        self._asking.add(asking)
+        asking.add_done_callback(self._end_asking)
+        done, _ = await asyncio.wait({asking}, timeout=self._limits.pending_answers_seconds)
+        ticket.has_waited = not done
+        if done:
+            await asking
+
+    def _end_asking(self, asking: asyncio.Task[None]) -> None:
+        self._asking.discard(asking)
+        if not asking.cancelled():
+            asking.exception()  # Whoever still waits for it hears of it; the others ask again.
 
     def _release_committed(self) -> None:
         """Give out answers whose commit has ended, so that no long decision makes them wait."""

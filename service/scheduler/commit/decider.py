@@ -5,6 +5,7 @@ from datetime import UTC
 
 from service.model.errors import Denied, MoorageError, Overloaded
 from service.model.manifests.manifest import TemplateCache
+from service.model.objects.cel_questions import Question
 from service.scheduler.commit.metrics import Meter, PluginTimer
 from service.scheduler.commit.request_batches import (
     TIME_IS_UP,
@@ -15,11 +16,15 @@ from service.scheduler.commit.request_batches import (
 )
 from service.scheduler.decide import DECISIONS
 from service.scheduler.decide.context import Decision, DecisionContext, kept_of
+from service.scheduler.protocol.expressions import Unanswered, until_unanswered
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Clock, Ids
+from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
+SetAside = Callable[[Ticket, list[Question]], None]
+"""A function that has questions answered, and then puts the request back into the inbox."""
 TakeTicket = Callable[[], Ticket | None]
 """A function that takes the next request out of the inbox, if one waits there."""
 
@@ -27,10 +32,23 @@ TakeTicket = Callable[[], Ticket | None]
 class Decider:
     """Decides tickets on a replica. It awaits nothing but the clock."""
 
-    def __init__(
-        self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache, meter: Meter
+    def __init__(  # noqa: PLR0913 - all that decisions need, by name
+        self,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        meter: Meter,
+        set_aside: SetAside | None = None,
+        *,
+        cluster_id: int = 0,
+        suspects: KnowsSuspects | None = None,
     ) -> None:
+        """Without `set_aside`, decisions evaluate expressions themselves."""
         self._clock = clock
+        self._set_aside = set_aside
+        self._cluster_id = cluster_id
+        self._suspects = suspects or NoSuspects()
         self._meter = meter
         self._timer = PluginTimer(meter, clock)
         self._templates = templates
@@ -59,6 +77,7 @@ class Decider:
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
+                self._suspects.decided()
                 await self._clock.sleep(0)
                 between()
                 now = self._clock.monotonic()
@@ -117,15 +136,23 @@ class Decider:
             limits=self._limits,
             attempts=ticket.attempts,
             hints=ticket.hints if ticket.keeps_nodes else {},
+            cluster_id=self._cluster_id,
+            suspects=self._suspects,
+            has_waited=ticket.has_waited,
             is_late=is_late,
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0
         start, hints = batch.end, dict(ticket.hints)
+        replica.questions.begin(are_deferred=self._set_aside is not None)
         outcome: AnswerOrError
         try:
-            decision = DECISIONS[type(ticket.intent)](context, ticket.intent)
-            outcome = yield from _while_wanted(decision, ticket)
+            steps = DECISIONS[type(ticket.intent)](context, ticket.intent)
+            outcome = yield from _while_wanted(until_unanswered(steps, replica.questions), ticket)
             self._refuse_growth(replica, start)
+        except Unanswered:
+            ticket.hints = hints
+            yield from self._postpone(replica, batch, ticket, start)
+            return
         except (MoorageError, LongDryRun) as error:
             is_unwanted = ticket.unwanted is not None
             yield from replica.undoing(start)
@@ -134,7 +161,7 @@ class Decider:
             outcome = error.with_traceback(None)
             if is_unwanted:
                 ticket.answer(outcome)
-                yield from replica.cluster.forgetting()
+                yield from self._forget(replica)
                 return
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
@@ -148,6 +175,23 @@ class Decider:
             ticket.span.part("decide", begun, self._clock.monotonic(), kind)
         if self._clock.monotonic() >= self._timer.due:
             self._timer.sample(replica, outcome)
+        yield from self._forget(replica)
+
+    def _postpone(
+        self, replica: Replica, batch: Batch, ticket: Ticket, start: Mark
+    ) -> Generator[None, None, None]:
+        """Undo a decision that needs answers of expressions, and have it made again with them."""
+        questions = replica.questions.take()
+        yield from replica.undoing(start)
+        batch.end = replica.mark()
+        ticket.attempts -= 1
+        assert self._set_aside is not None
+        self._set_aside(ticket, questions)
+        yield from self._forget(replica)
+
+    def _forget(self, replica: Replica) -> Generator[None, None, None]:
+        """Forget what the decision that has ended brought to the engine, and which pod it was about."""
+        self._suspects.decided()
         yield from replica.cluster.forgetting()
 
 

@@ -70,6 +70,8 @@ class Ticket(msgspec.Struct, eq=False):
     """When its decision first paused, in the clock's monotonic seconds."""
     unwanted: Overloaded | LongDryRun | None = None
     """Why the decision under way has to end; None if it may go on."""
+    has_waited: bool = False
+    """Whether it was set aside for the answers of expressions as long as it may be."""
     attempts: int = 0
     planned_at: int | None = None
     """The committed revision on which the request was first decided (P9)."""

@@ -9,6 +9,7 @@ from typing_extensions import override
 from service.model.configuration.config import stored_config
 from service.model.errors import MoorageError, NotFound, ObjectUnreadable
 from service.model.log.commit_log import ClusterRow
+from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
@@ -20,6 +21,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.protocol.placements import PlacementAnswer, PodRef
 from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Entry, Replica
 
 SWEEP_SECONDS = 10.0
@@ -40,14 +42,30 @@ class PendingPods(Controller):
     was tried before.
     """
 
-    def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
+    def __init__(
+        self,
+        *,
+        lease: HeldLease,
+        clock: Clock,
+        limits: Limits,
+        spawn: Spawn,
+        suspects: KnowsSuspects | None = None,
+    ) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
-        self.queue = PendingQueue(limits)
+        self._suspects = suspects or NoSuspects()
+        self._known = self._suspects.refresh()
+        """What was known of suspects when the queue was sorted last."""
+        self.queue = PendingQueue(limits, self._is_suspect)
         self.place: Place | None = None
         """Places a stored pod, asking extenders."""
         self._attempts: Attempts | None = None
         """The attempts that the loop is deciding now."""
         self._not_before = self._swept = clock.monotonic()
+
+    def _is_suspect(self, pod: PodManifest) -> bool:
+        """Whether a worker died while it decided a pod."""
+        spec = pod.template.spec_json
+        return self._suspects.deaths(self.lease.cluster_id, pod.namespace, spec) > 0
 
     def counts(self) -> dict[str, int]:
         """Count the pods by what they wait for: active, backoff, unschedulable, gated."""
@@ -76,6 +94,10 @@ class PendingPods(Controller):
     @override
     def tick(self) -> None:
         now = self._clock.monotonic()
+        known = self._suspects.refresh()
+        if known != self._known:
+            self._known = known
+            self.queue.sort_anew()
         if now >= self._swept + SWEEP_SECONDS:
             self._swept = now
             self.queue.sweep(now)
@@ -160,6 +182,8 @@ class AllPendingPods(Controllers[PendingPods]):
     """The pending pods of all clusters that this process has in memory."""
 
     name = "pending"
+    suspects: KnowsSuspects | None = None
+    """The pods of which workers have died."""
     place: Place | None = None
     """Places stored pods, asking extenders; None: nobody asks them, and such pods wait."""
 
@@ -175,7 +199,13 @@ class AllPendingPods(Controllers[PendingPods]):
 
     @override
     def _controller(self, lease: HeldLease) -> PendingPods:
-        made = PendingPods(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+        made = PendingPods(
+            lease=lease,
+            clock=self._clock,
+            limits=self._limits,
+            spawn=self._spawn,
+            suspects=self.suspects,
+        )
         made.place = self.place
         return made
 

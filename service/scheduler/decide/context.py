@@ -16,6 +16,7 @@ from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.store_and_clock import Ids
+from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Replica
 
 Decision = Generator[None, None, A]
@@ -67,6 +68,12 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     attempts: int
     """How often the intent was decided, this time included."""
     hints: Hints
+    cluster_id: int = 0
+    """The cluster; 0 for one that only a request describes."""
+    suspects: KnowsSuspects = NoSuspects()
+    """The pods of which workers have died."""
+    has_waited: bool = False
+    """Whether the queue waits no longer for what expressions say of its pods."""
     is_late: Callable[[], bool] = _never
     """Whether a decision that may stop half-way should stop now."""
     not_before: datetime | None = None

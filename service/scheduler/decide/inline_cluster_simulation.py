@@ -16,6 +16,7 @@ from service.model.manifests.manifest import (
     PodManifest,
     TemplateCache,
 )
+from service.model.objects.cel_questions import OpenQuestions
 from service.scheduler.decide import decide
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
@@ -51,7 +52,13 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def simulating(
-    simulation: Simulation, *, now: str, ids: Ids, limits: Limits, templates: TemplateCache
+    simulation: Simulation,
+    *,
+    now: str,
+    ids: Ids,
+    limits: Limits,
+    templates: TemplateCache,
+    questions: OpenQuestions,
 ) -> Decision[PlacementAnswer]:
     """Simulate step by step; the answer is always explained in full, and nothing is stored.
 
@@ -59,6 +66,7 @@ def simulating(
         InvalidManifest, PodDiffers: for the same reasons as `place_pods`.
     """
     replica = Replica(templates)
+    replica.cluster.devices.questions = questions
     config = ConfigManifest(config=simulation.config, body=b"{}")
     objects = chain[StoredManifest](
         [config],

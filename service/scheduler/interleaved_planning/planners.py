@@ -16,7 +16,7 @@ from service.model.manifests.manifest import TemplateCache
 from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.request_batches import TIME_IS_UP
-from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.decide.planning.capacity import find_capacity
 from service.scheduler.decide.planning.fork_with_undo import Fork
@@ -28,6 +28,12 @@ from service.scheduler.interleaved_planning.planning_replica import PlanningRepl
 from service.scheduler.interleaved_planning.python_garbage_collection import no_collections
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.clients import CLIENT
+from service.scheduler.protocol.expressions import (
+    AnswersQuestions,
+    Unanswered,
+    answer_until,
+    until_unanswered,
+)
 from service.scheduler.protocol.intents import (
     ExplainPod,
     FindCapacity,
@@ -53,7 +59,15 @@ loop counts in milliseconds, and takes half of one for none at all."""
 class Planner:
     """Makes the plans of one cluster, one after the other."""
 
-    def __init__(self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        expressions: AnswersQuestions | None = None,
+    ) -> None:
+        self._expressions = expressions
         self.replica = PlanningReplica(templates, limits.plan_fork_behind_max)
         """The replica that the plans are made on."""
         self.last_used = clock.monotonic()
@@ -77,8 +91,10 @@ class Planner:
             MoorageError: the plan is refused.
         """
         async with self._in_turn(loop) as replica:
-            return await self._run(
-                loop, make_plan(self._context(replica, self._bounds(intent)), intent)
+            return await self._decide(
+                loop,
+                replica,
+                lambda: make_plan(self._context(replica, self._bounds(intent)), intent),
             )
 
     async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
@@ -89,8 +105,10 @@ class Planner:
             NotFound, Denied: there is no such pod, or no profile for it.
         """
         async with self._in_turn(loop) as replica:
-            context = self._context(replica, PlanBounds(seconds=self._limits.repair_seconds_max))
-            return await self._run(loop, find_repairs(context, intent))
+            bounds = PlanBounds(seconds=self._limits.repair_seconds_max)
+            return await self._decide(
+                loop, replica, lambda: find_repairs(self._context(replica, bounds), intent)
+            )
 
     async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
         """Count how many pods fit, on the state that is settled in a cluster's loop.
@@ -100,8 +118,10 @@ class Planner:
             InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
         """
         async with self._in_turn(loop) as replica:
-            return await self._run(
-                loop, find_capacity(self._context(replica, PlanBounds()), intent)
+            return await self._decide(
+                loop,
+                replica,
+                lambda: find_capacity(self._context(replica, PlanBounds()), intent),
             )
 
     async def try_out(
@@ -123,8 +143,12 @@ class Planner:
         async with self._in_turn(loop) as replica:
             mark = replica.mark()
             try:
-                context = self._context(replica, PlanBounds())
-                return await self._run(loop, place_pods(context, intent), is_unwanted)
+                return await self._decide(
+                    loop,
+                    replica,
+                    lambda: place_pods(self._context(replica, PlanBounds()), intent),
+                    is_unwanted,
+                )
             finally:
                 await self._run(loop, replica.undoing(mark))
 
@@ -144,7 +168,9 @@ class Planner:
             try:
                 async for rows in past.states():
                     await self._run(loop, go_back(fork, rows))
-                return await self._run(loop, explain_then(fork, past.pod, past.intent))
+                return await self._decide(
+                    loop, replica, lambda: explain_then(fork, past.pod, past.intent)
+                )
             finally:
                 await self._run(loop, fork.restore())
 
@@ -211,6 +237,27 @@ class Planner:
             ),
         )
 
+    async def _decide(
+        self,
+        loop: ClusterLoop,
+        replica: Replica,
+        decide: Callable[[], Steps[T]],
+        is_unwanted: Callable[[], bool] = bool,
+    ) -> T:
+        """Decide, and once more when what expressions had to be asked is known."""
+        end = self._clock.monotonic() + self._limits.request_seconds_max
+        start = replica.mark()
+        while True:
+            replica.questions.begin(are_deferred=self._expressions is not None)
+            steps = until_unanswered(decide(), replica.questions)
+            try:
+                return await self._run(loop, steps, is_unwanted)
+            except Unanswered:
+                questions = replica.questions.take()
+                await self._run(loop, replica.undoing(start))
+                assert self._expressions is not None
+                await answer_until(end, self._clock, self._expressions, questions)
+
     async def _run(
         self,
         loop: ClusterLoop,
@@ -264,9 +311,11 @@ class Planners:
         submit: Callable[[str, MakePlan], Awaitable[Planned]],
         loop_of: Callable[[str], Awaitable[ClusterLoop]],
         keep: Callable[[asyncio.Task[Any]], None],
+        expressions: AnswersQuestions | None = None,
     ) -> None:
         """`submit` has an intent decided among placements, and `keep` keeps a task until it ends."""
         self._store = store
+        self._expressions = expressions
         self._submit = submit
         self._loop_of = loop_of
         self._keep = keep
@@ -364,7 +413,9 @@ class Planners:
         """Return the planner of a cluster; if there is none, it is made."""
         found = self._by_cluster.get(cluster_id)
         if found is None:
-            found = Planner(self._clock, self._ids, self._limits, self._templates)
+            found = Planner(
+                self._clock, self._ids, self._limits, self._templates, self._expressions
+            )
             self._by_cluster[cluster_id] = found
         return found
 

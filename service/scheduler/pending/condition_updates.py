@@ -87,4 +87,6 @@ def _update(equivalence: EquivalenceClass, keys: dict[ObjectName, None]) -> Cond
     if equivalence.state is State.GATED:
         return ConditionUpdate(key, "SchedulingGated", "")
     refused = equivalence.refused
-    return ConditionUpdate(key, "Unschedulable", refused.message if refused else "")
+    if refused is None:
+        return ConditionUpdate(key, "Unschedulable", "")
+    return ConditionUpdate(key, refused.wait_reason, refused.message)

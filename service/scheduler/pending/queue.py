@@ -17,7 +17,7 @@ without a node.
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
 
 from service.engine.plugin_protocol.cluster_events import ClusterEvent
@@ -39,13 +39,24 @@ from service.scheduler.replica.replica import Entry
 from service.scheduler.replica.stored_manifest_types import WaitingGroup
 
 _SEEN_MAX = 1_000
+SUSPECTS_AFTER_SECONDS = 5.0
+"""So long after the first attempts of a process, pods are not tried of which a worker may have died."""
+_LAST = 2**32
+"""In the place of its priority, an order has this if the pod is tried last, and alone."""
+
+
+def _nobody(_pod: PodManifest) -> bool:
+    return False
 
 
 class PendingQueue:
     """The pending pods of one cluster. All times are in the clock's monotonic seconds."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, is_suspect: Callable[[PodManifest], bool] = _nobody) -> None:
+        """`is_suspect` says of which pods a worker may have died."""
         self._limits = limits
+        self._is_suspect = is_suspect
+        self._suspects_from: float | None = None
         self.reset((), ClusterConfig())
 
     def reset(
@@ -224,15 +235,19 @@ class PendingQueue:
         self._schedulers = config.scheduler_profiles().keys()
         for equivalence in self._equivalences.values():
             equivalence.members = {
-                key: (-self._priority(self._pods[key].pod), *order[1:])
+                key: (self._rank(self._pods[key]), *order[1:])
                 for key, order in equivalence.members.items()
             }
             equivalence.heap = sorted(
                 o for key, o in equivalence.members.items() if key not in self._taken
             )
             self._sort_in(equivalence)
+        self.sort_anew()  # Which pods wait with a group depends on the known schedulers.
+
+    def sort_anew(self) -> None:
+        """Sort all pods into their classes, and those in order, once more."""
         for manifest in list(self._pods.values()):
-            self._put(manifest)  # Which pods wait with a group depends on the known schedulers.
+            self._put(manifest)
 
     def retry_all(self) -> None:
         """Have every pod tried once more, at once."""
@@ -267,7 +282,7 @@ class PendingQueue:
             pod.nominated_node_name and pod.name,
         )
         key = (pod.namespace, pod.name)
-        order = (-self._priority(pod), pod.created, *key)
+        order = (self._rank(manifest), pod.created, *key)
         known = self._equivalence_of.get(key)
         if known and known.identity == identity and known.members[key] == order:
             self._pods[key] = manifest
@@ -302,6 +317,9 @@ class PendingQueue:
             self._forget(equivalence)
             del self._equivalences[equivalence.identity]
             equivalence.state = State.UNKNOWN
+
+    def _rank(self, manifest: PodManifest) -> int:
+        return _LAST if self._is_suspect(manifest) else -self._priority(manifest.pod)
 
     def _priority(self, pod: Pod) -> int:
         if pod.spec.priority is not None:
@@ -338,9 +356,13 @@ class PendingQueue:
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused is refused:
                 self._activate(equivalence)
         first = self._starvation.choose(self._head)
+        if self._suspects_from is None:
+            self._suspects_from = now + SUSPECTS_AFTER_SECONDS
         orders: list[Order] = []
-        while len(orders) < count_max and (order := self._next()) is not None:
+        while len(orders) < count_max and (order := self._next(orders, now)) is not None:
             orders.append(order)
+            if order[0] == _LAST:
+                break
         behind = sum(first is not None and order <= first for order in orders)
         return Attempts(
             tries=tuple((namespace, name) for _, _, namespace, name in orders),
@@ -388,7 +410,14 @@ class PendingQueue:
                 equivalence.new[update.key] = None
                 self._updates.put(equivalence)
 
-    def _pop(self) -> Order | None:
+    def _may_be_next(self, order: Order, before: Sequence[Order], now: float) -> bool:
+        """Whether a pod may be tried after others, as far as a worker may die of it."""
+        if order[0] != _LAST:
+            return True
+        assert self._suspects_from is not None
+        return not before and now >= self._suspects_from
+
+    def _pop(self, before: Sequence[Order], now: float) -> Order | None:
         """The first pod of all that may be tried.
 
         If an equivalence class was refused before, one pod of it has to succeed before others follow:
@@ -397,6 +426,8 @@ class PendingQueue:
         while self._active:
             order, _, equivalence = self._active[0]
             head = self._head(equivalence) if equivalence.state is State.ACTIVE else None
+            if head == order and not self._may_be_next(order, before, now):
+                return None
             heapq.heappop(self._active)
             if head == order and not (equivalence.group and equivalence in self._taken.values()):
                 heapq.heappop(equivalence.heap)
@@ -406,11 +437,11 @@ class PendingQueue:
                 return order
         return None
 
-    def _next(self) -> Order | None:
+    def _next(self, before: Sequence[Order], now: float) -> Order | None:
         """The next pod to try: one that is due, or one of the first pods in back-off."""
         while early := self._backoff.take_early(self._active[0][0] if self._active else None):
             self._activate(early)
-        return self._pop()
+        return self._pop(before, now)
 
     def _head(self, equivalence: EquivalenceClass) -> Order | None:
         """The first member that is not being tried."""

@@ -8,6 +8,8 @@ from service.model.log.commit_log import BYTES_PER_COMMIT_MAX, CHANGES_PER_COMMI
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds on time, memory and work; none of them changes what is decided."""
 
+    pending_answers_seconds: float = 1.0
+    """How long the attempts of pending pods wait for expressions; then the other pods are tried alone."""
     inbox_requests_max: int = 10_000
     """How many requests of one cluster may wait; more are refused as Overloaded."""
     request_seconds_max: float = 30.0

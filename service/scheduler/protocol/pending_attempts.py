@@ -7,7 +7,7 @@ import msgspec
 
 from service.model.objects.pods_and_nodes import ObjectName
 
-WaitReason = Literal["Unschedulable", "SchedulingGated"]
+WaitReason = Literal["Unschedulable", "SchedulingGated", "SchedulerError"]
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -22,6 +22,8 @@ class Refused(msgspec.Struct, frozen=True):
     """Whether the attempt took so long that it should not be made often."""
     again_after: float | None = None
     """The seconds after which another attempt may end otherwise even if nothing changes; None: never."""
+    wait_reason: WaitReason = "Unschedulable"
+    """What the condition gives as its reason."""
 
 
 class ConditionUpdate(NamedTuple):

@@ -24,6 +24,7 @@ from service.model.manifests.manifest import (
     QuotaManifest,
     TemplateCache,
 )
+from service.model.objects.cel_questions import OpenQuestions
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.replica.pod_groups import Groups
 from service.scheduler.replica.quotas import Ledger
@@ -115,6 +116,11 @@ class Replica:
     def config(self) -> ClusterConfig:
         """The cluster's configuration."""
         return self.cluster.config
+
+    @property
+    def questions(self) -> OpenQuestions:
+        """What decisions ask expressions."""
+        return self.cluster.devices.questions
 
     def get(self, kind: str, namespace: str, name: str) -> Stored | None:
         """The object of this key, if there is one."""

@@ -21,9 +21,13 @@ from tests.waiting import WAIT_SECONDS, eventually
 APPLICATION = """
 import asyncio, os, pathlib, sys
 
+SUSPECTS = pathlib.Path(__file__).parent / "suspects"
+
 def create():
     from service.cli.server.worker import end_with_parent
+    from service.suspects import Suspects
     end_with_parent()
+    Suspects(SUSPECTS).deciding(7, "shop", "deadly", b"{}")
     return app
 
 async def app(scope, receive, send):
@@ -45,6 +49,7 @@ if __name__ == "__main__":
     from service.cli.server.worker_processes import run_workers
     from service.cli.server.stop_signals_without_workers import StopRequest
     from service.api.telemetry.worker_starts import starts_told_by_supervisor
+    from service.suspects import DeathCounts
     port, workers, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     request = StopRequest()
     request.number = int(sys.argv[4]) if len(sys.argv) > 4 else None
@@ -57,6 +62,7 @@ if __name__ == "__main__":
             header_timeout_seconds=seconds,
             stop_request=request,
             starts=starts_told_by_supervisor(),
+            deaths=DeathCounts(SUSPECTS),
         )
     )
 """
@@ -221,6 +227,18 @@ def test_a_worker_that_dies_is_started_again_however_often(start):
     counted = exposition_of(str(server.metrics)).decode()
     assert 'moorage_worker_starts_total{reason="server"} 1.0' in counted
     assert 'moorage_worker_starts_total{reason="death"} 3.0' in counted
+
+
+def test_a_death_is_counted_for_the_pod_that_the_worker_was_deciding(start):
+    server = start()
+    for deaths in (1, 2):
+        worker = psutil.Process(server.worker())
+        worker.kill()
+        psutil.wait_procs([worker], timeout=WAIT_SECONDS)
+        told = f"The worker was deciding a pod. pod=shop/deadly cluster_id=7 deaths={deaths}"
+        eventually(lambda told=told: told in server.log())
+    counted = exposition_of(str(server.metrics)).decode()
+    assert "moorage_pods_set_aside_total 1.0" in counted
 
 
 def test_workers_do_not_outlive_a_killed_supervisor(start):

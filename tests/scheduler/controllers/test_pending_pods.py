@@ -46,6 +46,57 @@ async def test_a_pod_that_is_put_is_placed_at_once():
         assert await settled(w) == {"a": "n1"}
 
 
+class Deaths:
+    """Workers that died of pods in a namespace, and the pods that are decided."""
+
+    def __init__(self) -> None:
+        self.by_namespace: dict[str, int] = {}
+        self.decided_pods: list[str] = []
+
+    def refresh(self) -> int:
+        return sum(self.by_namespace.values())
+
+    def deaths(self, cluster_id: int, namespace: str, spec: bytes) -> int:
+        return self.by_namespace.get(namespace, 0)
+
+    def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> None:
+        self.decided_pods.append(name)
+
+    def decided(self) -> None:
+        self.decided_pods.append("")
+
+
+async def test_a_pod_of_which_two_workers_died_is_set_aside():
+    deaths = Deaths()
+    deaths.by_namespace["default"] = 2
+    async with world(apart=lambda _world, _worker: {"suspects": deaths}) as w:
+        await w.apply(node("n1"))
+        await put(w, pod("a"))
+        await w.pass_time(10)
+        assert await settled(w) == {"a": None}
+        status, reason, message = await condition(w, "a")
+        assert (status, reason) == ("False", "SchedulerError")
+        assert message.startswith("The pod is set aside: two worker processes ended")
+        (result,) = (await w.place(pod("b"))).results
+        assert (result.outcome, result.reason) == ("Denied", "SchedulerError")
+        assert set(deaths.decided_pods) <= {""}
+        deaths.by_namespace.clear()
+        await w.pass_time(10)
+        assert await settled(w) == {"a": "n1"}
+
+
+async def test_it_is_noted_which_pod_is_decided():
+    deaths = Deaths()
+    async with world(apart=lambda _world, _worker: {"suspects": deaths}) as w:
+        await w.apply(node("n1"))
+        await w.place(pod("a"), pod("b"))
+        await put(w, pod("c"))
+        await settled(w)
+        named = [name for name in deaths.decided_pods if name]
+        assert named == ["a", "b", "c"]
+        assert deaths.decided_pods[-1] == ""
+
+
 async def test_service_a_is_placed_in_the_zone_of_b_once_b_is():
     async with world() as w:
         await w.apply(node("n1").label(zone="z1"), node("n2").label(zone="z2"))

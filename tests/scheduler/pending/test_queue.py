@@ -14,7 +14,7 @@ from service.model.pod_templates.annotated_rules import ANNOTATION
 from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.pending.equivalence_classes import State
-from service.scheduler.pending.queue import PendingQueue
+from service.scheduler.pending.queue import SUSPECTS_AFTER_SECONDS, PendingQueue
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
@@ -121,6 +121,38 @@ def test_pods_leave_in_the_order_of_priority_age_and_name():
         shop.put(each)
     attempts = shop.queue.take(10, 0.0)
     assert [name for _, name in attempts.tries] == ["a", "b", "c", "d"]
+
+
+def test_pods_that_may_have_killed_a_worker_are_tried_last_and_alone():
+    suspects = {"b", "c"}
+    shop = Shop()
+    shop.queue = PendingQueue(LIMITS, lambda manifest: manifest.name in suspects)
+    shop.replica.on_settled = shop.queue.observe
+    for name, priority in (("a", 0), ("b", 100), ("c", 50), ("d", -100)):
+        each = small(name)
+        each["spec"]["priority"] = priority
+        shop.put(each)
+    taken = []
+    while (attempts := shop.take()).tries:
+        taken.append([name for _, name in attempts.tries])
+        shop.queue.conclude(attempts, shop.decide(attempts).refused, shop.now)
+    assert taken == [["a", "d"]]
+    shop.now += SUSPECTS_AFTER_SECONDS
+    while (attempts := shop.take()).tries:
+        taken.append([name for _, name in attempts.tries])
+        shop.queue.conclude(attempts, shop.decide(attempts).refused, shop.now)
+    assert taken == [["a", "d"], ["b"], ["c"]]
+
+
+def test_a_pod_becomes_a_suspect_while_it_waits():
+    suspects: set[str] = set()
+    shop = Shop()
+    shop.queue = PendingQueue(LIMITS, lambda manifest: manifest.name in suspects)
+    shop.replica.on_settled = shop.queue.observe
+    shop.put(small("a"), small("b"))
+    suspects.add("a")
+    shop.queue.sort_anew()
+    assert tries(shop) == ["b"]
 
 
 def test_a_class_of_priority_counts_and_changes_with_the_configuration():

@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from service.engine.state.volumes_and_devices.device_pools import DevicePool, OfferedDevice
-from service.model.objects.device_selectors import verdict
+from service.model.objects.cel_questions import OpenQuestions
 from service.model.objects.devices import (
     RESULTS_MAX,
     AttributeValue,
@@ -30,6 +30,8 @@ UPDATED = (
     "claim {}, request {}: asks for all devices, but a resource pool is currently being updated"
 )
 INVALID = "claim {}, request {}: asks for all devices, but a resource pool is currently invalid"
+UNANSWERED = "selectors of the claims are being evaluated"
+"""What is only said in decisions that are made again, as soon as the selectors were evaluated."""
 UNDECIDED = "{}: selector #{}: CEL runtime error: {}"
 """Kubernetes names the pool or the device as well; without that, nodes have the reason in common."""
 DEVICES_AT_ONCE_MAX = 256
@@ -47,6 +49,10 @@ class WantedClaim(NamedTuple):
 
 class NoAllocation(Exception):  # noqa: N818 - it is an answer
     """There is no way on the node, or none was found in time; the message is the reason."""
+
+
+class _Unanswered(Exception):  # noqa: N818 - it ends the search
+    """It is not known yet whether a device is selected."""
 
 
 class _Selecting(NamedTuple):
@@ -112,8 +118,10 @@ class DeviceSearch:
         classes: Mapping[str, DeviceClass],
         in_use: Collection[DeviceID],
         steps_max: int,
+        questions: OpenQuestions,
     ) -> None:
         """`in_use` are the devices that other claims have; all classes of requests have to exist."""
+        self._questions = questions
         self._pools = pools
         self._claims = claims
         self._in_use = in_use
@@ -138,6 +146,13 @@ class DeviceSearch:
         Raises:
             NoAllocation: nothing was found.
         """
+        try:
+            return self._run()
+        except _Unanswered:
+            self._ask_all()
+            raise NoAllocation(UNANSWERED) from None
+
+    def _run(self) -> list[tuple[Grant, ...]]:
         self._prepare()
         if not self._from_request(0, 0):
             invalid = any(pool.is_invalid for pool in self._pools)
@@ -280,8 +295,30 @@ class DeviceSearch:
         key = (id(need), device.id)
         known = self._verdicts.get(key)
         if known is None:
-            known = self._verdicts[key] = _judge(need, device)
+            known = self._verdicts[key] = self._judge(need, device)
         return known
+
+    def _judge(self, need: _Need, device: OfferedDevice) -> bool | str:
+        for each in need.selecting:
+            said = self._questions.selects(each.text, device.device)
+            if said is None:
+                raise _Unanswered
+            if isinstance(said, str):
+                return UNDECIDED.format(each.owner, each.number, said)
+            if not said:
+                return False
+        return True
+
+    def _ask_all(self) -> None:
+        """Note all questions about the devices at once, so that they are answered together."""
+        needs = [need for claim in self._needs for alternatives in claim for need in alternatives]
+        for device in self._offered:
+            if device.device.has_conditions:
+                continue
+            for each in {each.text: None for need in needs for each in need.selecting}:
+                if self._questions.are_many:
+                    return
+                self._questions.selects(each, device.device)
 
     def _profile(self, device: OfferedDevice) -> Hashable:
         """Equal for devices that nothing in this search can tell apart at the moment."""
@@ -298,13 +335,3 @@ class DeviceSearch:
         ]
         taken = tuple(self._taken.get(device.id, ()))
         return (*map(str, said), *values, taken, device.id in self._in_use)
-
-
-def _judge(need: _Need, device: OfferedDevice) -> bool | str:
-    for each in need.selecting:
-        said = verdict(each.text, device.device)
-        if isinstance(said, str):
-            return UNDECIDED.format(each.owner, each.number, said)
-        if not said:
-            return False
-    return True

@@ -13,10 +13,12 @@ from service.engine.state.node_columns.nodes import NodeTable
 from service.engine.state.node_columns.nodes_selected_by_rules import NodeSet, NodeSets
 from service.engine.state.volumes_and_devices.device_pools import DevicePool, PoolID, gathered
 from service.engine.state.volumes_and_devices.device_search import (
+    UNANSWERED,
     DeviceSearch,
     NoAllocation,
     WantedClaim,
 )
+from service.model.objects.cel_questions import OpenQuestions
 from service.model.objects.devices import (
     DeviceClaimSpec,
     DeviceClass,
@@ -44,7 +46,7 @@ V = TypeVar("V")
 class NodeVerdicts:
     """Which nodes can meet some claims, kept up with what changes on them."""
 
-    __slots__ = ("askers", "failing", "position", "reasons")
+    __slots__ = ("askers", "failing", "position", "reasons", "unanswered")
 
     def __init__(self) -> None:
         self.askers: dict[object, None] = {}
@@ -55,6 +57,8 @@ class NodeVerdicts:
         """By slot, why not."""
         self.position = -1
         """How many changes were known when the nodes were looked at; -1: they never were."""
+        self.unanswered: set[int] = set()
+        """The slots where it is not known yet which devices are selected."""
 
 
 class DeviceTable:
@@ -67,6 +71,8 @@ class DeviceTable:
     def __init__(self, nodes: NodeTable, steps_max: int) -> None:
         self.nodes = nodes
         self._steps_max = steps_max
+        self.questions = OpenQuestions()
+        """What is to be known of devices, and is not yet."""
         self.claims: dict[ObjectName, ResourceClaim] = {}
         self.classes: dict[str, DeviceClass] = {}
         self.templates: dict[ObjectName, ResourceClaimTemplate] = {}
@@ -142,6 +148,10 @@ class DeviceTable:
 
     def _refresh(self, verdicts: NodeVerdicts, wanted: tuple[WantedClaim, ...]) -> None:
         slots = self._changed_since(verdicts.position)
+        if verdicts.unanswered:
+            again = [slot for slot in verdicts.unanswered if slot < self.nodes.size]
+            slots = list(dict.fromkeys([*slots, *again]))
+            verdicts.unanswered.clear()
         verdicts.position = self._forgotten + len(self._touched)
         size = self.nodes.size
         if len(verdicts.failing) != size:
@@ -160,6 +170,8 @@ class DeviceTable:
                 if reached not in known:
                     known[reached] = self._reason(wanted, self._pools_of(reached))
                 reason = known[reached]
+            if reason == UNANSWERED:
+                verdicts.unanswered.add(slot)
             verdicts.failing[slot] = reason is not None
             if reason is None:
                 verdicts.reasons.pop(slot, None)
@@ -182,7 +194,9 @@ class DeviceTable:
     def _search(
         self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]
     ) -> list[tuple[Grant, ...]]:
-        return DeviceSearch(pools, wanted, self.classes, self.in_use, self._steps_max).run()
+        return DeviceSearch(
+            pools, wanted, self.classes, self.in_use, self._steps_max, self.questions
+        ).run()
 
     def _reached_at(self, slot: int) -> SliceNames:
         """The slices that a node reaches."""

@@ -3,7 +3,7 @@
 A policy that has no answer denies: nothing comes in that its author has not thought of.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import msgspec
@@ -13,15 +13,11 @@ from service.model.manifests.manifest import PodManifest
 from service.model.manifests.manifest_base import ObjectManifest
 from service.model.manifests.metadata_and_status import Json
 from service.model.objects.admission_policies import AdmissionPolicy
-from service.model.objects.cel_expressions import (
-    ITEMS_MAX,
-    OBJECT_BYTES_MAX,
-    ExpressionError,
-    compiled,
-    is_bounded,
-)
+from service.model.objects.cel_expressions import ITEMS_MAX, OBJECT_BYTES_MAX
+from service.model.objects.cel_questions import TOO_MANY_ITEMS, PolicyQuestion
 from service.model.objects.selectors import matches
 from service.model.validation.combinators import entries_of
+from service.scheduler.protocol.expressions import Unanswered
 from service.scheduler.replica.replica import Replica
 
 POLICY_DENIED = "PolicyDenied"
@@ -35,20 +31,33 @@ def admit_by_policies(replica: Replica, sent: PodManifest, stored: PodManifest |
         Denied: with the policy's id and message.
     """
     asked = _asked(replica, sent, stored) if replica.config.policies else ()
-    if not asked:
+    if not asked or _is_a_report(sent, stored):
         return
-    new, old = _decoded(sent), _decoded(stored)
-    if stored is not None and _judged(new) == _judged(old):
-        return  # a report of the pod's state, or its end
-    _refuse_large(asked[0], sent, stored, [new, old])
-    variables = _variables(replica, sent, new, old)
-    for policy in asked:
-        try:
-            if compiled(policy.expression).holds(variables):
-                continue
-        except ExpressionError as error:
-            raise _denial(policy, f"it cannot be evaluated: {error}") from None
-        raise _denial(policy, policy.message or f"failed expression: {policy.expression}")
+    _refuse_large(asked[0], sent, stored)
+    is_open, failing = replica.questions.failing(_question(replica, asked, sent, stored))
+    if is_open or failing is None:
+        return  # A decision with open questions is made again.
+    index, problem = failing
+    policy = asked[index]
+    if problem == TOO_MANY_ITEMS:
+        raise _denial(policy, _TOO_LARGE)
+    if problem is not None:
+        raise _denial(policy, f"it cannot be evaluated: {problem}")
+    raise _denial(policy, policy.message or f"failed expression: {policy.expression}")
+
+
+def ask_about_new(replica: Replica, pods: Iterable[PodManifest]) -> None:
+    """Find out about new pods together, before any of them is placed.
+
+    Raises:
+        Unanswered: something is not known yet.
+    """
+    for sent in pods:
+        asked = _asked(replica, sent, None)
+        if asked and len(sent.render()) <= OBJECT_BYTES_MAX:
+            replica.questions.failing(_question(replica, asked, sent, None))
+    if replica.questions:
+        raise Unanswered
 
 
 def _asked(
@@ -70,32 +79,45 @@ def _selects(replica: Replica, policy: AdmissionPolicy, namespace: str) -> bool:
     return matches(policy.namespace_selector, found.manifest.labels if found else {})
 
 
-def _refuse_large(
-    policy: AdmissionPolicy, sent: PodManifest, stored: PodManifest | None, decoded: list[Json]
-) -> None:
+def _is_a_report(sent: PodManifest, stored: PodManifest | None) -> bool:
+    """Whether a change only reports the pod's state, or its end."""
+    return stored is not None and _judged(_decoded(sent)) == _judged(_decoded(stored))
+
+
+_TOO_LARGE = (
+    f"policies are asked about objects of at most {OBJECT_BYTES_MAX} bytes, "
+    f"and {ITEMS_MAX} items in a list or map"
+)
+
+
+def _refuse_large(policy: AdmissionPolicy, sent: PodManifest, stored: PodManifest | None) -> None:
     """Let a policy deny what takes too long to be asked about."""
-    size = max(len(each.render()) for each in (sent, stored) if each)
-    if size > OBJECT_BYTES_MAX or not all(map(is_bounded, decoded)):
-        told = f"{OBJECT_BYTES_MAX} bytes, and {ITEMS_MAX} items in a list or map"
-        raise _denial(policy, f"policies are asked about objects of at most {told}")
+    if max(len(each.render()) for each in (sent, stored) if each) > OBJECT_BYTES_MAX:
+        raise _denial(policy, _TOO_LARGE)
 
 
-def _variables(replica: Replica, sent: PodManifest, new: Json, old: Json) -> Mapping[str, object]:
-    """Return what expressions can speak of."""
+def _question(
+    replica: Replica,
+    asked: Sequence[AdmissionPolicy],
+    sent: PodManifest,
+    stored: PodManifest | None,
+) -> PolicyQuestion:
+    """Return the question whether all policies are true, with what expressions can speak of."""
     found = replica.get("Namespace", "", sent.namespace)
     namespace = found.manifest if found else None
     assert namespace is None or isinstance(namespace, ObjectManifest)
-    request = {
-        "operation": "UPDATE" if old else "CREATE",
-        "namespace": sent.namespace,
-        "name": sent.name,
-    }
-    return {
-        "object": new,
-        "oldObject": old or None,
-        "namespaceObject": _decoded(namespace) or None,
-        "request": request,
-    }
+    return PolicyQuestion(
+        texts=tuple([each.expression for each in asked]),
+        new=sent.render(),
+        uid=sent.uid if stored is None else "",
+        old=None if stored is None else stored.render(),
+        namespace=None if namespace is None else namespace.render(),
+        request={
+            "operation": "CREATE" if stored is None else "UPDATE",
+            "namespace": sent.namespace,
+            "name": sent.name,
+        },
+    )
 
 
 def _judged(pod: Json) -> Json:
@@ -108,9 +130,8 @@ def _judged(pod: Json) -> Json:
     return {name: value for name, value in pod.items() if name != "status"} | {"metadata": metadata}
 
 
-def _decoded(manifest: ObjectManifest | None) -> Json:
-    """Return a manifest as JSON; that of no object is empty."""
-    return {} if manifest is None else cast("Json", msgspec.json.decode(manifest.render()))
+def _decoded(manifest: ObjectManifest) -> Json:
+    return cast("Json", msgspec.json.decode(manifest.render()))
 
 
 def _denial(policy: AdmissionPolicy, message: str) -> Denied:

@@ -50,6 +50,7 @@ from service.scheduler.decide.placing.preemption_answers import with_proposal
 from service.scheduler.decide.placing.with_extenders import as_extenders_say
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
+from service.scheduler.protocol.suspects import SET_ASIDE, SET_ASIDE_DEATHS, SET_ASIDE_TOLD
 
 NODE_NOT_FOUND = "NodeNotFound"
 RESERVED_REASON = "GroupReserved"
@@ -299,6 +300,16 @@ def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
         admit(context.replica, pod, stored, was_admitted=candidate.was_admitted)
     except Denied as denied:
         return denied
+    return _set_aside(context, candidate.manifest)
+
+
+def _set_aside(context: DecisionContext, manifest: PodManifest) -> Denied | None:
+    """Refuse a pod of which workers have died; otherwise note that it is being decided."""
+    asked = (context.cluster_id, manifest.namespace)
+    spec = manifest.template.spec_json
+    if context.suspects.deaths(*asked, spec) >= SET_ASIDE_DEATHS:
+        return Denied(SET_ASIDE, SET_ASIDE_TOLD)
+    context.suspects.deciding(*asked, manifest.name, spec)
     return None
 
 

@@ -39,8 +39,10 @@ from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused, WaitReason
+from service.scheduler.protocol.suspects import SET_ASIDE
 from service.scheduler.replica.pod_groups import GroupRef
 
+UNANSWERED = "The selectors of the pod's claims are still being evaluated."
 _STEP_PODS = 8
 """How many pods are tried, or their conditions written, in one step, before other tasks may run."""
 _ASKING_MAX = 16
@@ -98,11 +100,38 @@ class _Attempts:
             told = Denied(RESERVED_REASON, RESERVED)
             self.refused[key] = _refused_for(self._context, told)
             return
+        if self._context.has_waited:
+            yield from self._try_answered(key, manifest, behind=behind)
+        else:
+            yield from self._try(key, manifest, behind=behind)
+
+    def _try(self, key: ObjectName, manifest: PodManifest, *, behind: bool) -> Steps[None]:
         group = waits_with(self._context.replica, manifest)
         if group is not None:
             yield from self._try_members(key, group, behind=behind)
         else:
             self._try_alone(manifest, behind=behind)
+
+    def _try_answered(self, key: ObjectName, manifest: PodManifest, *, behind: bool) -> Steps[None]:
+        """Try a pod, but let it wait on if expressions have still to be evaluated for it."""
+        replica = self._context.replica
+        start, events = replica.mark(), len(self._context.events)
+        known = dict(self.refused), list(self.placed), list(self.asking)
+        for _ in self._try(key, manifest, behind=behind):
+            if replica.questions:
+                break
+            yield
+        if not replica.questions:
+            return
+        replica.questions.take()  # They are being answered already, or asked the next time.
+        replica.undo(start)
+        del self._context.events[events:]
+        self.refused, self.placed, self.asking = known
+        self._verdicts.clear()
+        again_after = self._context.limits.pending_answers_seconds
+        self.refused[key] = Refused(
+            replica.revision, {NO_NODES: ()}, UNANSWERED, again_after=again_after
+        )
 
     def _try_alone(
         self, manifest: PodManifest, *, behind: bool, within: GroupDomain | None = None
@@ -173,7 +202,7 @@ class _Attempts:
         if stored is None:
             return
         self.refused[key] = refused
-        told = waiting(self._context, nominated or stored, "Unschedulable", refused.message)
+        told = waiting(self._context, nominated or stored, refused.wait_reason, refused.message)
         if told is not stored:
             self._context.replica.put(told)
         if nominated is not None and nominated is not stored:
@@ -282,7 +311,9 @@ class _Attempts:
 
 
 def _refused_for(context: DecisionContext, denied: Denied) -> Refused:
-    return Refused(context.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
+    reason: WaitReason = "SchedulerError" if denied.reason == SET_ASIDE else "Unschedulable"
+    reasons = {ADMISSION: (denied.reason,)}
+    return Refused(context.replica.revision, reasons, denied.detail, wait_reason=reason)
 
 
 def _kept_free(node_name: str) -> Refusal:

@@ -12,6 +12,7 @@ from service.engine import Explanation, Placement, Refusal, Summary, compare_clu
 from service.model.errors import FieldError, InvalidManifest
 from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison
 from service.model.objects.pods_and_nodes import ObjectName
+from service.scheduler.decide.admission.admission_policies import ask_about_new
 from service.scheduler.decide.admission.generated_names import with_names
 from service.scheduler.decide.admission.ignored_field_warnings import warnings_of
 from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import GATED_REASON
@@ -46,6 +47,9 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     if intent.undrawn:
         intent = replace(intent, pods=with_names(context, intent.pods))
     candidates = candidates_of(context, intent)
+    if context.replica.config.policies:
+        new = [each.manifest for each in candidates if each.stored is None]
+        ask_about_new(context.replica, new)
     place = place_as_group if intent.all_or_nothing else place_one_by_one
     before = context.replica.revision
     mark = context.replica.mark() if intent.dry_run else None

@@ -1,0 +1,176 @@
+"""What is known of a value of CEL before an expression is evaluated: how large it can get.
+
+Two measures are kept apart. The *size* is what `size()` returns, as Kubernetes' own estimate of
+costs follows it; it is unlimited where Kubernetes has no bound. The *weight* is ours and always
+bounds the value: how many bytes its copy or its text takes, every item counted.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+UNLIMITED = 2**64 - 1
+"""A size or a cost of which nothing is known; what is greater is written as this."""
+ITEM_WEIGHT = 64
+"""The weight of a value without a text, and what a text or list weighs when it is empty."""
+_CHARACTER_BYTES = 4
+
+
+class Size(NamedTuple):
+    """The least and the greatest size of a value."""
+
+    least: int
+    greatest: int
+
+    def joined(self, other: "Size") -> "Size":
+        """Return the range that has both."""
+        return Size(min(self.least, other.least), max(self.greatest, other.greatest))
+
+
+UNKNOWN_SIZE = Size(0, UNLIMITED)
+ONE = Size(1, 1)
+
+
+def capped(number: int) -> int:
+    """Return a number, or `UNLIMITED` if it is greater."""
+    return min(number, UNLIMITED)
+
+
+class Bounds:
+    """How large a value can get, and the items and fields it can have."""
+
+    __slots__ = ("count", "fields", "items", "keys", "kind", "size", "weight")
+
+    def __init__(
+        self,
+        kind: str = "",
+        size: Size = UNKNOWN_SIZE,
+        weight: int = ITEM_WEIGHT,
+        *,
+        count: int = 0,
+        items: "Bounds | None" = None,
+        keys: "Bounds | None" = None,
+        fields: "Mapping[str, Bounds] | None" = None,
+    ) -> None:
+        self.kind = kind
+        """`map` or `struct` if selecting a field is known to be a look-up; `list`, or ""."""
+        self.size = size
+        self.weight = capped(weight)
+        self.count = capped(count)
+        """How many items a loop over it can meet."""
+        self.items = items
+        """What any item, or any value of a map, is like; None if there is none."""
+        self.keys = keys
+        """What any key of a map is like; None for a list."""
+        self.fields = fields
+        """The values of a map by their keys, as far as they differ."""
+
+    def field(self, name: str) -> "Bounds":
+        """Return what a field, or the value of a key, is like."""
+        if self.fields is not None and name in self.fields:
+            return self.fields[name]
+        return self.item
+
+    @property
+    def item(self) -> "Bounds":
+        """Return what any item, or any value of a map, is like."""
+        if self.items is None:
+            self.items = joined(self.fields.values()) if self.fields else SCALAR
+        return self.items
+
+    @property
+    def looped(self) -> "Bounds":
+        """Return what the variable of a loop over it is like: an item, or the key of a map."""
+        if self.keys is None:
+            return self.item
+        return self.keys if self.kind in ("map", "struct") else self.keys.joined(self.item)
+
+    def joined(self, other: "Bounds") -> "Bounds":
+        """Return bounds that hold for either value."""
+        return joined([self, other])
+
+
+SCALAR = Bounds(size=ONE)
+"""A number, a truth value, a time, or nothing."""
+
+
+def joined(values: Iterable[Bounds]) -> Bounds:
+    """Return bounds that hold for each of some values; those of a scalar if there is none."""
+    found = list(dict.fromkeys(values))
+    if len(found) <= 1:
+        return found[0] if found else SCALAR
+    kinds = {each.kind for each in found}
+    return Bounds(
+        kinds.pop() if len(kinds) == 1 else "",
+        Size(min(each.size.least for each in found), max(each.size.greatest for each in found)),
+        max(each.weight for each in found),
+        count=max(each.count for each in found),
+        items=_any_of(each.items for each in found),
+        keys=_any_of(each.keys for each in found),
+        fields=_fields_of(found),
+    )
+
+
+def _any_of(values: Iterable[Bounds | None]) -> Bounds | None:
+    known = [each for each in values if each is not None]
+    return joined(known) if known else None
+
+
+def _fields_of(values: Iterable[Bounds]) -> Mapping[str, Bounds] | None:
+    known = [each.fields for each in values if each.fields is not None]
+    if not known:
+        return None
+    by_name: dict[str, list[Bounds]] = {}
+    for fields in known:
+        for name, each in fields.items():
+            by_name.setdefault(name, []).append(each)
+    return {name: joined(each) for name, each in by_name.items()}
+
+
+def text(longest: int) -> Bounds:
+    """Return the bounds of a text of at most so many characters."""
+    return Bounds(size=Size(0, longest), weight=ITEM_WEIGHT + longest * _CHARACTER_BYTES)
+
+
+def map_of(keys: Bounds, values: Bounds, most: int) -> Bounds:
+    """Return the bounds of a map of at most so many entries."""
+    weight = ITEM_WEIGHT + most * (keys.weight + values.weight)
+    return Bounds("map", Size(0, most), weight, count=most, items=values, keys=keys)
+
+
+def bounds_of(value: Any) -> Bounds:
+    """Return the bounds of decoded JSON: its own sizes, rounded up to powers of two."""
+    if isinstance(value, str):
+        size = _rounded(len(value))
+        return Bounds(size=Size(0, size), weight=ITEM_WEIGHT + size * _CHARACTER_BYTES)
+    if isinstance(value, list):
+        return _bounds_of_list([bounds_of(each) for each in value])
+    if isinstance(value, dict):
+        return _bounds_of_map({name: bounds_of(each) for name, each in value.items()})
+    return SCALAR
+
+
+def _bounds_of_list(items: Sequence[Bounds]) -> Bounds:
+    size = _rounded(len(items))
+    weight = ITEM_WEIGHT + sum(each.weight for each in items)
+    return Bounds("list", Size(0, size), weight, count=size, items=joined(items))
+
+
+def _bounds_of_map(fields: Mapping[str, Bounds]) -> Bounds:
+    size = _rounded(len(fields))
+    keys = text(max(map(len, fields), default=0))
+    weight = ITEM_WEIGHT + sum(keys.weight + each.weight for each in fields.values())
+    return Bounds("map", Size(0, size), weight, count=size, keys=keys, fields=fields)
+
+
+def _rounded(number: int) -> int:
+    return 1 << (number - 1).bit_length() if number > 1 else number
+
+
+def _anything_small() -> Bounds:
+    found = Bounds("map", Size(0, 0), count=1, keys=text(1))
+    found.items = found
+    return found
+
+
+SMALLEST = _anything_small()
+"""JSON of unknown structure, as small as can be: what is too much for it is too much for all."""

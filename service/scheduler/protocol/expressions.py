@@ -1,0 +1,67 @@
+"""How decisions get answers from expressions of CEL without evaluating any themselves.
+
+A decision that meets a question without an answer ends with `Unanswered`. Its changes are undone,
+the question is answered outside of the event loop, and the request is decided again.
+"""
+
+import asyncio
+from collections.abc import Generator, Sequence
+from typing import Protocol, TypeVar
+
+from service.model.errors import Overloaded
+from service.model.objects.cel_questions import OpenQuestions, Question
+from service.scheduler.protocol.store_and_clock import Clock
+
+T = TypeVar("T")
+LATE = "The expressions that this request needs could not be evaluated in time."
+
+
+class Unanswered(Exception):  # noqa: N818 - the decision is made again
+    """A decision needs answers that are not known yet."""
+
+
+class AnswersQuestions(Protocol):
+    """Evaluates expressions within bounds of time and memory."""
+
+    async def answer(self, questions: Sequence[Question]) -> None:
+        """Have all answers known when this returns, whatever the expressions do."""
+        ...
+
+
+def until_unanswered(
+    steps: Generator[None, None, T], questions: OpenQuestions
+) -> Generator[None, None, T]:
+    """Take the steps of a decision, and end it early when it has met an open question.
+
+    Raises:
+        Unanswered: it has.
+    """
+    told, is_open = False, questions.open
+    while True:
+        try:
+            if is_open and not told:
+                told = True
+                steps.throw(Unanswered())
+            else:
+                next(steps)
+        except StopIteration as stop:
+            if is_open:
+                raise Unanswered from None
+            value: T = stop.value
+            return value
+        yield
+
+
+async def answer_until(
+    end: float, clock: Clock, expressions: AnswersQuestions, questions: Sequence[Question]
+) -> None:
+    """Have questions answered before a time, in the clock's monotonic seconds.
+
+    Raises:
+        Overloaded: that took too long.
+    """
+    try:
+        async with asyncio.timeout(max(0.0, end - clock.monotonic())):
+            await expressions.answer(questions)
+    except TimeoutError:
+        raise Overloaded(LATE) from None
