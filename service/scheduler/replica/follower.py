@@ -63,6 +63,8 @@ class Follower:
     ) -> None:
         """`at_load` hears of new replicas alone. `find` returns the id that the cluster's name has now."""
         self._find = find
+        self._was_found = True
+        """Whether the name was just looked up, as it is before the first load."""
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
@@ -152,7 +154,8 @@ class Follower:
 
     async def _require_name(self) -> None:
         """Raise NotFound if the cluster's name has another id, as a restored database may give its id to another."""
-        if await self._find() != self._cluster_id:
+        was_found, self._was_found = self._was_found, False
+        if not was_found and await self._find() != self._cluster_id:
             raise NotFound(f"The cluster {self._cluster_id} has another name now.")
 
     async def _continue_history(self) -> None:
