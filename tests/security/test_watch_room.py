@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from service.api.bodies import streamed_responses
 from service.api.bodies.byte_budget import WATCH_PART, Budget, Holding, WatchRoom
 from service.model.log.commit_log import Head
 from service.store.postgres import PostgresStore
@@ -38,9 +39,19 @@ async def change(store: AnyStore, times: int) -> Head:
     return head
 
 
+class Unread(Stream):
+    """A watch whose client takes the start of the answer, and then nothing until it is told to read."""
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            await super()._send(message)
+
+
 def unread(harness: Harness, since: int, **parameters: Any) -> Stream:
-    """A watch whose client takes the start of the answer and then nothing."""
-    made = Stream(harness.app, {"sinceRevision": since, **parameters})
+    """A watch whose client does not read."""
+    made = Unread(harness.app, {"sinceRevision": since, **parameters})
     made.reading.clear()
     return made
 
@@ -98,6 +109,20 @@ async def test_nothing_is_missed_by_those_who_waited_for_room(make_harness: Make
         await each.until_id(str(head.revision))
         assert [event.id for event in each.events] == expected
     await leave(streams)
+
+
+async def test_slow_readers_are_cut_off_and_make_room(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
+):
+    harness = await make_harness(bytes_in_flight_max=BUDGET)
+    since = (await harness.store.head(1)).revision
+    await change(harness.store, 12)
+    monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.01)
+    streams = [unread(harness, since) for _ in range(8)]
+    async with asyncio.timeout(WAIT_SECONDS):
+        await asyncio.gather(*(each.task for each in streams))
+    assert not any(each.complete for each in streams)
+    assert (harness.budget.watches.held, harness.budget.in_flight) == (0, 0)
 
 
 async def test_changes_of_other_kinds_are_read_without_their_bodies(over_postgres: Harness):

@@ -63,6 +63,8 @@ class Follower:
     ) -> None:
         """`at_load` hears of new replicas alone. `find` returns the id that the cluster's name has now."""
         self._find = find
+        self._may_be_restored = False
+        """Whether the database may have been restored, so that the name may have another id now."""
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
@@ -127,7 +129,7 @@ class Follower:
         """
         more = True
         while more:
-            if self.replica is None:
+            if self._may_be_restored:
                 await self._require_name()
             if self.is_of_another_history or (self.replica is None and self._loading is None):
                 await self._continue_history()
@@ -154,6 +156,7 @@ class Follower:
         """Raise NotFound if the cluster's name has another id, as a restored database may give its id to another."""
         if await self._find() != self._cluster_id:
             raise NotFound(f"The cluster {self._cluster_id} has another name now.")
+        self._may_be_restored = False
 
     async def _continue_history(self) -> None:
         """Have the revisions lifted if changes may be lost that somebody has seen.
@@ -215,6 +218,7 @@ class Follower:
             self._cluster_id, after, tip, self._limits.log_page_changes
         )
         if isinstance(page, Diverged):
+            self._may_be_restored = True
             self.drop("the log does not continue the replica")
             return True
         self.apply(page)
