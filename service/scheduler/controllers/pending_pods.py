@@ -98,6 +98,7 @@ class PendingPods(Controller):
         if known != self._known:
             self._known = known
             self.queue.sort_anew()
+            self.queue.retry_all()
         if now >= self._swept + SWEEP_SECONDS:
             self._swept = now
             self.queue.sweep(now)
