@@ -34,7 +34,6 @@ class Evaluator:
         self._idle: list[_Child | None] = [None] * children_max
         """The children that do nothing; None stands for one that is to be started."""
         self._free = asyncio.Semaphore(children_max)
-        self._closed = False
         self._asked: dict[Key, asyncio.Future[None]] = {}
         """The questions that are being answered; each future ends with the answers to some."""
         self.deaths = 0
@@ -66,7 +65,6 @@ class Evaluator:
 
     async def close(self) -> None:
         """End all children."""
-        self._closed = True
         for child in self._idle:
             if child is not None:
                 await child.end()
