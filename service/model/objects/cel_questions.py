@@ -44,6 +44,11 @@ class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True)
     content: bytes
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The expression alone."""
+        return (self.text,)
+
+    @property
     def key(self) -> Key:
         """What equal questions have in common."""
         return self.text, self.driver, self.content
