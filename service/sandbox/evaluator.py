@@ -18,6 +18,7 @@ CHILDREN_MAX = 2
 BATCH_QUESTIONS = 256
 DEATHS_MAX = 2
 """How many children may die of one question, if something else may have killed them."""
+LOGGED_LENGTH_MAX = 200
 TOO_SLOW = "operation cancelled: the evaluation takes too long"
 KILLED = "operation cancelled: the evaluation needs too much memory or time"
 _ITSELF = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
@@ -34,7 +35,6 @@ class Evaluator:
         self._idle: list[_Child | None] = [None] * children_max
         """The children that do nothing; None stands for one that is to be started."""
         self._free = asyncio.Semaphore(children_max)
-        self._closed = False
         self._asked: dict[Key, asyncio.Future[None]] = {}
         """The questions that are being answered; each future ends with the answers to some."""
         self.deaths = 0
@@ -66,7 +66,6 @@ class Evaluator:
 
     async def close(self) -> None:
         """End all children."""
-        self._closed = True
         for child in self._idle:
             if child is not None:
                 await child.end()
@@ -90,7 +89,8 @@ class Evaluator:
 
     def _give_up(self, question: Question, reason: str) -> None:
         self.deaths += 1
-        _log.warning("An expression was stopped.", extra={"reason": reason})
+        told = {"reason": reason, "expression": question.texts[0][:LOGGED_LENGTH_MAX]}
+        _log.warning("An expression was stopped.", extra=told)
         ANSWERS.put(question.key, question.without_answer(reason))
 
     async def _turn(self, questions: list[Question]) -> tuple[list[Any], str | None]:

@@ -44,6 +44,11 @@ class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True)
     content: bytes
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The expression alone."""
+        return (self.text,)
+
+    @property
     def key(self) -> Key:
         """What equal questions have in common."""
         return self.text, self.driver, self.content
@@ -113,8 +118,8 @@ class Answers:
         return key in self._known
 
     def get(self, key: Key) -> Any:
-        """Return the answer to a question that was answered."""
-        return self._known[key]
+        """Return an answer; None if there is none, or if that is the answer."""
+        return self._known.get(key)
 
     def put(self, key: Key, answer: Any) -> None:
         """Remember an answer, and forget the oldest if there are too many."""
@@ -162,8 +167,8 @@ class OpenQuestions:
         """Whether an expression selects a device, or why that is unknown; None if it is open."""
         # The usual case must not make a question first.
         key = (text, device.driver, device.content)
-        if key in ANSWERS:
-            found: bool | str = ANSWERS.get(key)
+        found: bool | str | None = ANSWERS.get(key)
+        if found is not None:
             return found
         question = DeviceQuestion(text, device.driver, device.content)
         return None if self._is_open(key, question) else ANSWERS.get(key)

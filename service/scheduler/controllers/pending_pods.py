@@ -21,7 +21,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.protocol.placements import PlacementAnswer, PodRef
 from service.scheduler.protocol.store_and_clock import Clock
-from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
+from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS, KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Entry, Replica
 
 SWEEP_SECONDS = 10.0
@@ -63,9 +63,10 @@ class PendingPods(Controller):
         self._not_before = self._swept = clock.monotonic()
 
     def _is_suspect(self, pod: PodManifest) -> bool:
-        """Whether a worker died while it decided a pod."""
+        """Whether one worker died while it decided a pod; after two it is refused without risk."""
         spec = pod.template.spec_json
-        return self._suspects.deaths(self.lease.cluster_id, pod.namespace, spec) > 0
+        deaths = self._suspects.deaths(self.lease.cluster_id, pod.namespace, spec)
+        return 0 < deaths < SET_ASIDE_DEATHS
 
     def counts(self) -> dict[str, int]:
         """Count the pods by what they wait for: active, backoff, unschedulable, gated."""
@@ -98,6 +99,7 @@ class PendingPods(Controller):
         if known != self._known:
             self._known = known
             self.queue.sort_anew()
+            self.queue.retry_all()
         if now >= self._swept + SWEEP_SECONDS:
             self._swept = now
             self.queue.sweep(now)

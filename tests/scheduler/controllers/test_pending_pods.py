@@ -72,7 +72,6 @@ async def test_a_pod_of_which_two_workers_died_is_set_aside():
     async with world(apart=lambda _world, _worker: {"suspects": deaths}) as w:
         await w.apply(node("n1"))
         await put(w, pod("a"))
-        await w.pass_time(10)
         assert await settled(w) == {"a": None}
         status, reason, message = await condition(w, "a")
         assert (status, reason) == ("False", "SchedulerError")
