@@ -14,7 +14,7 @@ from service.model.objects.pods_and_nodes import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
-from service.model.objects.selectors import is_parsable, requirement_matches
+from service.model.objects.selectors import is_parsable, parse_integer
 
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
@@ -56,17 +56,45 @@ def holds_by_value(
 
     The last entry is for nodes without the label.
     """
+    match requirement.operator:
+        case "In":
+            return _listed(requirement, key)
+        case "NotIn":
+            return ~_listed(requirement, key)
+        case "Exists":
+            return ~_absent(key)
+        case "DoesNotExist":
+            return _absent(key)
+        case "Gt" | "Lt":
+            return _compared(requirement, key)
+
+
+def _listed(
+    requirement: NodeSelectorRequirement | LabelSelectorRequirement, key: TopologyKey
+) -> Mask:
     table = np.zeros(len(key.values) + 1, dtype=np.bool_)
-    if requirement.operator == "In":
-        for value in requirement.values or ():
-            index = key.values.ids.get(value)
-            if index is not None:
-                table[index] = True
-        return table
-    for value, index in key.values.items():
-        table[index] = requirement_matches(requirement, {requirement.key: value})
-    table[-1] = requirement_matches(requirement, {})
+    for value in requirement.values or ():
+        index = key.values.ids.get(value)
+        if index is not None:
+            table[index] = True
     return table
+
+
+def _absent(key: TopologyKey) -> Mask:
+    table = np.zeros(len(key.values) + 1, dtype=np.bool_)
+    table[-1] = True
+    return table
+
+
+def _compared(
+    requirement: NodeSelectorRequirement | LabelSelectorRequirement, key: TopologyKey
+) -> Mask:
+    numbers, are_numbers = key.numbers()
+    bound = parse_integer(requirement.values[0]) if requirement.values else None
+    if bound is None:
+        return np.zeros_like(are_numbers)
+    compared = numbers > bound if requirement.operator == "Gt" else numbers < bound
+    return are_numbers & compared
 
 
 def _name_mask(nodes: NodeTable, requirement: NodeSelectorRequirement, rows: Rows) -> Mask:

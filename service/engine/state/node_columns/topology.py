@@ -11,6 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.state.node_columns.columns import Column, Interner, Ints, Mask, Slots
+from service.model.objects.selectors import parse_integer
 
 NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32
@@ -40,6 +41,7 @@ class TopologyKey:
         self.is_dropped = False
         """Whether nothing uses the key any more, so that it no longer follows the nodes."""
         self._keyed: tuple[int, Mask] | None = None
+        self._numbers: tuple[int, Ints, Mask] | None = None
         self._zeros: Ints = np.zeros(0, dtype=np.int64)
         self._patterns: dict[tuple[int, ...], Ints] = {}
         self._patterns_version = -1
@@ -60,6 +62,21 @@ class TopologyKey:
         if self._keyed is None or self._keyed[0] != self.version:
             self._keyed = (self.version, self.domain_of >= 0)
         return self._keyed[1]
+
+    def numbers(self) -> tuple[Ints, Mask]:
+        """Return the values as integers, and which of them are integers, both of shape (values + 1,).
+
+        The last entry is for nodes without the label, and is no integer.
+        """
+        if self._numbers is None or self._numbers[0] != self.version:
+            numbers = np.zeros(len(self.values) + 1, dtype=np.int64)
+            are_numbers = np.zeros(len(self.values) + 1, dtype=np.bool_)
+            for value, index in self.values.items():
+                number = parse_integer(value)
+                if number is not None:
+                    numbers[index], are_numbers[index] = number, True
+            self._numbers = (self.version, numbers, are_numbers)
+        return self._numbers[1], self._numbers[2]
 
     @property
     def zeros(self) -> Ints:
