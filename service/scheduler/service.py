@@ -5,7 +5,6 @@ import logging
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence, Set as AbstractSet
 from contextlib import aclosing
-from functools import partial
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -552,7 +551,6 @@ class Scheduler:
             announce=self._announce,
             observers=(*own, self.planners.of(cluster_id).replica),
             at_load=groups,
-            find=partial(self._store.find_cluster, cluster),
             meter=self._meter,
             record=self._events.record,
         )
