@@ -637,7 +637,6 @@ class Scheduler:
             announce=self._announce,
             observers=(*own, self.planners.of(cluster_id).replica),
             at_load=groups,
-            find=partial(self._store.find_cluster, cluster),
             meter=self._meter,
             record=self._events.record,
             expressions=self._expressions,

@@ -12,7 +12,7 @@ from service.model.errors import NotFound
 from service.model.log.commit_log import Head
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
-from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
+from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 
 READERS = 4
 
@@ -74,22 +74,6 @@ async def test_the_id_of_a_cluster_is_looked_up_again_after_a_moment():
     store.state_of(1).name, store.state_of(other.cluster_id).name = "other", "default"
     clock.advance(ID_KNOWN_SECONDS)
     assert (await reads.position("default")).cluster_id == other.cluster_id
-
-
-async def test_a_cluster_whose_id_a_restored_database_gave_to_another_is_found_by_its_name(
-    make_harness: MakeHarness,
-):
-    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
-    harness = await make_harness(store)
-    await harness.put_node("n")
-    await harness.client.put("/v1/clusters/other", json={"config": {}})
-    own, other = store.clusters[1], store.clusters[2]
-    store.clusters[1], store.clusters[2] = other, own
-    own.cluster_id, other.cluster_id = 2, 1
-    answer = await harness.place(pod("p"))
-    assert answer["results"][0]["outcome"] == "Placed"
-    assert [key.kind for key in own.objects] == ["Cluster", "Node", "Pod"]
-    assert [key.kind for key in other.objects] == ["Cluster"]
 
 
 class Broken(MemoryStore):

@@ -9,7 +9,7 @@ rests on is committed (P8).
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from service.model.errors import (
@@ -82,7 +82,6 @@ class ClusterLoop:
         announce: Announce,
         observers: Sequence[Observer],
         at_load: LoadObserver,
-        find: Callable[[], Awaitable[int]],
         meter: Meter,
         record: Record,
         expressions: AnswersQuestions | None = None,
@@ -102,7 +101,6 @@ class ClusterLoop:
             limits=limits,
             observers=observers,
             at_load=at_load,
-            find=find,
         )
         """Holds the replica, if one is loaded; only this loop's task changes it."""
         self._meter = meter

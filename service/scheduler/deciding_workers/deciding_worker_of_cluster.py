@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from service.background_tasks import log_failure
 from service.model.errors import MoorageError, StorageUnavailable
@@ -188,9 +189,12 @@ class ClusterOwners:
         task = self._asking.get(cluster)
         if task is None:
             task = self._asking[cluster] = asyncio.create_task(self._asked(cluster))
-            task.add_done_callback(lambda _: self._asking.pop(cluster))
-            task.add_done_callback(log_failure)
+            task.add_done_callback(partial(self._end_asking, cluster))
         return task
+
+    def _end_asking(self, cluster: str, task: asyncio.Task[None]) -> None:
+        del self._asking[cluster]
+        log_failure(task)
 
     async def _asked(self, cluster: str) -> None:
         asked = self._clock.monotonic()

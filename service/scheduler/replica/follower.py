@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from service.model.errors import NotFound, StorageUnavailable
+from service.model.errors import StorageUnavailable
 from service.model.log.commit_log import Diverged, Head, LogPage
 from service.model.manifests.manifest import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
@@ -49,7 +49,7 @@ class Follower:
     business; it must have undone them before the log is read (P7).
     """
 
-    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
+    def __init__(
         self,
         cluster_id: int,
         *,
@@ -59,12 +59,8 @@ class Follower:
         limits: Limits,
         observers: Sequence[Observer],
         at_load: LoadObserver,
-        find: Callable[[], Awaitable[int]],
     ) -> None:
-        """`at_load` hears of new replicas alone. `find` returns the id that the cluster's name has now."""
-        self._find = find
-        self._may_be_restored = False
-        """Whether the database may have been restored, so that the name may have another id now."""
+        """`at_load` hears of new replicas alone."""
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
@@ -129,8 +125,6 @@ class Follower:
         """
         more = True
         while more:
-            if self._may_be_restored:
-                await self._require_name()
             if self.is_of_another_history or (self.replica is None and self._loading is None):
                 await self._continue_history()
             if self.replica is None:
@@ -151,12 +145,6 @@ class Follower:
         assert self.replica.revision == page.revision
         if page.tip is not None:
             self.head = Head(page.revision, page.tip, page.head.at)
-
-    async def _require_name(self) -> None:
-        """Raise NotFound if the cluster's name has another id, as a restored database may give its id to another."""
-        if await self._find() != self._cluster_id:
-            raise NotFound(f"The cluster {self._cluster_id} has another name now.")
-        self._may_be_restored = False
 
     async def _continue_history(self) -> None:
         """Have the revisions lifted if changes may be lost that somebody has seen.
@@ -218,7 +206,6 @@ class Follower:
             self._cluster_id, after, tip, self._limits.log_page_changes
         )
         if isinstance(page, Diverged):
-            self._may_be_restored = True
             self.drop("the log does not continue the replica")
             return True
         self.apply(page)
