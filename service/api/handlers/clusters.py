@@ -240,10 +240,11 @@ async def delete_cluster(
     """Remove a cluster and everything in it."""
     dry = is_dry(query(request))
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
+    shown = _encoded(row)
     await services.scheduler.delete_cluster(
         row.name, told_caller(request), _preconditions(request), dry_run=dry
     )
-    return json_response(_encoded(row), row.head.revision)
+    return json_response(shown, row.head.revision)
 
 
 CLUSTER_HANDLERS = (list_clusters, get_cluster, put_cluster, patch_cluster, delete_cluster)
