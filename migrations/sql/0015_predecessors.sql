@@ -1,13 +1,13 @@
--- Where the log of a deleted cluster ended, by the cluster's name, until there is a cluster of that name again. That one begins
--- above it: a revision of a name means one change, for ever.
+-- The last revision of each deleted cluster, by name, until a cluster of that name is created again. The new one begins above it,
+-- so that a name and a revision always mean the same change.
 CREATE TABLE predecessor (
     name text COLLATE "C" NOT NULL,
     revision bigint NOT NULL,
     CONSTRAINT predecessor_pkey PRIMARY KEY (name)
 );
 
--- As before; but the log begins above the end of the log that the name had before. One revision is left out between the two, so
--- that whoever stands at the old end stands before the new beginning, and has to list again.
+-- As before, but the log begins above the last revision of the name's previous cluster. One revision between the two is skipped:
+-- a follower at the end of the old log is below the floor of the new one, and has to list again.
 CREATE OR REPLACE FUNCTION create_cluster_v1(p_name text, p_config bytea, p_commit_id uuid) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -16,7 +16,7 @@ DECLARE
     v_at CONSTANT timestamptz := clock_timestamp();
     v_root CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
-    -- This waits for whoever is deleting the cluster of that name.
+    -- Waits for a deletion of the cluster of that name that is under way.
     INSERT INTO cluster (name) VALUES (p_name) RETURNING cluster_id INTO v_cluster_id;
     DELETE FROM predecessor WHERE name = p_name RETURNING revision + 1 INTO v_floor;
     v_floor := coalesce(v_floor, 0);
@@ -58,7 +58,7 @@ BEGIN
 END;
 $$;
 
--- As before; and notes where the log ended.
+-- As before, and records the last revision.
 CREATE OR REPLACE FUNCTION delete_cluster_v1(p_cluster_id bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -115,8 +115,8 @@ class Clusters:
     ) -> bool:
         """Delete a cluster with everything that it has; returns False if it was gone already.
 
-        `only_if` is called with the revision of the configuration, which nobody changes before the
-        deletion; it raises what it raises, and then nothing is deleted.
+        `only_if` is called with the revision of the configuration, which cannot change before the
+        deletion. If it raises, nothing is deleted. A dry run deletes nothing either.
         """
         told = self._told(caller)
         statement = _DELETE_AUDITED if told else _DELETE
@@ -124,7 +124,7 @@ class Clusters:
             await connection.execute(_UNHURRIED)
             if only_if is not None:
                 await connection.execute(_LOCK, cluster_id)
-                # A later statement, as that which locks may see what was there before (P5).
+                # A statement of its own: the one that waits for the lock sees older rows (P5).
                 version = await connection.fetchval(_VERSION, cluster_id)
                 if version is None:
                     return False

@@ -1,4 +1,4 @@
-"""Refuses preconditions of writes that their operations do not honor (RFC 9110, 13)."""
+"""Refuses writes with preconditions that their operation does not honor (RFC 9110, 13)."""
 
 from litestar.types import HTTPScope
 
@@ -7,13 +7,13 @@ from service.api.problems import MalformedRequest
 from service.model.errors import FieldError
 
 WRITES = frozenset({"DELETE", "PATCH", "POST", "PUT"})
-"""The methods of requests that may change something; a read with a condition changes nothing."""
+"""Methods that may change something; a precondition of a read can be ignored without harm."""
 
 
 def refuse_unhonored(scope: HTTPScope) -> None:
-    """Refuse a write whose condition its operation would ignore.
+    """Refuse a write with a precondition that its operation would ignore.
 
-    Whoever sends one counts on nothing being done where it does not hold.
+    The client relies on nothing being changed if the precondition does not hold.
 
     Raises:
         MalformedRequest: the request has a precondition that its operation does not declare.

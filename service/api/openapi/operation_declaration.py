@@ -28,9 +28,9 @@ EntityTags = Annotated[
 """What If-Match and If-None-Match have to be: `*`, or quoted tags."""
 
 PRECONDITIONS = ("If-Match", "If-None-Match", "If-Unmodified-Since")
-"""The headers that keep a write from being done; one that an operation does not declare is refused."""
+"""Headers that make a write conditional; a write is refused if its operation does not declare them."""
 UNHONORED = "unhonored"
-"""The key under which a handler's `opt` has those that its operation does not declare, as they are received."""
+"""The key in a handler's `opt` for the preconditions that its operation does not declare, as header bytes."""
 
 BodyLimit = Literal["body", "placements", "simulations", "apply"]
 """The first part of the setting `…_bytes_max` that bounds an operation's body."""

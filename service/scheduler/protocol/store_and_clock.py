@@ -80,8 +80,8 @@ class Store(Protocol):
     ) -> bool:
         """Delete a cluster with everything in it; False if it was gone already.
 
-        `only_if` is called with the revision of the configuration at that moment, and nothing is
-        deleted if it raises.
+        `only_if` is called with the revision of the configuration at that moment. If it raises,
+        nothing is deleted.
         """
         ...
 

@@ -281,6 +281,22 @@ async def test_p19_limits_and_tokens_are_looked_at_before_anything_is_forwarded(
     assert home.decided == []
 
 
+async def test_p19_conditions_are_honored_by_whoever_decides_and_else_refused_at_once(home, other):
+    calls, unmet = other.client, {"if-match": '"9-9"'}
+    asked = await calls.post(f"{CLUSTER}/placements", json=placing("p"), headers=unmet)
+    assert problem(asked, 400) == "MalformedRequest"
+    assert home.decided == []
+    for condition in (unmet, {"if-none-match": "*"}):
+        for body in ({"config": {}}, {}):
+            answer = await calls.put(CLUSTER, json=body, headers=condition)
+            assert problem(answer, 412) == "PreconditionFailed"
+        answer = await calls.delete(f"{CLUSTER}/nodes/n", headers=condition)
+        assert problem(answer, 412) == "PreconditionFailed"
+        answer = await calls.delete(CLUSTER, headers=condition)
+        assert problem(answer, 412) == "PreconditionFailed"
+    assert len(home.decided) == 6
+
+
 async def test_p19_who_asks_is_told_to_the_other_worker_and_not_by_which_secret(home, start_worker):
     strict = await start_worker("strict", token="secret")
     headers = {"authorization": "Bearer secret", "cookie": "a=b", "if-match": "*"}
