@@ -591,7 +591,7 @@ DECLARE
     v_at CONSTANT timestamptz := clock_timestamp();
     v_root CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
-    -- This waits for whoever is deleting the cluster of that name.
+    -- Waits for a deletion of the cluster of that name that is under way.
     INSERT INTO cluster (name) VALUES (p_name) RETURNING cluster_id INTO v_cluster_id;
     DELETE FROM predecessor WHERE name = p_name RETURNING revision + 1 INTO v_floor;
     v_floor := coalesce(v_floor, 0);
