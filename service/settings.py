@@ -287,7 +287,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     objects_max: Count = 2_000_000
     """How many objects a cluster may have; beyond that requests that add more are refused."""
     pod_terms_max: Count = 100
-    """How many affinity and anti-affinity terms one pod may have, required and preferred, to pods and nodes."""
+    """How many affinity terms one pod may have: required and preferred ones to pods, preferred ones to nodes."""
     pod_expressions_max: Count = 2_500
     """How many requirements all selectors of one pod may have together."""
     pod_values_max: Count = 10_000

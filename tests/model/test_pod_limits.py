@@ -100,8 +100,18 @@ def test_terms_of_all_lists_count_together():
     built["spec"]["connections"] = [
         {"topologyKey": HOST, "labelSelector": matching(a="b"), "weight": 1}
     ]
-    assert refusals(built, pod_terms_max=6) == {}
-    assert "has 6 affinity terms" in refusals(built, pod_terms_max=5)["spec.affinity"]
+    assert refusals(built, pod_terms_max=4) == {}
+    assert "has 4 affinity terms" in refusals(built, pod_terms_max=3)["spec.affinity"]
+
+
+def test_alternatives_of_a_node_selector_count_by_their_requirements():
+    names = [requirement("kubernetes.io/hostname", "In", f"n{n}") for n in range(1_000)]
+    built = pod("p").require_node(*names)
+    for name in names[1:]:
+        built = built.require_node(name)
+    assert refusals(built) == {}
+    told = refusals(built, pod_expressions_max=1_998)["spec.affinity"]
+    assert "has 1999 requirements in all selectors" in told
 
 
 def test_labels_by_which_nodes_are_selected_count_with_topology_keys():

@@ -49,11 +49,15 @@ class _Asked:
         self._add_selectors(term)
 
     def _add_node_term(self, term: Record) -> None:
-        """Add a term of node affinity, a preferred one, or a selector with several."""
+        """Add a preferred term of node affinity, or the selector that nodes have to match.
+
+        The alternatives of a selector are cheap: they count by their requirements alone.
+        """
         alternatives = items_of(term.get("nodeSelectorTerms"))
+        self.terms += not alternatives
         for each in alternatives or [term.get("preference")]:
             fields = entries_of(each)
-            self.terms += 1
+            self.expressions += not fields
             self._add_expressions(items_of(fields.get("matchFields")))
             self._add_expressions(items_of(fields.get("matchExpressions")), of_nodes=True)
 
