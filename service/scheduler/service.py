@@ -364,7 +364,7 @@ class Scheduler:
             InvalidManifest, PodDiffers: for the same reasons as `PlacePods`.
             Overloaded: its time was up, or its client has left.
         """
-        deadline = self._deadline()
+        deadline = self._clock.monotonic() + self._limits.request_seconds_max
         while True:
             questions = OpenQuestions()
             questions.begin(are_deferred=self._expressions is not None)
@@ -480,7 +480,8 @@ class Scheduler:
         idempotency: Idempotency[A] | None,
         caller: AuditedCaller,
     ) -> Answer:
-        asked, deadline = self._clock.monotonic(), self._deadline()
+        asked = self._clock.monotonic()
+        deadline = asked + self._limits.request_seconds_max
         while True:
             loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -512,10 +513,6 @@ class Scheduler:
                 # The future refers to the error, and the error's traceback to this frame: without
                 # this line the circle would keep the whole request in memory.
                 del future
-
-    def _deadline(self) -> float:
-        """Return when a request that comes now is given up, in the clock's monotonic seconds."""
-        return self._clock.monotonic() + self._limits.request_seconds_max
 
     def _patience(self, intent: Intent[Any]) -> float:
         """Return how long an intent may be decided among placements before it moves beside them."""

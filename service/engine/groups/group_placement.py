@@ -50,6 +50,8 @@ _Choice = tuple[str | None, ...]
 """The values of the labels by which members have to be together; None: no node has the label."""
 _STEPS_AT_ONCE = 16
 """A deep search yields only after so many of its steps, as each level passes every yield on."""
+_PODS_AT_ONCE = 8
+"""How many pods are compiled, or put back to where they were, in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,8 @@ class GroupSearch:
 
     def _classify(self) -> Search[None]:
         """Find the classes of all members, each of which may have to be compiled first."""
-        for pod in self._pods:
-            if self._classes:
+        for index, pod in enumerate(self._pods):
+            if index % _PODS_AT_ONCE == _PODS_AT_ONCE - 1:
                 yield
             self._classes.append(self._cluster.class_of(pod))
 
@@ -234,7 +236,8 @@ class GroupSearch:
         if any(hint not in self._cluster.nodes.slots for hint in hints):
             return None
         for index, hint in enumerate(hints):
-            yield
+            if index % _PODS_AT_ONCE == _PODS_AT_ONCE - 1:
+                yield
             self._bind(index, hint)
         if None in self._bindings.values() or None in self._devices.values():
             return None

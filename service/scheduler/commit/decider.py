@@ -23,6 +23,9 @@ from service.scheduler.protocol.store_and_clock import Clock, Ids
 from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
+_LOCKED_STEPS = 8
+"""After so many steps of a decision under the lock, the clock is looked at."""
+
 SetAside = Callable[[Ticket, list[Question]], None]
 """A function that has questions answered, and then puts the request back into the inbox."""
 TakeTicket = Callable[[], Ticket | None]
@@ -95,8 +98,10 @@ class Decider:
         latest = begun + self._limits.locked_seconds_max
         while not batch.full(self._limits) and (ticket := take()) is not None:
             try:
-                for _ in self.steps(replica, batch, ticket):
-                    if self._clock.monotonic() >= min(latest, ticket.deadline):
+                for count, _ in enumerate(self.steps(replica, batch, ticket), 1):
+                    if count % _LOCKED_STEPS == 0 and self._clock.monotonic() >= min(
+                        latest, ticket.deadline
+                    ):
                         ticket.unwanted = Overloaded(TIME_IS_UP)
             except Exception as error:
                 ticket.answer(error)

@@ -61,7 +61,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     after: Stored | None
 
 
-UNDO_STEP = 16
+UNDO_STEP = 32
 """How many changes of the engine one step of an undoing takes back."""
 
 

@@ -114,7 +114,7 @@ async def test_a_placement_ends_when_its_time_is_up(
 ) -> None:
     state = State(harness)
     before = await state.now()
-    clock.tick_seconds = 0.05
+    clock.tick_seconds = 0.5
     answer = await harness.client.post(PLACEMENTS, json=asked)
     clock.tick_seconds = 0
     assert problem(answer, 503) == "Overloaded"
@@ -133,10 +133,10 @@ async def test_nothing_is_stored_of_a_placement_that_has_ended_early(
         stack.push_async_callback(harness.scheduler.stop)
         state = State(harness)
         before = await state.now()
-        clock.tick_seconds = 0.05
+        clock.tick_seconds = 0.5
         late = await harness.client.post(PLACEMENTS, json=REQUESTS["one by one"])
         assert problem(late, 503) == "Overloaded"
-        clock.tick_seconds = 0.005
+        clock.tick_seconds = 0.03
         client = LeavingClient(harness.app, PLACEMENTS, REQUESTS["one by one"], idempotency_key="k")
         await deciding(harness)
         client.left.set()
@@ -149,7 +149,7 @@ async def test_nothing_is_stored_of_a_placement_that_has_ended_early(
 async def test_others_are_decided_as_soon_as_the_time_of_a_placement_is_up(
     harness: Harness, clock: TickingClock
 ) -> None:
-    clock.tick_seconds = 0.05
+    clock.tick_seconds = 0.5
     long = asyncio.create_task(harness.client.post(PLACEMENTS, json={"pods": distinct(MANY)}))
     await deciding(harness)
     other = asyncio.create_task(harness.client.post(PLACEMENTS, json={"pods": [pod("other")]}))
@@ -164,7 +164,7 @@ async def test_a_key_is_as_unused_after_a_request_that_ran_out_of_time(
     harness: Harness, clock: TickingClock
 ) -> None:
     asked, key = {"pods": distinct(MANY)}, {"idempotency-key": "k"}
-    clock.tick_seconds = 0.05
+    clock.tick_seconds = 0.5
     late = await harness.client.post(PLACEMENTS, json=asked, headers=key)
     assert problem(late, 503) == "Overloaded"
     clock.tick_seconds = 0
@@ -183,7 +183,7 @@ async def test_others_do_not_wait_for_a_dry_run_that_takes_long(
     harness = await furnished(make_harness, clock, limits=Limits(request_seconds_max=1_000))
     asked = REQUESTS["dry run"] | {"pods": [*distinct(MANY), pod("q", nodeSelector={"a": "b"})]}
     quick = (await harness.client.post(PLACEMENTS, json=asked)).json()
-    clock.tick_seconds = 0.05
+    clock.tick_seconds = 0.5
     long = asyncio.create_task(harness.client.post(PLACEMENTS, json=asked))
     await deciding(harness)
     other = await harness.place(pod("other"), dryRun=True)
@@ -203,7 +203,7 @@ async def test_a_dry_run_beside_placements_ends_as_well(
     harness = await furnished(make_harness, clock, limits=Limits(request_seconds_max=1_000))
     state = State(harness)
     before = await state.now()
-    clock.tick_seconds = 0.05
+    clock.tick_seconds = 0.5
     client = LeavingClient(harness.app, PLACEMENTS, REQUESTS["dry run"])
     planner = harness.scheduler.planners.of(1)
     while planner.replica.is_kept is False:  # noqa: ASYNC110 - no event tells this
@@ -234,7 +234,7 @@ async def deciding(harness: Harness) -> None:
 @pytest.fixture
 def slowly(clock: TickingClock) -> Iterator[None]:
     """Have decisions pause after each step, long before their time is up."""
-    clock.tick_seconds = 0.005
+    clock.tick_seconds = 0.03
     yield
     clock.tick_seconds = 0
 
@@ -297,7 +297,7 @@ def simulation(count: int) -> Json:
 
 
 async def test_a_simulation_ends_when_its_time_is_up(harness: Harness, clock: TickingClock) -> None:
-    clock.tick_seconds = 0.05
+    clock.tick_seconds = 0.5
     answer = await harness.client.post("/v1/simulations", json=simulation(MANY))
     assert problem(answer, 503) == "Overloaded"
 
@@ -321,7 +321,7 @@ async def two_clusters(harness: Harness) -> Json:
 async def test_a_dry_run_over_clusters_ends_when_its_time_is_up(
     harness: Harness, clock: TickingClock, two_clusters: Json
 ) -> None:
-    clock.tick_seconds = 0.05
+    clock.tick_seconds = 0.5
     answer = await harness.client.post(OVER_CLUSTERS, json=two_clusters)
     assert problem(answer, 503) == "Overloaded"
 

@@ -27,6 +27,7 @@ from service.scheduler.decide.placing.one_pod import (
     result_of,
 )
 from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
+from service.scheduler.decide.placing.step_size import StepSize
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
     GroupFailure,
@@ -64,11 +65,12 @@ def place_as_group(
 def _each(
     make: Callable[[Candidate], PlacementResult], candidates: Sequence[Candidate]
 ) -> Steps[list[PlacementResult]]:
-    """Make the results of all members, each in a step: with explanations one may take long."""
-    results: list[PlacementResult] = []
+    """Make the results of all members step by step, since each may have an explanation."""
+    results, step = list[PlacementResult](), StepSize()
     for each in candidates:
         results.append(make(each))
-        yield
+        if step.is_over(each.pod):
+            yield
     return results
 
 
@@ -95,8 +97,9 @@ class GroupAttempt:
         if self._intent.reserving is not None and self._are_stored_meanwhile():
             return
         denied = yield from denials(self._context, self._fresh)
+        step = StepSize()
         for candidate in self._fresh:
-            if self.failed:
+            if step.is_over(candidate.pod):
                 yield
             refused = denied.get(candidate.key)
             if refused is None:
@@ -107,7 +110,7 @@ class GroupAttempt:
                 self._fail(candidate, "Denied", refused.detail, reason=refused.reason)
         lacking = self._lacking_members()
         for candidate in self._fresh:
-            if self.failed:
+            if step.is_over(candidate.pod):
                 yield
             group = self._group_of(candidate)
             told = None if group is None else lacking[group]
@@ -146,8 +149,9 @@ class GroupAttempt:
         reserving = self._intent.reserving
         if reserving is not None:
             begin(self._context, reserving)
+        step = StepSize()
         for candidate, placement in zip(self._fresh, placements, strict=True):
-            if self._placed:
+            if step.is_over(candidate.pod):
                 yield
             uid = (
                 bind(self._context, candidate, placement)

@@ -24,6 +24,7 @@ from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import Members, shortage
 from service.scheduler.decide.groups.shared_domain import shared_domain
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
+from service.scheduler.decide.placing.step_size import StepSize
 from service.scheduler.decide.placing.with_extenders import not_asked
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
@@ -125,8 +126,9 @@ class Gang:
         if isinstance(found, Refusal):
             self.refusal = found
             return
+        step = StepSize()
         for candidate, placement in found:
-            if self.placed:
+            if step.is_over(candidate.pod):
                 yield
             uid = bind(self._context, candidate, placement)
             self.placed[candidate.key] = placement, uid
@@ -220,9 +222,10 @@ def denials(
     Quotas must have room for all of them together, so each is charged while the next is judged.
     """
     ledger, reserved, answer = context.replica.ledger, list[Pod](), dict[ObjectName, Denied]()
+    step = StepSize()
     try:
-        for index, candidate in enumerate(candidates):
-            if index:
+        for candidate in candidates:
+            if step.is_over(candidate.pod):
                 yield
             denied = _denied(context, candidate)
             if denied is not None:

@@ -30,6 +30,7 @@ from service.scheduler.decide.placing.one_pod import (
     place_pod,
 )
 from service.scheduler.decide.placing.split_groups import group_comparison, reservation_comparison
+from service.scheduler.decide.placing.step_size import StepSize
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult
 from service.scheduler.replica.pod_groups import GroupRef, group_of
@@ -76,13 +77,13 @@ def _compared(
     context: DecisionContext, candidates: Sequence[Candidate]
 ) -> Steps[list[ClusterComparison]]:
     """Compare the cluster for each pod, as it is before any of them is placed."""
-    replica, compared = context.replica, list[ClusterComparison]()
+    replica, compared, step = context.replica, list[ClusterComparison](), StepSize()
     for each in candidates:
-        if compared:
-            yield
         found = compare_cluster(replica.cluster, each.pod)
         group, reserved = group_comparison(replica, each), reservation_comparison(replica, each)
         compared.append(replace(found, group=group, reserved=reserved))
+        if step.is_over(each.pod):
+            yield
     return compared
 
 
@@ -119,21 +120,22 @@ def place_one_by_one(
     """Place the pods of a BestEffort request one after the other; one that fails stops no other.
 
     When the first member of a PodGroup is reached, all its members in the request are placed, with
-    those that are pending already. Each pod is a step: a single one may take milliseconds.
+    those that are pending already.
     """
     results: dict[ObjectName, PlacementResult] = {}
+    step = StepSize()
     members = _by_group(candidates) if not intent.without_groups else {}
     pods = [candidate.manifest.pod for candidate in candidates]
     keys = [(pod.namespace, pod.name) for pod in pods]
     for key, candidate in zip(keys, candidates, strict=True):
-        if results:
-            yield
         in_group = candidate.manifest.is_in_group and not intent.without_groups
         group = group_of(candidate.manifest) if in_group else None
         if candidate.is_placed or group is None:
             results[key] = place_pod(context, intent, candidate)
         elif key not in results:
             results.update((yield from _place_members(context, intent, group, members[group])))
+        if len(candidates) > 1 and step.is_over(candidate.pod):
+            yield
     return PlacementAnswer(
         revision=context.replica.revision,
         committed=False,
@@ -168,11 +170,11 @@ def _place_members(
     known = {each.key for each in fresh}
     others = [Candidate(each, each) for each in members.waiting]
     waiting = [each for each in others if each.key not in known]
-    before = {}
+    before, step = {}, StepSize()
     for each in fresh:
         explanation = explanation_of(context, intent, each.pod)
         before[each.key] = _Before(context.replica.revision, explanation)
-        if explanation is not None:
+        if step.is_over(each.pod):
             yield
     gang = Gang(context, members, [*fresh, *waiting])
     yield from gang.assemble()
@@ -180,7 +182,7 @@ def _place_members(
     within = gang.within() if alone else None
     results: dict[ObjectName, PlacementResult] = {}
     for each in asked:
-        if results:
+        if step.is_over(each.pod):
             yield
         if each.is_placed:
             results[each.key] = already_placed(context, intent, each)

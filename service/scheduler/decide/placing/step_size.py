@@ -1,0 +1,43 @@
+"""Divides work on many pods into steps that are counted, not timed."""
+
+import msgspec
+
+from service.model.objects.pods_and_nodes import Affinity, Pod, PodAffinity
+
+PODS_A_STEP = 8
+"""How many pods are decided in one step, before other tasks may run."""
+RULES_A_POD = 8
+"""As many rules of a pod about other pods count as another pod."""
+
+
+class StepSize(msgspec.Struct):
+    """Counts the pods since the last step; those with many rules count several times."""
+
+    pods: int = 0
+
+    def is_over(self, pod: Pod) -> bool:
+        """Count a pod, and return whether the step ends after it."""
+        self.pods += 1
+        if pod.spec.affinity is not None:
+            self.pods += _rules(pod.spec.affinity) // RULES_A_POD
+        if self.pods < PODS_A_STEP:
+            return False
+        self.pods = 0
+        return True
+
+
+def _rules(affinity: Affinity) -> int:
+    return sum(map(_terms, (affinity.pod_affinity, affinity.pod_anti_affinity)))
+
+
+def _terms(affinity: PodAffinity | None) -> int:
+    if affinity is None:
+        return 0
+    return sum(
+        len(terms or ())
+        for terms in (
+            affinity.required_during_scheduling_ignored_during_execution,
+            affinity.required_during_scheduling_required_during_execution,
+            affinity.preferred_during_scheduling_ignored_during_execution,
+        )
+    )
