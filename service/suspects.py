@@ -73,12 +73,12 @@ class Suspects:
             return 0
         return self._deaths.get(Identity(cluster_id, namespace, self._of(spec)), 0)
 
-    def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> None:
-        """Note the pod that is decided from now on."""
-        if self._slot is None:
-            return
-        told = f"{cluster_id}\n{self._of(spec)}\n{namespace}\n{name}\0".encode()
-        self._slot[: len(told)] = told
+    def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> int:
+        """Note the pod that is decided from now on; return how many workers have died of it."""
+        if self._slot is not None:
+            noted = f"{cluster_id}\n{self._of(spec)}\n{namespace}\n{name}\0".encode()
+            self._slot[: len(noted)] = noted
+        return self.deaths(cluster_id, namespace, spec) if self._deaths else 0
 
     def decided(self) -> None:
         """Note that no pod is being decided."""

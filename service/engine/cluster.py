@@ -564,7 +564,8 @@ class Cluster:
         It is called at the end of each decision, and never during one. What pods have is kept, and
         so is what pods had that were stored, within bounds.
         """
-        yield from self._compiler.forgetting()
+        if self._compiler.loose:
+            yield from self._compiler.forgetting()
         self._forget_unused()
 
     def forget_brought(self) -> None:
@@ -579,7 +580,7 @@ class Cluster:
 
     def _forget_unused(self) -> None:
         """Forget what depends on classes, counters, label keys and resources that are not used any more."""
-        if not self._compiler.has_dropped and not self.nodes.has_unused:
+        if not self._compiler.has_dropped and not self.nodes.users.unused:
             return
         self._compiler.has_dropped = False
         self.version += 1

@@ -14,8 +14,8 @@ from tests.api.conftest import MakeHarness
 from tests.api.harness import Harness, pod
 from tests.paths import ROOT
 
-FILES_MAX = 40
-MOVES_MAX = 140
+FILES_MAX = 45
+MOVES_MAX = 150
 OF_A_REQUEST = frozenset({"ClusterLoop.run", "Committer.publish"})
 """The tasks that decide and commit a request; what other tasks do meanwhile is no part of its way."""
 

@@ -148,11 +148,12 @@ class Decider:
         )
         begun = self._clock.monotonic() if ticket.span is not None else 0.0
         start, hints = batch.end, dict(ticket.hints)
-        replica.questions.begin(are_deferred=self._set_aside is not None)
+        questions = replica.cluster.devices.questions
+        questions.begin(are_deferred=self._set_aside is not None)
         outcome: AnswerOrError
         try:
             steps = DECISIONS[type(ticket.intent)](context, ticket.intent)
-            outcome = yield from _while_wanted(until_unanswered(steps, replica.questions), ticket)
+            outcome = yield from _while_wanted(until_unanswered(steps, questions), ticket)
             self._refuse_growth(replica, start)
         except Unanswered:
             ticket.hints = hints

@@ -23,8 +23,8 @@ class KnowsSuspects(Protocol):
         """Return how many workers have died of a pod."""
         ...
 
-    def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> None:
-        """Note the pod that is decided from now on."""
+    def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> int:
+        """Note the pod that is decided from now on; return how many workers have died of it."""
         ...
 
     def decided(self) -> None:
@@ -44,8 +44,10 @@ class NoSuspects:
         del cluster_id, namespace, spec
         return 0
 
-    def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> None:
-        """Note nothing."""
+    def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> int:
+        """Return 0, and note nothing."""
+        del cluster_id, namespace, name, spec
+        return 0
 
     def decided(self) -> None:
         """Note nothing."""

@@ -435,11 +435,6 @@ class NodeTable:
         for view in self.views.kept():
             yield "views", VIEW_OVERHEAD_BYTES + view.size_in_bytes
 
-    @property
-    def has_unused(self) -> bool:
-        """Whether there are columns that may go."""
-        return bool(self.users.unused)
-
     def drop_unused(self) -> None:
         """Drop the columns of resources and label keys that nothing names."""
         for name in self.users.unused:

@@ -252,7 +252,7 @@ class Compiler:
         """About what the idle classes take, with the templates of which all classes are idle."""
         self._brought: dict[PodClass, int] = {}
         """The classes that no settled pod has had, with the position in the undo log at which they got a pod."""
-        self._loose: dict[PodClass, None] = {}
+        self.loose: dict[PodClass, None] = {}
         """Those of them that have no pod."""
         self._kin: Counter[object] = Counter()
         """How many classes with pods have each `PodClass.kin`."""
@@ -349,11 +349,11 @@ class Compiler:
 
     def forgetting(self) -> Generator[None, None, None]:
         """Drop in steps the classes that were brought, have no pods, and are of no use to classes with pods."""
-        loose, origins = list(self._loose), self._origins()
+        loose, origins = list(self.loose), self._origins()
         for number, each in enumerate(loose, 1):
-            if each in self._loose:
+            if each in self.loose:
                 if self._serves_others(each, origins):
-                    del self._loose[each], self._brought[each]
+                    del self.loose[each], self._brought[each]
                 else:
                     self._drop(each)
             if number % STEP_CLASSES == 0:
@@ -390,7 +390,7 @@ class Compiler:
         if template.idle == template.classes:
             self.idle_bytes += template.weight
         if pod_class in self._brought:
-            self._loose[pod_class] = None
+            self.loose[pod_class] = None
         while len(self._idle) > IDLE_CLASSES_MAX or (
             self.idle_bytes > IDLE_BYTES_MAX and len(self._idle) > 1
         ):
@@ -403,7 +403,7 @@ class Compiler:
             self.idle_bytes -= template.weight
         template.idle -= 1
         self.idle_bytes -= _size_of_class(pod_class)
-        self._loose.pop(pod_class, None)
+        self.loose.pop(pod_class, None)
         return identity
 
     def _drop(self, pod_class: PodClass) -> None:

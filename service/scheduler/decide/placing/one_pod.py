@@ -300,16 +300,10 @@ def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
         admit(context.replica, pod, stored, was_admitted=candidate.was_admitted)
     except Denied as denied:
         return denied
-    return _set_aside(context, candidate.manifest)
-
-
-def _set_aside(context: DecisionContext, manifest: PodManifest) -> Denied | None:
-    """Refuse a pod of which workers have died; otherwise note that it is being decided."""
-    asked = (context.cluster_id, manifest.namespace)
-    spec = manifest.template.spec_json
-    if context.suspects.deaths(*asked, spec) >= SET_ASIDE_DEATHS:
+    spec = candidate.manifest.template.spec_json
+    if context.suspects.deciding(context.cluster_id, *candidate.key, spec) >= SET_ASIDE_DEATHS:
+        context.suspects.decided()
         return Denied(SET_ASIDE, SET_ASIDE_TOLD)
-    context.suspects.deciding(*asked, manifest.name, spec)
     return None
 
 
