@@ -45,6 +45,7 @@ LEFT_OUT = {
     "docs/how-to/distributed-postgresql.md": {"": "commands for machines with Citus"},
     "docs/reliability.md": {"": "take minutes to hours; the gate has the short runs of the same"},
     "docs/decisions/migrations.md": {"": "write into the checkout, for a release"},
+    "docs/public.md": {"make test": "runs all tests twice, of which this is one"},
     "docs/orchestrator.md": {"": "pieces of examples/orchestrator.py, which runs as a test"},
     "docs/plugins.md": {"": "pieces of examples/plugin, whose suite runs as a test"},
     "examples/README.md": {"": "tests/examples/test_scripts.py runs these scripts"},
