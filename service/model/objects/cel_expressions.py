@@ -13,7 +13,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from service.model.objects.cel_costs import TOO_COSTLY, Estimate, estimate
+from service.model.objects.cel_calls import Estimate
+from service.model.objects.cel_costs import TOO_COSTLY, estimate
 from service.model.objects.cel_syntax import Node, parsed
 from service.model.objects.cel_values import SMALLEST, Bounds, bounds_of
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench.expressions import generated, measured
-from service.model.objects.cel_costs import COST_MAX, regex_weight
+from service.model.objects.cel_calls import COST_MAX
 from service.model.objects.cel_expressions import (
     ExpressionError,
     TooCostly,
@@ -13,6 +13,7 @@ from service.model.objects.cel_expressions import (
     compiled_by,
     holds_within_budget,
 )
+from service.model.objects.cel_weights import regex_weight
 from service.model.objects.device_selectors import DEVICE, DeviceSelector, library
 from tests.paths import ROOT
 from tests.seeds import EXPLORING
