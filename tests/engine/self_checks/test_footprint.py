@@ -7,7 +7,7 @@ from service.engine import Cluster, explain, place
 from service.engine.preemption.search import preempt
 from service.engine.self_checks.digest import digest
 from service.engine.self_checks.footprint import Footprint, footprint, total_bytes
-from service.engine.state.pod_classes import pod_class_lookup, pod_classes
+from service.engine.state.pod_classes import pod_class_lookup
 from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
 from tests import strategies
 from tests.builders import (
@@ -256,19 +256,6 @@ def test_matchers_that_each_new_class_is_compared_with_count_more(monkeypatch):
         engine.settle(engine.mark())
     wide = [each for each in engine.matchers() if engine.is_wide(each)]
     assert 0 < len(wide) <= 10
-
-
-def test_terms_about_one_namespace_are_not_compared_with_classes_of_others(monkeypatch):
-    engine = scene().engine
-    engine.put_pod(parsed(with_terms(0, 200)))
-    compared, compare = [], pod_classes.matches
-    monkeypatch.setattr(
-        pod_classes, "matches", lambda *pair: (compared.append(pair), compare(*pair))[1]
-    )
-    engine.class_of(parsed(pod("other", "elsewhere")))
-    assert not compared
-    engine.class_of(parsed(pod("other")))
-    assert len(compared) == 200
 
 
 @settings(max_examples=examples(30), deadline=None, phases=[Phase.generate])

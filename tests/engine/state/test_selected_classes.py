@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from service.engine import Cluster
+from service.engine.state.pod_classes import pod_classes
 from service.model.objects.pods_and_nodes import LabelSelector
 from service.model.objects.selectors import matches
-from tests.builders import pod
+from tests.builders import pod, where
 from tests.engine import objects
 from tests.seeds import chance, examples
 
@@ -81,3 +82,25 @@ def test_a_selector_is_compared_only_with_classes_that_have_a_label_of_it(
     monkeypatch.setattr("service.engine.state.pod_classes.pod_classes.selector_matches", counting)
     found = cluster.selected_classes("default", msgspec.convert(selector, LabelSelector))
     assert len(compared) == len(found) <= 2
+
+
+@pytest.mark.interpreted
+def test_terms_about_one_namespace_are_not_compared_with_classes_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, compared = Cluster(), []
+    repelling = pod("repelling")
+    for number in range(20):
+        repelling = repelling.require_anti_affinity("zone", where(f"k{number}", "NotIn", "no"))
+    cluster.put_pod(objects.pod(repelling))
+
+    def counting(*pair: Any) -> bool:
+        compared.append(pair)
+        return compare(*pair)
+
+    compare = pod_classes.matches
+    monkeypatch.setattr(pod_classes, "matches", counting)
+    cluster.class_of(objects.pod(pod("other", "elsewhere")))
+    assert not compared
+    cluster.class_of(objects.pod(pod("other")))
+    assert len(compared) == 20
