@@ -22,14 +22,13 @@ from service import compiled_engine
 
 ROOT = Path(__file__).parents[1]
 NOT_COMPILED = (
-    "__init__.py",
-    "culprits.py",
-    "explanation.py",
-    "required_rules_not_applied_to_a_pod.py",
-    "obstacles.py",
-    "requirements_a_pod_can_give_up.py",
+    "analysis/culprits.py",
+    "analysis/explanation.py",
+    "analysis/obstacles.py",
+    "analysis/required_rules_not_applied_to_a_pod.py",
+    "analysis/requirements_a_pod_can_give_up.py",
 )
-"""mypyc compiles neither packages nor msgspec structs, and what replaces fields by name gains nothing."""
+"""Modules of the engine that define msgspec structs, which mypyc does not compile, or replace fields by name."""
 LOG = ".log"
 """The file beside the compiled code with what the compiler in the background said last."""
 
@@ -143,6 +142,12 @@ def _replace(made: Path, target: Path) -> None:
     made.rename(target)
 
 
+def is_interpreted(path: Path) -> bool:
+    """Return whether a module of the engine is not compiled: a package, or one that is listed."""
+    engine = ROOT / "service" / "engine"
+    return path.name == "__init__.py" or path.relative_to(engine).as_posix() in NOT_COMPILED
+
+
 def build(scratch: str) -> None:
     """Compile into `scratch/lib`; if that fails, the process ends.
 
@@ -157,7 +162,7 @@ def build(scratch: str) -> None:
     modules = [
         path.relative_to(ROOT).as_posix()
         for path in compiled_engine.sources(compiled_engine.FOLDERS[0])
-        if path.name not in NOT_COMPILED
+        if not is_interpreted(path)
     ]
     extensions = mypycify(
         ["--config-file", "pyproject.toml", "--cache-dir", os.devnull, *modules],
