@@ -11,7 +11,7 @@ from tests.test_imports import file_of, source_of
 
 MODULES_MAX = 32
 """So many modules a folder has at most, the folders within it not counted."""
-ARROWS_MAX = {"scheduler": 50, "api": 47, "engine": 60, "model": 40, "store": 48, "cli": 48}
+ARROWS_MAX = {"scheduler": 50, "api": 47, "engine": 58, "model": 40, "store": 48, "cli": 48}
 """How many pairs of rooms there are at most of which one imports the other."""
 
 
@@ -46,16 +46,6 @@ def test_no_folder_has_too_many_modules() -> None:
     sizes = Counter(path.parent for layer in ARROWS_MAX for path in modules_of(layer))
 
     assert {path.name: size for path, size in sizes.items() if size > MODULES_MAX} == {}
-
-
-def test_tests_of_a_layer_stand_in_folders_of_its_rooms() -> None:
-    folders = {
-        path.parent.relative_to(ROOT / "tests")
-        for layer in ARROWS_MAX
-        for path in (ROOT / "tests" / layer).rglob("test_*.py")
-    }
-
-    assert [each for each in sorted(folders) if not (ROOT / "service" / each).is_dir()] == []
 
 
 def test_each_package_says_what_happens_in_it() -> None:
