@@ -17,7 +17,7 @@ from typing import Any
 
 from bench import worlds
 from service.engine import Cluster, place
-from service.engine.self_checks.footprint import total_bytes
+from service.engine.integrity.footprint import total_bytes
 from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
 from service.model.objects.pods_and_nodes import Pod

@@ -27,7 +27,7 @@ from bench.verify import broken, broken_by, put
 from bench.worlds import HOST, ZONE
 from service.cli.manifests.manifest_sources import read_objects
 from service.engine import Cluster
-from service.engine.analysis.violations import Inspection
+from service.engine.rules.violations import Inspection
 from service.model.configuration.config import ClusterConfig
 from service.model.json_and_patches.strict_json import encode
 from service.model.manifests.manifest import TemplateCache, parse_any

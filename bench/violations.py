@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from service.engine import Cluster
-from service.engine.analysis.violations import Inspection
+from service.engine.rules.violations import Inspection
 from service.model.configuration.config import ClusterConfig
 from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
 

@@ -13,7 +13,7 @@ from service import compiled_engine
 from tests.paths import ROOT
 from tools.compile_engine import NOT_COMPILED
 
-WHICH = "from service import compiled_engine; from service.engine.state.node_columns import rank_as_one_integer as ranks; print(compiled_engine.is_in_use(), ranks.VETO, ranks.__file__)"
+WHICH = "from service import compiled_engine; from service.engine.state.nodes import rank as ranks; print(compiled_engine.is_in_use(), ranks.VETO, ranks.__file__)"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_what_is_compiled_from_these_sources_runs(checkout):
 
 
 def test_an_edited_source_runs_whatever_is_compiled(checkout):
-    ranks = checkout / "service/engine/state/node_columns/rank_as_one_integer.py"
+    ranks = checkout / "service/engine/state/nodes/rank.py"
     ranks.write_text(ranks.read_text().replace("= -(2**62)", "= -(2**61)"))
     assert which(checkout) == ["False", str(-(2**61)), str(ranks)]
 

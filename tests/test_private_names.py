@@ -191,7 +191,7 @@ def test_nothing_reaches_what_the_service_keeps_to_itself():
 
 IMPORTED = "from service.store.memory.memory_store import MemoryStore\nimport asyncio\n"
 REACHING = {
-    "an import": "from service.engine.analysis.violations import _unmet",
+    "an import": "from service.engine.rules.violations import _unmet",
     "an import of a module": "import service._compiled",
     "a name to replace": 'patch.setattr(MemoryStore, "_commit", None)',
     "a name of what was made": 'patch.setattr(made(), "_commit", None)',

@@ -22,11 +22,11 @@ from service import compiled_engine
 
 ROOT = Path(__file__).parents[1]
 NOT_COMPILED = (
-    "analysis/culprits.py",
-    "analysis/explanation.py",
-    "analysis/obstacles.py",
-    "analysis/required_rules_not_applied_to_a_pod.py",
-    "analysis/requirements_a_pod_can_give_up.py",
+    "explain/explanation.py",
+    "rules/culprits.py",
+    "rules/exemptions.py",
+    "rules/obstacles.py",
+    "rules/relaxations.py",
 )
 """Modules of the engine that define msgspec structs, which mypyc does not compile, or replace fields by name."""
 LOG = ".log"

@@ -6,11 +6,11 @@ import numpy as np
 from msgspec import Meta
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change
-from service.engine.plugin_protocol.plugin import MAX_NODE_SCORE, Failure, NodePlugin
-from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
+from service.engine.framework.events import Change
+from service.engine.framework.plugin import MAX_NODE_SCORE, Failure, NodePlugin
+from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import NodeTable
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.validation.plugins import Arguments
 

@@ -1,7 +1,8 @@
 """Where a pod can and should go: state in columns, counters, plugins, placements, explanations."""
 
-from service.engine.analysis.devices_claims_get_on_a_node import allocations_on
-from service.engine.analysis.explanation import (
+from service.engine.cluster import Cluster
+from service.engine.explain.cluster_criteria import compare_cluster
+from service.engine.explain.explanation import (
     Explanation,
     Summary,
     check,
@@ -9,33 +10,32 @@ from service.engine.analysis.explanation import (
     explain_node,
     summarize,
 )
-from service.engine.analysis.multi_cluster_criteria import compare_cluster
-from service.engine.analysis.opportunity_cost_of_anti_affinity import Extent, OpportunityCosts
-from service.engine.analysis.plugin_timing import Execution, time_plugins
-from service.engine.analysis.volumes_claims_get_on_a_node import (
-    PROVISION,
-    bindings_on,
-    user_of_claim,
-)
-from service.engine.cluster import Cluster
+from service.engine.explain.opportunity_cost import Extent, OpportunityCosts
+from service.engine.explain.plugin_timing import Execution, time_plugins
 from service.engine.groups.colocation import Colocation
-from service.engine.groups.group_placement import (
+from service.engine.groups.gang_search import (
     GroupPlacement,
     GroupRefusal,
     place_group,
     placing_group,
 )
-from service.engine.placement import Placement, UnknownSchedulerError, place
+from service.engine.integrity.digest import digest
+from service.engine.placing.binding import (
+    PROVISION,
+    bindings_on,
+    user_of_claim,
+)
+from service.engine.placing.device_binding import allocations_on
+from service.engine.placing.placement import Placement, UnknownSchedulerError, place
+from service.engine.placing.refusal import Refusal
 from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims
-from service.engine.refusal import Refusal
-from service.engine.self_checks.digest import digest
-from service.engine.state.node_columns.domain_chosen_by_group import (
+from service.engine.state.devices.pod_devices import DeviceUse, uses_of as device_uses
+from service.engine.state.nodes.group_domain import (
     GROUP_TOPOLOGY,
     GroupDomain,
     group_domain,
 )
-from service.engine.state.volumes_and_devices.pod_devices import DeviceUse, uses_of as device_uses
 
 __all__ = [
     "GROUP_TOPOLOGY",

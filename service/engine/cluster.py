@@ -6,21 +6,21 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.engine.node_ranking.candidate_ranks import RowCache
-from service.engine.node_ranking.static_masks_and_scores import StaticRows
-from service.engine.plugins_of_a_profile import Pipeline, pipelines_of
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_counts_by_domain import NodeViews
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules, Use
-from service.engine.state.pod_classes.data_sets import DataSets
-from service.engine.state.pod_classes.matchers import Subject
-from service.engine.state.pod_classes.objects_kept_for_rules import KeptObjects
-from service.engine.state.pod_classes.pod_class_lookup import Compiler, Eligibilities, ObjectRules
-from service.engine.state.pod_classes.pod_classes import MatcherEntry, MatchIndex, PodClass
-from service.engine.state.pod_classes.pod_importance import ImportanceTable, Placed
-from service.engine.state.pod_classes.pods_counted_by_default_spread import DefaultSelectors
-from service.engine.state.volumes_and_devices.devices import DeviceTable, allocated
-from service.engine.state.volumes_and_devices.volumes import VolumeTable
+from service.engine.profiles.profile import Pipeline, pipelines_of
+from service.engine.ranking.rank_cache import RowCache
+from service.engine.ranking.static_rows import StaticRows
+from service.engine.state.devices.device_table import DeviceTable, allocated
+from service.engine.state.nodes.counters import NodeViews
+from service.engine.state.nodes.node_rules import NodeRules, Use
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import MatcherEntry, MatchIndex, PodClass
+from service.engine.state.pods.compiler import Compiler, Eligibilities, ObjectRules
+from service.engine.state.pods.data_sets import DataSets
+from service.engine.state.pods.default_spread import DefaultSelectors
+from service.engine.state.pods.importance import ImportanceTable, Placed
+from service.engine.state.pods.matchers import Subject
+from service.engine.state.pods.other_objects import KeptObjects
+from service.engine.state.volumes.volume_table import VolumeTable
 from service.model.configuration.config import ClusterConfig
 from service.model.kinds_kept_for_rules.device_kinds import device_object
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
-from service.engine.plugin_registry import known_plugins, register
+from service.engine.profiles.registry import known_plugins, register
 
 GROUP = "moorage.plugins"
 

@@ -20,15 +20,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine import Cluster, Placement, explain, place
-from service.engine.node_ranking.candidate_ranks import Candidates
-from service.engine.placement import candidates_of, pipeline_of, relation_vetoes
-from service.engine.plugin_protocol.cluster_events import (
+from service.engine.framework.events import (
     ClusterEvent,
     node_events,
     object_events,
     pod_events,
 )
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Headroom,
     Headrooms,
@@ -36,10 +34,12 @@ from service.engine.plugin_protocol.plugin import (
     Plugin,
     RelationPlugin,
 )
-from service.engine.plugin_registry import known_plugins, register, unregister
-from service.engine.state.node_columns.columns import ALL, Ints, Mask
-from service.engine.state.pod_classes.pod_classes import PodClass
-from service.engine.state.pod_classes.pod_importance import PODS as ONE_EACH
+from service.engine.placing.placement import candidates_of, pipeline_of, relation_vetoes
+from service.engine.profiles.registry import known_plugins, register, unregister
+from service.engine.ranking.rank_cache import Candidates
+from service.engine.state.nodes.columns import ALL, Ints, Mask
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.importance import PODS as ONE_EACH
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.configuration.profiles import DEFAULT_SCHEDULER
 from service.model.manifests.manifest import TemplateCache, parse_kept, parse_node, parse_pod

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from service.engine.self_checks.recount import Mistake, Step, recounting
+from service.engine.integrity.recount import Mistake, Step, recounting
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.commit.cluster_loop import ClusterLoop

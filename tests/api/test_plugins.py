@@ -6,7 +6,7 @@ import pytest
 from gpu_reserve import GpuReserve
 
 from service.engine import Cluster
-from service.engine.plugin_registry import known_plugins, unregister
+from service.engine.profiles.registry import known_plugins, unregister
 from service.extensions.loading import GROUP, BadPlugin, load_plugins
 from service.model.configuration.config import parse_config
 from service.model.validation.plugins import Arguments

@@ -33,7 +33,7 @@ def test_engine_chooses_the_victims_of_every_preemption(number):
 
 @pytest.mark.parametrize("number", range(vectors.CHUNKS))
 def test_engine_chooses_the_same_victims_where_it_tries_each_node_by_itself(number, monkeypatch):
-    monkeypatch.setattr("service.engine.state.pod_classes.pod_importance.DEPTH_MAX", 0)
+    monkeypatch.setattr("service.engine.state.pods.importance.DEPTH_MAX", 0)
     cases = vectors.preemptions()[number :: 4 * vectors.CHUNKS]
     told = [doors.preemption_failure(case, doors.fresh(case)) for case in cases]
     assert not any(told), "\n".join(filter(None, told))

@@ -1,7 +1,7 @@
 """A small cluster to tell a story in: objects come, questions are asked, pods are placed."""
 
 from service.engine import Cluster, Explanation, Placement, explain, place
-from service.engine.refusal import Refusal
+from service.engine.placing.refusal import Refusal
 from tests.builders import NamespaceBuilder, NodeBuilder, ObjectBuilder, PodBuilder, node
 from tests.engine import objects
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from service import compiled_engine
-from service.engine.state.node_columns.pod_counts_by_domain import DirtyLog
+from service.engine.state.nodes.counters import DirtyLog
 from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
 from tests.strategies import DATA, DEFAULT_SPREAD, NODE_FEATURES, POD_FEATURES, VOLUMES
@@ -35,11 +35,11 @@ class ShortLog(DirtyLog):
 
 
 TINY = {
-    "service.engine.state.node_columns.nodes.DirtyLog": ShortLog,
-    "service.engine.state.node_columns.pod_counts_by_domain.DirtyLog": ShortLog,
-    "service.engine.state.node_columns.pod_counts_by_domain.REPAIRS_MAX": 1,
-    "service.engine.state.node_columns.pod_counts_by_domain.VIEWS_BYTES_MAX": 100,
-    "service.engine.state.pod_classes.pod_class_lookup.IDLE_CLASSES_MAX": 1,
+    "service.engine.state.nodes.node_table.DirtyLog": ShortLog,
+    "service.engine.state.nodes.counters.DirtyLog": ShortLog,
+    "service.engine.state.nodes.counters.REPAIRS_MAX": 1,
+    "service.engine.state.nodes.counters.VIEWS_BYTES_MAX": 100,
+    "service.engine.state.pods.compiler.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }
 
@@ -135,9 +135,9 @@ class KeysHaveManyDomains(Patched):
 
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
-        "service.engine.state.node_columns.topology.FEW_DOMAINS": 0,
-        "service.engine.node_ranking.affinity_ranks.PATIENCE": 0,
-        "service.engine.state.node_columns.tree_layout.LEAF": 1,
+        "service.engine.state.nodes.topology.FEW_DOMAINS": 0,
+        "service.engine.ranking.affinity_ranks.PATIENCE": 0,
+        "service.engine.state.nodes.tree_layout.LEAF": 1,
     }
 
 
@@ -146,10 +146,10 @@ class VolumesAreMany(Patched):
 
     features: ClassVar = (VOLUMES, "spread", "affinity")
     limits: ClassVar = {
-        "service.engine.state.node_columns.nodes_selected_by_rules.FEW_NODES": 0,
-        "service.engine.state.node_columns.nodes_selected_by_rules.BYTES_MAX": 1_000,
-        "service.engine.node_ranking.candidate_ranks.PASSES_BEFORE": 0,
-        "service.engine.state.node_columns.tree_layout.LEAF": 1,
+        "service.engine.state.nodes.node_sets.FEW_NODES": 0,
+        "service.engine.state.nodes.node_sets.BYTES_MAX": 1_000,
+        "service.engine.ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.state.nodes.tree_layout.LEAF": 1,
     }
 
 
@@ -158,8 +158,8 @@ class ManyPodsAreAlike(Patched):
 
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
-        "service.engine.node_ranking.candidate_ranks.PASSES_BEFORE": 0,
-        "service.engine.state.node_columns.tree_layout.LEAF": 1,
+        "service.engine.ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.state.nodes.tree_layout.LEAF": 1,
     }
 
 

@@ -7,7 +7,7 @@ the requirements' checklist.
 
 import pytest
 
-from service.engine.state.node_columns.topology import FEW_DOMAINS
+from service.engine.state.nodes.topology import FEW_DOMAINS
 from tests.builders import (
     REQUIRED_DURING_EXECUTION,
     matching,

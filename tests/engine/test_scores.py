@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from service.engine.plugin_protocol.plugin import DEFAULT_RESOURCES
+from service.engine.framework.plugin import DEFAULT_RESOURCES
 from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.node_resources_fit import FitArguments, NodeResourcesFit
-from service.engine.state.node_columns.columns import ALL
-from service.engine.state.node_columns.nodes import EXACT_MAX, NodeTable
+from service.engine.state.nodes.columns import ALL
+from service.engine.state.nodes.node_table import EXACT_MAX, NodeTable
 from service.model.objects.pods_and_nodes import Node
 from tests.builders import pod
 from tests.engine import objects

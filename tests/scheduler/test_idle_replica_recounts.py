@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from service.engine.state.node_columns.rank_as_one_integer import VETO
+from service.engine.state.nodes.rank import VETO
 from service.model.log.audit import ITSELF
 from service.scheduler import idle_replica_recounts
 from service.scheduler.idle_replica_recounts import IdleRecounts, Pace

@@ -87,15 +87,15 @@ def kind_of_part(part: ast.expr) -> str:
 
 
 OWN_NAMES = {
-    "engine/moves_and_removals/better_nodes.py": "the pod's own name, which is hashed",
+    "engine/optimize/moves.py": "the pod's own name, which is hashed",
     "engine/cluster.py": "a claim of the pod's own that is still to be made",
-    "engine/placement.py": "the pod's own name, which is hashed",
+    "engine/placing/placement.py": "the pod's own name, which is hashed",
     "engine/plugins/volume_binding.py": "the pod's own name, and its claim's",
     "engine/preemption/search.py": "the pod's own name, which is hashed",
-    "engine/self_checks/recount.py": "what a recount found, told to the operator's log alone",
-    "engine/state/pod_classes/pod_importance.py": "a name that is compared, and told to nobody",
-    "engine/state/volumes_and_devices/pod_devices.py": "the pod's own name, and its claims'",
-    "engine/state/volumes_and_devices/volumes.py": "the pod's own name, and a claim's, which is counted with others",
+    "engine/integrity/recount.py": "what a recount found, told to the operator's log alone",
+    "engine/state/pods/importance.py": "a name that is compared, and told to nobody",
+    "engine/state/devices/pod_devices.py": "the pod's own name, and its claims'",
+    "engine/state/volumes/volume_table.py": "the pod's own name, and a claim's, which is counted with others",
     "scheduler/decide/claims/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
     "scheduler/decide/conditions_and_events/pod_conditions_and_events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",

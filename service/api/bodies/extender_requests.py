@@ -18,7 +18,7 @@ from service.api.openapi.extender_types import (
     MetaVictims,
     Victims,
 )
-from service.engine.analysis.explanation import Explanation
+from service.engine.explain.explanation import Explanation
 from service.model.errors import FieldError, InvalidManifest
 from service.model.extender_messages import EXTENDER_SCORE_MAX
 from service.model.json_and_patches.strict_json import decode_strict

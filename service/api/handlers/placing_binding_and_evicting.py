@@ -47,7 +47,7 @@ from service.api.security.visibility import (
     visibility_of,
 )
 from service.api.worker_forwarding.fields_only_servers_may_send import TERMS, terms_of
-from service.engine.analysis.explanation import Explanation
+from service.engine.explain.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
 from service.scheduler.protocol.intents import ExplainPod

@@ -42,7 +42,7 @@ from service.api.openapi.rights_each_operation_needs import Public
 from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
-from service.engine.analysis.explanation import Explanation, Summary
+from service.engine.explain.explanation import Explanation, Summary
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 
 VERSION = "v1"

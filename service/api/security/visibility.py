@@ -18,10 +18,10 @@ from service.api.problems import GrantsChanged
 from service.api.reading.stored_reads import Wanted
 from service.api.security.authentication import caller_of
 from service.engine import PROVISION
-from service.engine.analysis.culprits import Culprit
-from service.engine.analysis.explanation import Explanation, Summary
-from service.engine.analysis.required_rules_not_applied_to_a_pod import Exemption
+from service.engine.explain.explanation import Explanation, Summary
 from service.engine.plugins import inter_pod_affinity, node_ports
+from service.engine.rules.culprits import Culprit
+from service.engine.rules.exemptions import Exemption
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.errors import BindingRefused, Forbidden
 from service.model.log.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow

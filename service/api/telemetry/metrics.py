@@ -19,7 +19,7 @@ from service.api.telemetry.exposition_summed_over_workers import exposition, reg
 from service.api.telemetry.gauges_of_server_processes import ProcessMetrics
 from service.api.telemetry.worker_starts import WorkerStarts
 from service.engine import Execution
-from service.engine.self_checks.recount import PARTS
+from service.engine.integrity.recount import PARTS
 from service.model.configuration.profiles import DEFAULT_SCHEDULER
 from service.model.pod_templates.field_warnings import WARNINGS, FieldWarning
 from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds

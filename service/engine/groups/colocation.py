@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.state.node_columns.columns import Ints
-from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.nodes.columns import Ints
+from service.engine.state.nodes.topology import TopologyKey
 from service.model.objects.pod_resource_requests import pod_requests
 from service.model.objects.pods_and_nodes import Pod
 

@@ -1,6 +1,6 @@
 """The plugins of Kubernetes, and DataAffinity, each in a module of its own, in the order in which they filter."""
 
-from service.engine.plugin_protocol.plugin import Plugin
+from service.engine.framework.plugin import Plugin
 from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.data_affinity import DataAffinity
 from service.engine.plugins.dynamic_resources import DynamicResources

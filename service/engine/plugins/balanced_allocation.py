@@ -7,16 +7,16 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.plugin import (
     DEFAULT_RESOURCES,
     MAX_NODE_SCORE,
     NodePlugin,
     Resources,
     resources_of,
 )
-from service.engine.state.node_columns.columns import Ints, Rows, at
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
+from service.engine.state.nodes.columns import Ints, Rows, at
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import NodeTable
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import BalancedAllocationArgs
 from service.model.validation.plugins import Arguments

@@ -6,19 +6,19 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.events import Change, ClusterEvent
+from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Failure,
     NodePlugin,
     PreFilter,
     bounds_of,
 )
-from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.node_columns.node_selectors import term_mask
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import FoundData, NodeRules
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.nodes.node_rules import FoundData, NodeRules
+from service.engine.state.nodes.node_selectors import term_mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
 from service.model.kinds_kept_for_rules.data_sets import DATA_SET, data_sets_of
 from service.model.objects.pods_and_nodes import Pod
 

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.events import Change, ClusterEvent
+from service.engine.framework.plugin import (
     Failure,
     Headrooms,
     PreFilter,
@@ -20,13 +20,13 @@ from service.engine.plugin_protocol.plugin import (
     RelativeScore,
     lasting,
 )
-from service.engine.state.node_columns.columns import Mask
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_as_one_integer import VETO
-from service.engine.state.node_columns.vetoes import Vetoes
-from service.engine.state.pod_classes.pod_classes import PodClass
-from service.engine.state.volumes_and_devices.devices import NodeVerdicts, named
-from service.engine.state.volumes_and_devices.pod_devices import PodDevices, uses_of
+from service.engine.state.devices.device_table import NodeVerdicts, named
+from service.engine.state.devices.pod_devices import PodDevices, uses_of
+from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.rank import VETO
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.pods.classes import PodClass
 from service.model.kinds_kept_for_rules.device_kinds import (
     DEVICE_CLASS,
     RESOURCE_CLAIM,

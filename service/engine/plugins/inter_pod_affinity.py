@@ -13,14 +13,14 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import (
+from service.engine.framework.events import (
     DOMAINS_CHANGE,
     Change,
     ClusterEvent,
     Pair,
     selected_pairs,
 )
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Blame,
     DomainScores,
@@ -32,20 +32,20 @@ from service.engine.plugin_protocol.plugin import (
     Vacant,
     bounds_of,
 )
-from service.engine.state.node_columns.columns import Ints, Mask
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.pod_counts_by_domain import DomainCounter, Held, Weighed
-from service.engine.state.node_columns.rank_as_one_integer import VETO
-from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
-from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes
-from service.engine.state.pod_classes.pod_classes import (
+from service.engine.state.nodes.columns import Ints, Mask
+from service.engine.state.nodes.counters import DomainCounter, Held, Weighed
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.rank import VETO
+from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
+from service.engine.state.nodes.vetoes import Vetoes, label_vetoes
+from service.engine.state.pods.classes import (
     AffinityTerm,
     MatcherEntry,
     OwnedTerm,
     PodClass,
     Role,
 )
-from service.engine.state.pod_classes.siblings_for_first_pod_exemption import are_siblings, mark_of
+from service.engine.state.pods.siblings import are_siblings, mark_of
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import InterPodAffinityArgs
 from service.model.objects.pods_and_nodes import Pod, PodAffinity, PodAffinityTerm

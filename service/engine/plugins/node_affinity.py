@@ -6,22 +6,22 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent, Pair, differing
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.events import Change, ClusterEvent, Pair, differing
+from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Failure,
     NodePlugin,
     PreFilter,
     bounds_of,
 )
-from service.engine.state.node_columns.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.node_columns.node_selectors import named_nodes, required_mask, term_mask
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import (
+from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.nodes.node_rules import (
     NodeRules,
     ProfileRules,
 )
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.nodes.node_selectors import named_nodes, required_mask, term_mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import NodeAffinityArgs
 from service.model.objects.pods_and_nodes import Node, NodeSelectorRequirement, Pod

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change
-from service.engine.plugin_protocol.plugin import Headroom, Headrooms, NodePlugin
-from service.engine.state.node_columns.columns import Mask, Rows
-from service.engine.state.node_columns.nodes import HostPort, NodeTable
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.framework.events import Change
+from service.engine.framework.plugin import Headroom, Headrooms, NodePlugin
+from service.engine.state.nodes.columns import Mask, Rows
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import HostPort, NodeTable
+from service.engine.state.pods.classes import PodClass
 
 NAME = "NodePorts"
 REASON = "node(s) didn't have free ports for the requested pod ports"

@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change, ClusterEvent
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.events import Change, ClusterEvent
+from service.engine.framework.plugin import (
     DEFAULT_RESOURCES,
     MAX_NODE_SCORE,
     Failure,
@@ -19,11 +19,11 @@ from service.engine.plugin_protocol.plugin import (
     Resources,
     resources_of,
 )
-from service.engine.state.node_columns.columns import Ints, Mask, Rows, at
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
-from service.engine.state.pod_classes.pod_classes import PodClass
-from service.engine.state.pod_classes.pod_importance import PODS
+from service.engine.state.nodes.columns import Ints, Mask, Rows, at
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.importance import PODS
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import NodeResourcesFitArgs, ScoringStrategy
 from service.model.objects.pods_and_nodes import Pod

@@ -5,12 +5,12 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change
-from service.engine.plugin_protocol.plugin import NodePlugin
-from service.engine.state.node_columns.columns import Mask, Rows, at
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.untolerated_taints import tolerates
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import NodeRules
+from service.engine.framework.events import Change
+from service.engine.framework.plugin import NodePlugin
+from service.engine.state.nodes.columns import Mask, Rows, at
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.taints import tolerates
 from service.model.objects.pods_and_nodes import Taint
 
 NAME = "NodeUnschedulable"

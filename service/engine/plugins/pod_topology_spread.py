@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import (
+from service.engine.framework.events import (
     DOMAINS_CHANGE,
     Change,
     ClusterEvent,
     Pair,
     selected_pairs,
 )
-from service.engine.plugin_protocol.plugin import (
+from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Blame,
     DomainScores,
@@ -27,15 +27,15 @@ from service.engine.plugin_protocol.plugin import (
     Vacant,
     bounds_of,
 )
-from service.engine.state.node_columns.columns import Ints, Mask, Slots
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_as_one_integer import SIGN_BIT, VETO
-from service.engine.state.node_columns.topology import NO_DOMAIN, TopologyKey
-from service.engine.state.node_columns.vetoes import Vetoes, label_vetoes
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import ProfileRules
-from service.engine.state.pod_classes.pod_classes import PodClass
-from service.engine.state.pod_classes.pods_counted_by_default_spread import decides
-from service.engine.state.pod_classes.spread_constraints import SpreadRule
+from service.engine.state.nodes.columns import Ints, Mask, Slots
+from service.engine.state.nodes.node_rules import ProfileRules
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.rank import SIGN_BIT, VETO
+from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
+from service.engine.state.nodes.vetoes import Vetoes, label_vetoes
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.default_spread import decides
+from service.engine.state.pods.spread import SpreadRule
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import PodTopologySpreadArgs
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject

@@ -5,16 +5,16 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change
-from service.engine.plugin_protocol.plugin import Failure
-from service.engine.plugin_protocol.volume_plugin import VolumePlugin
-from service.engine.state.node_columns.columns import Mask
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_as_one_integer import VETO
-from service.engine.state.node_columns.vetoes import Vetoes
-from service.engine.state.volumes_and_devices.pod_volumes import ClaimUse
-from service.engine.state.volumes_and_devices.volume_matching import VolumeMatches
-from service.engine.state.volumes_and_devices.volumes import PodVolumes, VolumeTable
+from service.engine.framework.events import Change
+from service.engine.framework.plugin import Failure
+from service.engine.framework.volume_plugin import VolumePlugin
+from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.rank import VETO
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.volumes.matching import VolumeMatches
+from service.engine.state.volumes.pod_volumes import ClaimUse
+from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
 from service.model.kinds_kept_for_rules.volume_kinds import (
     CSI_DRIVER,
     CSI_STORAGE_CAPACITY,

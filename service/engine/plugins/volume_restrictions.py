@@ -5,14 +5,14 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change
-from service.engine.plugin_protocol.plugin import Failure
-from service.engine.plugin_protocol.volume_plugin import VolumePlugin, mask_of
-from service.engine.state.node_columns.columns import Mask
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.rank_as_one_integer import VETO
-from service.engine.state.node_columns.vetoes import Vetoes
-from service.engine.state.volumes_and_devices.volumes import PodVolumes
+from service.engine.framework.events import Change
+from service.engine.framework.plugin import Failure
+from service.engine.framework.volume_plugin import VolumePlugin, mask_of
+from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.rank import VETO
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.volumes.volume_table import PodVolumes
 from service.model.objects.persistent_volumes import ONE_POD, PersistentVolumeClaim
 
 NAME = "VolumeRestrictions"

@@ -5,13 +5,13 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin_protocol.cluster_events import Change
-from service.engine.plugin_protocol.plugin import Failure
-from service.engine.plugin_protocol.volume_plugin import VolumePlugin
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.node_columns.nodes_selected_by_rules import NodeSet
-from service.engine.state.node_columns.vetoes import Vetoes
-from service.engine.state.volumes_and_devices.volumes import PodVolumes
+from service.engine.framework.events import Change
+from service.engine.framework.plugin import Failure
+from service.engine.framework.volume_plugin import VolumePlugin
+from service.engine.state.nodes.node_sets import NodeSet
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.volumes.volume_table import PodVolumes
 from service.model.kinds_kept_for_rules.volume_kinds import PERSISTENT_VOLUME
 
 NAME = "VolumeZone"

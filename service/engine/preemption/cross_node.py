@@ -13,13 +13,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from service.engine.cluster import Cluster
-from service.engine.plugin_protocol.plugin import Blame
-from service.engine.preemption.disruption_budgets import violating_pods
+from service.engine.framework.plugin import Blame
+from service.engine.preemption.budgets import violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of, victims_of
-from service.engine.state.node_columns.topology import NO_DOMAIN
-from service.engine.state.pod_classes.pod_classes import PodClass
-from service.engine.state.pod_classes.pod_importance import importance
+from service.engine.state.nodes.topology import NO_DOMAIN
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.importance import importance
 from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 

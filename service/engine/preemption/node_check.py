@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from service.engine.cluster import Cluster
-from service.engine.nominations import Reservation, assume, reservations
-from service.engine.placement import pipeline_of
-from service.engine.plugin_protocol.plugin import Blame, Headrooms, Plugin
+from service.engine.framework.plugin import Blame, Headrooms, Plugin
+from service.engine.placing.nominations import Reservation, assume, reservations
+from service.engine.placing.placement import pipeline_of
 from service.model.objects.pods_and_nodes import Pod
 
 Asked: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]

@@ -10,19 +10,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.nominations import reservations
-from service.engine.placement import pipeline_of
-from service.engine.plugin_protocol.plugin import NodePlugin
-from service.engine.plugins_of_a_profile import Pipeline
-from service.engine.preemption.cross_node import NOTHING, Elsewhere
-from service.engine.preemption.try_out_many_nodes_at_once import (
-    PreemptionCandidates,
-    Removable,
-    judge,
-)
-from service.engine.preemption.try_out_one_node import OneByOne
-from service.engine.preemption.victims import Cost, Removability, Victims, cost_of
-from service.engine.refusal import (
+from service.engine.framework.plugin import NodePlugin
+from service.engine.placing.nominations import reservations
+from service.engine.placing.placement import pipeline_of
+from service.engine.placing.refusal import (
     NO_NODES,
     Narrowing,
     Rejection,
@@ -30,9 +21,18 @@ from service.engine.refusal import (
     message_of,
     prefilter,
 )
-from service.engine.state.node_columns.columns import Mask, Slots
-from service.engine.state.node_columns.nodes import tie_hash
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.preemption.all_nodes import (
+    PreemptionCandidates,
+    Removable,
+    judge,
+)
+from service.engine.preemption.cross_node import NOTHING, Elsewhere
+from service.engine.preemption.one_node import OneByOne
+from service.engine.preemption.victims import Cost, Removability, Victims, cost_of
+from service.engine.profiles.profile import Pipeline
+from service.engine.state.nodes.columns import Mask, Slots
+from service.engine.state.nodes.node_table import tie_hash
+from service.engine.state.pods.classes import PodClass
 from service.model.configuration.config import PreemptionScope
 from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
 from service.model.objects.pods_and_nodes import Pod

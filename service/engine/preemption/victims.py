@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from service.engine.state.pod_classes.pod_importance import importance, started_at
+from service.engine.state.pods.importance import importance, started_at
 from service.model.objects.pods_and_nodes import Pod
 
 OFFSET = 2**31

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from service.engine.analysis.violations import Inspection
+from service.engine.rules.violations import Inspection
 from service.model.log.commit_log import ObjectRow
 from service.model.manifests.manifest import PodManifest, QuotaManifest, TemplateCache
 from service.model.quotas_and_limits.quota import format_amount

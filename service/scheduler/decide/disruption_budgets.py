@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from service.engine import Cluster
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.pods.classes import PodClass
 from service.model.kinds_kept_for_rules.disruption_budgets import (
     POD_DISRUPTION_BUDGET,
     DisruptionBudget,

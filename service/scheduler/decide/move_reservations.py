@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from service.engine.nominations import replaced_by
+from service.engine.placing.nominations import replaced_by
 from service.model.manifests.manifest import KeptManifest, PodManifest
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.replica.replica import Replica

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable
 from enum import Enum
 
-from service.engine.plugin_protocol.cluster_events import Pair
-from service.engine.plugin_registry import judging_room
+from service.engine.framework.events import Pair
+from service.engine.profiles.registry import judging_room
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused

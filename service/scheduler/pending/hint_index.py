@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from service.engine.plugin_protocol.cluster_events import ClusterEvent
+from service.engine.framework.events import ClusterEvent
 from service.scheduler.pending.equivalence_classes import ALL, EquivalenceClass, Topic, topics_of
 from service.scheduler.pending.queueing_hints import EVERYTHING, helps, labels_of, turned_by
 from service.scheduler.protocol.pending_attempts import Refused

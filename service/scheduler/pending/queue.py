@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
 
-from service.engine.plugin_protocol.cluster_events import ClusterEvent
+from service.engine.framework.events import ClusterEvent
 from service.model.configuration.config import ClusterConfig
 from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD
 from service.model.manifests.manifest import PodManifest

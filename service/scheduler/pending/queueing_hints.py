@@ -5,7 +5,7 @@ feasible only through a change that alters one of these verdicts, so the pod is 
 such changes and after no others. A hint that is not sure says yes: a needless attempt costs little,
 but a missed one would leave a pod waiting.
 
-What each plugin says of this is in its module (`service.engine.plugin_protocol.plugin`); here changes become events.
+What each plugin says of this is in its module (`service.engine.framework.plugin`); here changes become events.
 
 Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and `isSchedulableAfter…`, v1.35.
 """
@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
-from service.engine.plugin_protocol.cluster_events import (
+from service.engine.framework.events import (
     Change,
     ClusterEvent,
     Pair,
@@ -22,7 +22,7 @@ from service.engine.plugin_protocol.cluster_events import (
     object_events,
     pod_events,
 )
-from service.engine.plugin_registry import hinted, known_plugins
+from service.engine.profiles.registry import hinted, known_plugins
 from service.model.manifests.manifest import (
     KeptManifest,
     NamespaceManifest,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from service.engine.analysis import violations
+from service.engine.rules import violations
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import rule_evictions
 from service.scheduler.decide.evicting import evictions_that_mend_rules, required_during_execution

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster, cluster
-from service.engine.state.pod_classes.pod_classes import MatchIndex, Role
+from service.engine.state.pods.classes import MatchIndex, Role
 from service.model.configuration.config import ClusterConfig
 from service.model.log.commit_log import Head, LogPage
 from service.scheduler.replica.follower import Follower

@@ -1,10 +1,10 @@
 """Mistakes in the rules themselves, as they are evaluated over the replica."""
 
-from service.engine.groups import group_placement
+from service.engine.groups import gang_search as group_placement
 from service.engine.plugins import inter_pod_affinity, pod_topology_spread
-from service.engine.state.node_columns.nodes import NodeTable
-from service.engine.state.pod_classes.matchers import TermMatcher
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.matchers import TermMatcher
 from tests.concurrency.planted.registry import bug
 
 

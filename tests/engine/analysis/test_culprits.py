@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import invariant
 
 from service.engine import check
-from service.engine.analysis.culprits import PODS_MAX, culprits
+from service.engine.rules.culprits import PODS_MAX, culprits
 from tests.builders import matching, node, pod, requirement
 from tests.engine import objects
 from tests.engine.machine import EngineAgainstReference

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import invariant
 
 from service.engine import check
-from service.engine.analysis.violations import Inspection, key_of
+from service.engine.rules.violations import Inspection, key_of
 from tests.builders import (
     IGNORED_DURING_EXECUTION,
     REQUIRED_DURING_EXECUTION,
@@ -225,7 +225,7 @@ class ViolationsAgainstReference(EngineAgainstReference):
         expected = violations(self.reference.view())
         assert found(self.engine) == expected
         with patch(
-            "service.engine.analysis.violations.AT_ONCE_MIN", 1
+            "service.engine.rules.violations.AT_ONCE_MIN", 1
         ):  # as many classes, and those on many nodes, are
             assert found(self.engine) == expected
         self.agree_with_the_filters()

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from service.engine import Placement, explain, place
-from service.engine.node_ranking import affinity_ranks, candidate_ranks
-from service.engine.node_ranking.best_node_by_affinity_level import Levels
-from service.engine.state.node_columns import topology
-from service.engine.state.node_columns.nodes import tie_hash
-from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS
-from service.engine.state.node_columns.tree_layout import Layout
+from service.engine.ranking import affinity_ranks, rank_cache as candidate_ranks
+from service.engine.ranking.affinity_levels import Levels
+from service.engine.state.nodes import topology
+from service.engine.state.nodes.node_table import tie_hash
+from service.engine.state.nodes.rank import TIE_BITS
+from service.engine.state.nodes.tree_layout import Layout
 from tests.builders import matching, node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene

@@ -3,10 +3,10 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
-from service.engine.node_ranking.best_node_tree import BestNodeTree, Layout
-from service.engine.state.node_columns.rank_as_one_integer import TIE_BITS, VETO
-from service.engine.state.node_columns.topology import TopologyKey
-from service.engine.state.node_columns.vetoes import Vetoes
+from service.engine.ranking.score_tree import BestNodeTree, Layout
+from service.engine.state.nodes.rank import TIE_BITS, VETO
+from service.engine.state.nodes.topology import TopologyKey
+from service.engine.state.nodes.vetoes import Vetoes
 
 TIES = st.integers(0, 2**TIE_BITS - 1)
 NODES_MAX = 200

@@ -148,7 +148,7 @@ def test_nodes_that_are_tried_one_by_one_have_the_same_victims(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     twins = Twins(chance(f"preemption one by one {number}"))
-    monkeypatch.setattr("service.engine.state.pod_classes.pod_importance.DEPTH_MAX", 2)
+    monkeypatch.setattr("service.engine.state.pods.importance.DEPTH_MAX", 2)
     for each in range(PROBES):
         assert twins.disagreements(twins.probe()) == []
         twins.put_pod(f"placed-{each}")
@@ -177,7 +177,7 @@ def test_a_proposal_changes_nothing() -> None:
     scene = Scene(full("n1"), placed("a", "n1"), placed("b", "n1"))
     mark, before = scene.engine.mark(), digest(scene.engine)
     assert proposal(scene, asking("1")).node_name == "n1"
-    with patch("service.engine.state.pod_classes.pod_importance.DEPTH_MAX", 1):
+    with patch("service.engine.state.pods.importance.DEPTH_MAX", 1):
         scene.put(placed("c", "n1", cpu="0"))
         proposal(scene, asking("1"))
         scene.engine.undo(mark)

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from service.engine import Preemption, preempt
-from service.engine.plugin_protocol.volume_plugin import VolumePlugin
+from service.engine.framework.volume_plugin import VolumePlugin
 from service.engine.plugins import PLUGINS
 from service.engine.plugins.volume_binding import VolumeBinding
 from tests.builders import (
@@ -127,7 +127,7 @@ def test_the_victims_are_those_without_whom_the_volumes_can_be_used(
     things: list[Any], incoming: PodBuilder, expected: dict[str, list[str]], depth: int
 ) -> None:
     scene = world(*things)
-    with patch("service.engine.state.pod_classes.pod_importance.DEPTH_MAX", depth):
+    with patch("service.engine.state.pods.importance.DEPTH_MAX", depth):
         found = preempt(scene.engine, objects.pod(incoming, incoming=True), all_candidates=True)
     assert isinstance(found, Preemption)
     assert found.candidates is not None
@@ -148,7 +148,7 @@ def test_a_filter_whose_verdict_lasts_is_asked_as_often_however_many_nodes_are_t
             return real(self, *given)
 
         monkeypatch.setattr(VolumeBinding, name, counting)
-    monkeypatch.setattr("service.engine.state.pod_classes.pod_importance.DEPTH_MAX", 1)
+    monkeypatch.setattr("service.engine.state.pods.importance.DEPTH_MAX", 1)
     scene, counts = world(), []
     for names in ((), ("n4", "n5", "n6")):
         for each in names:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 from service.engine import Cluster, explain, place
+from service.engine.integrity.digest import digest
+from service.engine.integrity.footprint import Footprint, footprint, total_bytes
 from service.engine.preemption.search import preempt
-from service.engine.self_checks.digest import digest
-from service.engine.self_checks.footprint import Footprint, footprint, total_bytes
-from service.engine.state.pod_classes import pod_class_lookup
+from service.engine.state.pods import compiler as pod_class_lookup
 from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
 from tests import strategies
 from tests.builders import (

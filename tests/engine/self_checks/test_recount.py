@@ -5,8 +5,8 @@ import random
 import pytest
 
 from service.engine import place
-from service.engine.self_checks.recount import PARTS, Mistake, recounting
-from service.engine.state.node_columns.rank_as_one_integer import VETO
+from service.engine.integrity.recount import PARTS, Mistake, recounting
+from service.engine.state.nodes.rank import VETO
 from tests.builders import matching, namespace, node, pod
 from tests.engine import objects
 from tests.engine.self_checks.test_digest import (

@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 from service.engine import cluster as cluster_module
-from service.engine.node_ranking import affinity_ranks
-from service.engine.state.node_columns import nodes as nodes_module, topology
-from service.engine.state.node_columns.pod_counts_by_domain import DirtyLog
-from service.engine.state.pod_classes import pod_class_lookup as templates_module
+from service.engine.ranking import affinity_ranks
+from service.engine.state.nodes import node_table as nodes_module, topology
+from service.engine.state.nodes.counters import DirtyLog
+from service.engine.state.pods import compiler as templates_module
 from tests.builders import IGNORED_DURING_EXECUTION, matching, node, pod
 from tests.engine.scene import Scene
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from service.engine import Cluster
-from service.engine.state.pod_classes import pod_classes
+from service.engine.state.pods import classes as pod_classes
 from service.model.objects.pods_and_nodes import LabelSelector
 from service.model.objects.selectors import matches
 from tests.builders import pod, where
@@ -79,7 +79,7 @@ def test_a_selector_is_compared_only_with_classes_that_have_a_label_of_it(
         compared.append(labels)
         return matches(wanted, labels)
 
-    monkeypatch.setattr("service.engine.state.pod_classes.pod_classes.selector_matches", counting)
+    monkeypatch.setattr("service.engine.state.pods.classes.selector_matches", counting)
     found = cluster.selected_classes("default", msgspec.convert(selector, LabelSelector))
     assert len(compared) == len(found) <= 2
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.engine.self_checks.footprint import footprint
+from service.engine.integrity.footprint import footprint
 from service.model.errors import MoorageError
 from service.model.manifests.manifest import Limits, TemplateCache
 from service.scheduler.protocol.intents import (

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from service.engine.analysis.violations import Crowd, Inspection, Rivals, Violation, key_of
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.rules.violations import Crowd, Inspection, Rivals, Violation, key_of
+from service.engine.state.pods.classes import PodClass
 from service.model.configuration.config import ClusterConfig
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import Rule

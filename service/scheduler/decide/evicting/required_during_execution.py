@@ -9,7 +9,7 @@ changes in the same commit.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from service.engine.analysis.violations import Inspection, Violation, key_of
+from service.engine.rules.violations import Inspection, Violation, key_of
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, PodSpec
 from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (

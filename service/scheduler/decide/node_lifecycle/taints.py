@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from service.engine.state.node_columns.untolerated_taints import tolerates
+from service.engine.state.nodes.taints import tolerates
 from service.model.configuration.config import ClusterConfig
 from service.model.objects.condition_taints import NOT_READY, UNREACHABLE
 from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration

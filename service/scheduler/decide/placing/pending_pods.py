@@ -5,8 +5,8 @@ from collections.abc import Hashable
 from msgspec.structs import replace
 
 from service.engine import GroupDomain, Placement, Refusal, place
-from service.engine.analysis.nearest_fit import nearest_node
-from service.engine.analysis.pods_with_equal_verdicts import verdict_key
+from service.engine.explain.nearest_fit import nearest_node
+from service.engine.placing.signature import verdict_key
 from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.model.errors import Denied
 from service.model.manifests.manifest import PodManifest

@@ -15,8 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from service.engine import Cluster
-from service.engine.moves_and_removals.better_nodes import Costs, Moving
-from service.engine.moves_and_removals.joint_placement_search import Arranging
+from service.engine.optimize.annealing import Arranging
+from service.engine.optimize.moves import Costs, Moving
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.decide.context import Steps
 

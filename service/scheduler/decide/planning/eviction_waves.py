@@ -11,9 +11,9 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.analysis.pods_with_equal_verdicts import verdict_key
-from service.engine.analysis.violations import Violation
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.placing.signature import verdict_key
+from service.engine.rules.violations import Violation
+from service.engine.state.pods.classes import PodClass
 from service.model.manifests.manifest import PodManifest
 from service.model.plans.plans import ProtectedPods
 from service.scheduler.decide.conditions_and_events.redactable_references import pod_named

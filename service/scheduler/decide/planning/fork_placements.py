@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.analysis.pods_with_equal_verdicts import verdict_key
+from service.engine.placing.signature import verdict_key
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.placing.one_pod import (

@@ -8,8 +8,8 @@ topology spread constraint behind in other domains.
 from collections.abc import Collection, Iterable
 
 from service.engine import Cluster
-from service.engine.analysis.violations import Inspection, Violation, key_of
-from service.engine.state.pod_classes.pod_classes import MatcherEntry, PodClass, Template
+from service.engine.rules.violations import Inspection, Violation, key_of
+from service.engine.state.pods.classes import MatcherEntry, PodClass, Template
 from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.context import Steps
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.analysis.violations import Violation
-from service.engine.moves_and_removals.removal_costs import RemovalCosts
-from service.engine.state.pod_classes.pod_classes import PodClass
+from service.engine.optimize.removal_costs import RemovalCosts
+from service.engine.rules.violations import Violation
+from service.engine.state.pods.classes import PodClass
 from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances

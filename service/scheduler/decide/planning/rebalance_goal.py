@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.moves_and_removals.better_nodes import Costs, Moving
+from service.engine.optimize.moves import Costs, Moving
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.model.plans.rebalance_objectives import Objective

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from service.engine import Cluster
-from service.engine.moves_and_removals.better_nodes import Measure
-from service.engine.moves_and_removals.placement_measures import (
+from service.engine.optimize.moves import Measure
+from service.engine.optimize.objectives import (
     BlocksCost,
     LoadCost,
     PreferenceCost,

@@ -26,8 +26,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
-from service.engine.analysis.nodes_that_could_be_added import adding_like, shape_of, template_name
-from service.engine.analysis.obstacles import (
+from service.engine.preemption.cross_node import Elsewhere
+from service.engine.preemption.victims import Removability
+from service.engine.rules.node_templates import adding_like, shape_of, template_name
+from service.engine.rules.obstacles import (
     Key,
     Kind,
     ObstacleMap,
@@ -35,8 +37,6 @@ from service.engine.analysis.obstacles import (
     Remedy,
     promising_nodes,
 )
-from service.engine.preemption.cross_node import Elsewhere
-from service.engine.preemption.victims import Removability
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
 from service.model.plans.plans import ProtectedPods

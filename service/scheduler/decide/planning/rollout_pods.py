@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.engine.analysis.violations import Violation, key_of
+from service.engine.rules.violations import Violation, key_of
 from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName

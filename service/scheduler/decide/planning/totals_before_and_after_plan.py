@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.engine.analysis.cluster_totals import (
+from service.engine.explain.totals import (
     PODS,
     ResourceTotals,
     pods_by_namespace,
     resource_totals,
     spread_totals,
 )
-from service.engine.analysis.violations import Inspection
+from service.engine.rules.violations import Inspection
 from service.model.objects.quantity import format_quantity
 from service.scheduler.decide.context import Steps
 from service.scheduler.protocol.plans import ConstraintSkew, Counted, ResourceTotal

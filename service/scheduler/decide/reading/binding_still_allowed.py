@@ -4,7 +4,7 @@ Between the placement of a pod and its start the state goes on changing, so a no
 rules are those of `listViolations`, judged for this one pod; nothing is written.
 """
 
-from service.engine.analysis.violations import Inspection
+from service.engine.rules.violations import Inspection
 from service.model.errors import Conflict
 from service.model.manifests.manifest import PodManifest
 from service.scheduler.decide.context import DecisionContext

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 
-from service.engine.analysis.violations import Inspection, Violation, key_of
+from service.engine.rules.violations import Inspection, Violation, key_of
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.evicting.required_during_execution import (
     TimerKey,

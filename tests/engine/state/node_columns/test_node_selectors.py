@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from service.engine.state.node_columns.node_selectors import holds_by_value
-from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.nodes.node_selectors import holds_by_value
+from service.engine.state.nodes.topology import TopologyKey
 from service.model.objects.pods_and_nodes import NodeSelectorRequirement
 from service.model.objects.selectors import requirement_matches
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from service.engine.state.node_columns.pod_counts_by_domain import (
+from service.engine.state.nodes.counters import (
     DirtyLog,
     DomainCounter,
     Weighed,
     WeighedSum,
 )
-from service.engine.state.node_columns.topology import TopologyKey
+from service.engine.state.nodes.topology import TopologyKey
 
 NODES = 600
 DOMAINS = 300

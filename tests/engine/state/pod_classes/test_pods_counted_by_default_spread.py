@@ -9,7 +9,7 @@ import pytest
 
 from service.engine import digest
 from service.engine.plugins.pod_topology_spread import PodTopologySpread
-from service.engine.state.node_columns.what_a_pod_asks_of_a_node_alone import ProfileRules
+from service.engine.state.nodes.node_rules import ProfileRules
 from service.model.configuration.config import parse_config
 from tests.builders import PodBuilder, node, pod, replica_set, service, where
 from tests.engine.scene import Scene, nodes

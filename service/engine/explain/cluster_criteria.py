@@ -1,0 +1,55 @@
+"""By what placements over several clusters choose among them: a cluster's pods by the rules of a pod, and its load."""
+
+from service.engine.cluster import Cluster
+from service.engine.explain.totals import resource_totals
+from service.engine.state.pods.spread import SpreadRule
+from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
+from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
+from service.model.objects.pods_and_nodes import Pod
+
+_LOAD = ("cpu", "memory")
+
+
+def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
+    """Count what rules of a pod over clusters say of this cluster; the pod itself need not be stored."""
+    pod_class = cluster.class_of(pod)
+    template = pod_class.template
+    rules = [(rule, True) for rule in template.hard_spread]
+    rules += [(rule, False) for rule in template.soft_spread]
+    subject = cluster.subject(pod_class)
+    terms = [each for each in template.affinity if each.counter.key.name == CLUSTER_KEY]
+    return ClusterComparison(
+        stored=cluster.pod(pod.namespace, pod.name) is not None,
+        used_share=used_share(cluster),
+        spread=[
+            SpreadOverClusters(
+                max_skew=rule.max_skew,
+                required=required,
+                eligible=_is_eligible(rule),
+                pods=0 if rule.counter is None else int(rule.counter.counts.sum()),
+                counts_itself=rule.counts_owner(subject),
+            )
+            for rule, required in sorted(rules, key=lambda each: each[0].index)
+            if rule.key.name == CLUSTER_KEY
+        ],
+        affine=all(each.counter.total > 0 for each in terms) if terms else None,
+        preferred=sum(
+            each.weight * each.counter.total
+            for each in template.preferred
+            if each.counter.key.name == CLUSTER_KEY
+        ),
+    )
+
+
+def used_share(cluster: Cluster) -> float:
+    """The share of cpu or memory, whichever is greater, that placed pods request; 1 without nodes."""
+    totals = resource_totals(cluster)
+    load = [totals[name] for name in _LOAD if name in totals]
+    return max(
+        (each.requested / each.allocatable for each in load if each.allocatable), default=1.0
+    )
+
+
+def _is_eligible(rule: SpreadRule) -> bool:
+    domains = rule.eligibility.nodes_of.get(rule.key.name)
+    return domains is not None and bool((domains.counts[:-1] > 0).any())

@@ -1,0 +1,329 @@
+"""Explanations: what every plugin says of every node, for people and for the vectors."""
+
+from collections.abc import Collection
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from service.engine.cluster import Cluster
+from service.engine.framework.plugin import Failure
+from service.engine.placing.placement import pipeline_of, settled
+from service.engine.placing.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
+from service.engine.profiles.profile import Pipeline
+from service.engine.rules.culprits import Culprit, culprits
+from service.engine.rules.exemptions import (
+    Exemption,
+    exemptions,
+    fallen_back,
+)
+from service.engine.state.nodes.columns import ALL, Ints, Mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.volumes.matching import VolumeMatches
+from service.model.objects.pods_and_nodes import Pod
+from service.model.pod_templates.annotated_rules import RulesOrigin, rules_from
+
+T = TypeVar("T")
+
+Verdicts = dict[str, dict[str, list[str]]]
+"""The reasons by plugin and node."""
+
+
+class Prefilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A plugin whose PreFilter rejected every node."""
+
+    plugin: str
+    """The plugin."""
+    code: str
+    """Its verdict in Kubernetes' words."""
+    reasons: list[str]
+    """Its reasons."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer to `explain: Full`: what each plugin by itself says of every node."""
+
+    prefilter: Prefilter | None
+    """A plugin that rejected every node before they were filtered."""
+    prefilter_nodes: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """The nodes that a plugin's PreFilter left, by name; absent if no plugin named any."""
+    filters: Verdicts
+    """The reasons by plugin and node, without the nodes that pass; the plugins in the order in which they filter."""
+    unresolvable: dict[str, list[str]]
+    """Nodes that no eviction could make feasible, with the plugins."""
+    feasible: list[str]
+    """Nodes that passed every filter, sorted."""
+    scores: dict[str, dict[str, int]]
+    """Normalised scores from 0 to 100, before weights, by plugin and node, of feasible nodes."""
+    score_skipped: list[str]
+    """Scoring plugins that had nothing to say of this pod."""
+    total: dict[str, int]
+    """Node to weighted sum of its scores."""
+    best: list[str]
+    """Nodes with the largest sum."""
+    message: str | None
+    """A sentence for people that says the same; null if there is nothing to say."""
+    bindings: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
+    """Feasible node to claim to the volume that it would get there, or `provision` where that is still to be made.
+
+    A caller who may not read all of the cluster sees `volume` in place of the name.
+    Claims that have their volumes are left out; absent if the pod has no claims or no node is feasible."""
+    semantics: str
+    """The preset of rules that was applied: Kubernetes or DesignDocuments."""
+    exemptions: list[Exemption] | msgspec.UnsetType = msgspec.UNSET
+    """The rules that were left out; absent if none was."""
+    rules_from: RulesOrigin | msgspec.UnsetType = msgspec.UNSET
+    """The annotation from which rules of the pod are; absent if all are in its spec."""
+    culprits: list[Culprit] | msgspec.UnsetType = msgspec.UNSET
+    """What stands against the pod on the node that was asked about, rule by rule; absent if no node was."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer to `explain: Summary`: how many nodes were first rejected for which reason."""
+
+    message: str | None
+    """A sentence for people that says the same; null if there is nothing to say."""
+    feasible_count: int
+    """How many nodes passed every filter."""
+    nodes: int
+    """How many nodes there are."""
+    reasons: dict[str, dict[str, int]]
+    """Plugin to reason to the number of nodes that it rejected first."""
+    semantics: str
+    """The preset of rules that was applied: Kubernetes or DesignDocuments."""
+    exemptions: list[Exemption] | msgspec.UnsetType = msgspec.UNSET
+    """The rules that were left out; absent if none was."""
+    rules_from: RulesOrigin | msgspec.UnsetType = msgspec.UNSET
+    """The annotation from which rules of the pod are; absent if all are in its spec."""
+
+
+def explain(cluster: Cluster, pod: Pod) -> Explanation:
+    """Explain how every plugin judges a pod on every node; changes nothing.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    pipeline, asked = pipeline_of(cluster, pod), pod
+    pod = settled(cluster, asked)
+    pod_class = cluster.class_of(pod)
+    semantics = cluster.config.semantics
+    left_out = _left_out(cluster, asked, pod, pipeline)
+    narrowed = prefilter(cluster, pod_class, pipeline) if cluster.nodes.count else None
+    if isinstance(narrowed, Rejection):
+        message = refuse(cluster, pod, pipeline).message
+        return _rejected(narrowed, message, semantics, left_out, pod)
+    failures = failures_of(cluster, pod, pipeline)
+    slots = _feasible_slots(cluster, failures, narrowed)
+    scores = _scores(cluster, pod_class, pipeline, slots)
+    total = sum(
+        (pipeline.weights[name] * vector for name, vector in scores.items()),
+        np.zeros(len(slots), dtype=np.int64),
+    )
+    names = [_name(cluster.nodes, slot) for slot in slots]
+    top = int(total.max(initial=0))
+    refusal = None if len(slots) else refuse(cluster, pod, pipeline)
+    return Explanation(
+        prefilter=None,
+        prefilter_nodes=msgspec.UNSET if narrowed is None else sorted(narrowed.names),
+        filters=_verdicts(cluster.nodes, failures),
+        unresolvable=_unresolvable(cluster.nodes, failures),
+        feasible=sorted(names),
+        scores={name: _by_name(names, vector) for name, vector in scores.items()},
+        score_skipped=sorted(pipeline.named_if_skipped - scores.keys()) if len(slots) else [],
+        total=_by_name(names, total),
+        best=sorted(name for name, each in zip(names, total, strict=True) if each == top),
+        message=None if refusal is None else refusal.message,
+        bindings=_bindings(pod_class, pipeline, names, slots),
+        semantics=semantics,
+        exemptions=left_out,
+        rules_from=rules_from(pod.spec) or msgspec.UNSET,
+    )
+
+
+def explain_node(cluster: Cluster, pod: Pod, node_name: str) -> Explanation:
+    """Explain how every plugin judges a pod on one node, with the culprits; changes nothing.
+
+    Of the other nodes only the best ones have scores and totals, to compare with.
+
+    Raises:
+        KeyError: there is no such node.
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    found = culprits(cluster, pod, node_name)
+    whole = explain(cluster, pod)
+    shown = {node_name, *whole.best}
+    return replace(
+        whole,
+        filters={
+            plugin: {node_name: each[node_name]}
+            for plugin, each in whole.filters.items()
+            if node_name in each
+        },
+        unresolvable={
+            plugin: [node_name] for plugin, each in whole.unresolvable.items() if node_name in each
+        },
+        feasible=[each for each in whole.feasible if each == node_name],
+        scores={plugin: _only(shown, each) for plugin, each in whole.scores.items()},
+        total=_only(shown, whole.total),
+        bindings=_only({node_name}, whole.bindings) if whole.bindings else whole.bindings,
+        culprits=found,
+    )
+
+
+def _only(names: Collection[str], by_node: dict[str, T]) -> dict[str, T]:
+    return {name: each for name, each in by_node.items() if name in names}
+
+
+def summarize(cluster: Cluster, pod: Pod) -> Summary:
+    """Count the nodes by the first reason for which each is rejected; changes nothing.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    pipeline, asked = pipeline_of(cluster, pod), pod
+    pod = settled(cluster, asked)
+    said = prefilter(cluster, cluster.class_of(pod), pipeline)
+    feasible = 0
+    if not isinstance(said, Rejection):
+        failures = failures_of(cluster, pod, pipeline)
+        feasible = len(_feasible_slots(cluster, failures, said))
+    answer = refuse(cluster, pod, pipeline)
+    return Summary(
+        message=None if feasible else answer.message,
+        feasible_count=feasible,
+        nodes=cluster.nodes.count,
+        reasons=answer.reasons,
+        semantics=cluster.config.semantics,
+        exemptions=_left_out(cluster, asked, pod, pipeline),
+        rules_from=rules_from(pod.spec) or msgspec.UNSET,
+    )
+
+
+def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
+    """Return the reasons, by plugin, why a pod does not fit on a node; empty if it fits.
+
+    Raises:
+        KeyError: there is no such node.
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    pipeline, pod = pipeline_of(cluster, pod), settled(cluster, pod)
+    slot, pod_class = cluster.nodes.slots[node_name], cluster.class_of(pod)
+    said = prefilter(cluster, pod_class, pipeline)
+    if isinstance(said, Rejection):
+        return {said.plugin: [said.reason]}
+    failures = failures_of(cluster, pod, pipeline)
+    reasons = {
+        plugin: [failure.reason for failure in each if failure.nodes[slot]]
+        for plugin, each in failures.items()
+    }
+    return {plugin: each for plugin, each in reasons.items() if each}
+
+
+def _left_out(
+    cluster: Cluster, asked: Pod, judged: Pod, pipeline: Pipeline
+) -> list[Exemption] | msgspec.UnsetType:
+    found = exemptions(cluster, cluster.class_of(judged), pipeline)
+    found += fallen_back(cluster, asked, judged, pipeline)
+    return found or msgspec.UNSET
+
+
+def _rejected(
+    rejection: Rejection,
+    message: str,
+    semantics: str,
+    left_out: list[Exemption] | msgspec.UnsetType,
+    pod: Pod,
+) -> Explanation:
+    return Explanation(
+        prefilter=Prefilter(
+            plugin=rejection.plugin,
+            code="UnschedulableAndUnresolvable",
+            reasons=[rejection.reason],
+        ),
+        filters={},
+        unresolvable={},
+        feasible=[],
+        scores={},
+        score_skipped=[],
+        total={},
+        best=[],
+        message=message,
+        semantics=semantics,
+        exemptions=left_out,
+        rules_from=rules_from(pod.spec) or msgspec.UNSET,
+    )
+
+
+def _bindings(
+    pod_class: PodClass, pipeline: Pipeline, names: list[str], slots: Ints
+) -> dict[str, dict[str, str]] | msgspec.UnsetType:
+    volumes = pod_class.volumes
+    if volumes is None or not volumes.claims or not names or not pipeline.binds_claims:
+        return msgspec.UNSET
+    matches = VolumeMatches(volumes.table, volumes.unbound_claims())
+    bindings = {name: matches.on(int(slot)) for name, slot in zip(names, slots, strict=True)}
+    return dict(sorted(bindings.items()))
+
+
+def _feasible_slots(
+    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: Narrowing | None
+) -> Ints:
+    nodes = cluster.nodes
+    mask = nodes.alive.copy()
+    for each in failures.values():
+        for failure in each:
+            mask &= ~failure.nodes
+    slots: Ints = np.flatnonzero(mask)
+    if narrowed is None:
+        return slots
+    return np.array([s for s in slots if _name(nodes, s) in narrowed.names], dtype=np.int64)
+
+
+def _scores(
+    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, slots: Ints
+) -> dict[str, Ints]:
+    """Return the normalised scores of the feasible slots, by plugin, without skipped plugins."""
+    nodes, answer = cluster.nodes, {}
+    if not len(slots):
+        return {}
+    infeasible = np.full(nodes.size, -1, dtype=np.int64)
+    infeasible[slots] = 0
+    for plugin, _ in pipeline.scores:
+        scores = plugin.normalized_scores(nodes, pod_class, infeasible)
+        if scores is not None:
+            answer[plugin.name] = scores[slots]
+    return answer
+
+
+def _verdicts(nodes: NodeTable, failures: dict[str, list[Failure]]) -> Verdicts:
+    verdicts: Verdicts = {}
+    for plugin, each in failures.items():
+        for failure in each:
+            for slot in np.flatnonzero(failure.nodes & nodes.alive):
+                by_node = verdicts.setdefault(plugin, {})
+                by_node.setdefault(_name(nodes, slot), []).append(failure.reason)
+    return verdicts
+
+
+def _unresolvable(nodes: NodeTable, failures: dict[str, list[Failure]]) -> dict[str, list[str]]:
+    answer = {}
+    for plugin, each in failures.items():
+        mask: Mask = np.zeros(nodes.size, dtype=np.bool_)
+        for failure in each:
+            mask |= failure.nodes & failure.unresolvable
+        names = sorted(_name(nodes, slot) for slot in np.flatnonzero(mask & nodes.alive[ALL]))
+        if names:
+            answer[plugin] = names
+    return answer
+
+
+def _name(nodes: NodeTable, slot: int | np.intp) -> str:
+    node = nodes.nodes[int(slot)]
+    assert node is not None
+    return node.name
+
+
+def _by_name(names: list[str], vector: Ints) -> dict[str, int]:
+    return dict(sorted(zip(names, vector.tolist(), strict=True)))

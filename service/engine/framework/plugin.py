@@ -1,0 +1,476 @@
+"""Plugins: the state they read, their filters and scores, their reasons, and their queueing hints.
+
+Each plugin is one module of `service.engine.plugins`, and everything about it is in there; the list
+is in that package. Plugins know nothing of each other. Placements, refusals, explanations, timings
+and queueing hints go through the plugins of a profile (`service.engine.profiles.profile`) and name none.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+from mypy_extensions import mypyc_attr
+from typing_extensions import override
+
+from service.engine.framework.events import ANY_CHANGE, Change, ClusterEvent, Pair
+from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows
+from service.engine.state.nodes.counters import Weighed
+from service.engine.state.nodes.node_rules import (
+    NodeRules,
+    ProfileRules,
+)
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.rank import SIGN_BIT
+from service.engine.state.nodes.topology import TopologyKey
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.pods.classes import PodClass
+from service.model.configuration import plugin_arguments
+from service.model.configuration.config import ClusterConfig, ResourceWeight, SchedulerProfile
+from service.model.objects.pods_and_nodes import Pod
+from service.model.validation.plugins import Arguments
+
+MAX_NODE_SCORE: Final = 100
+
+Resources = tuple[tuple[str, int], ...]
+"""Resources with their weights in a score."""
+
+
+def resources_of(weights: Iterable[ResourceWeight]) -> Resources:
+    """Return resources and their weights in the form that scores use."""
+    return tuple((each.name, each.weight) for each in weights)
+
+
+DEFAULT_RESOURCES = resources_of(plugin_arguments.DEFAULT_RESOURCES)
+
+
+class Failure(NamedTuple):
+    """One reason, with the nodes that fail for it."""
+
+    reason: str
+    nodes: Mask
+    unresolvable: Mask | bool
+    """A mask of the nodes, shape (nodes,), or one value for all, where removing pods could not help
+    (Kubernetes' UnschedulableAndUnresolvable)."""
+
+
+class Headroom(NamedTuple):
+    """What a node has left of one thing with the pod on it as well; where it is negative, the filter refuses the node.
+
+    When placed pods leave the node, it has more of that by what they take.
+    """
+
+    reason: str
+    """Why the node is refused."""
+    spare: Ints
+    """Shape (nodes,): how much is left while all pods are in place."""
+    resource: str = ""
+    """The resource of which pods take their amounts; "": they take what `taken` says."""
+    taken: Callable[[PodClass], int] | None = None
+    """How much a pod of a class takes; None, with no resource: nothing."""
+    counted: Mask | None = None
+    """Shape (nodes,): the nodes whose pods count; None: all."""
+    is_given: bool = False
+    """Whether placed pods give this instead of taking it, so that there is less when they leave."""
+
+
+class Headrooms(NamedTuple):
+    """All that a filter's verdict on a node follows from, in the order of its reasons."""
+
+    each: tuple[Headroom, ...] = ()
+    unsure: Mask | None = None
+    """Shape (nodes,): where it does not, so that the filter has to be asked; None: nowhere."""
+    first_only: bool = False
+    """Whether of several reasons on a node the filter tells only the first."""
+
+
+class Blame(NamedTuple):
+    """Placed pods, on any nodes of a domain, because of which one rule refuses a node."""
+
+    rule: Hashable
+    """The rule; for all nodes of a domain it blames the same pods."""
+    key: TopologyKey
+    domain: int | None
+    """The domain in which pods are blamed; None: on all nodes that have the key."""
+    taken: Callable[[PodClass], int]
+    """Whether pods of a class are blamed: 0 if not."""
+    may_stay: int | None = 0
+    """With so many of them the rule would let the pod in; None: that depends on which of them leave."""
+    counted: Mask | None = None
+    """Shape (nodes,): the nodes whose pods count; None: all."""
+    reason: str = ""
+    """Why the rule refuses the node, as in the filter's failures; "": for all reasons of the filter."""
+
+
+def lasting(failures: Sequence[Failure]) -> Headrooms:
+    """Return the headrooms of a filter that goes on refusing nodes whichever pods leave them."""
+    return Headrooms(
+        tuple(Headroom(each.reason, -each.nodes.astype(np.int64)) for each in failures)
+    )
+
+
+class PreFilter(NamedTuple):
+    """What a plugin says of a pod before any node is looked at."""
+
+    names: frozenset[str] | None = None
+    """The only nodes that it leaves; None: it leaves all."""
+    reason: str | None = None
+    """Why it rejects the pod on every node; None: it does not."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Plugin:
+    """A plugin as one profile has it; it is a `NodePlugin` or a `RelationPlugin`.
+
+    It is no ABC: compiled ABCs share the cache of their subclasses, so that instances of an
+    interpreted subclass would count as instances of its siblings, too.
+    """
+
+    name: ClassVar[str]
+    filters: ClassVar[bool] = False
+    weight: ClassVar[int] = 0
+    """The weight in the sum of scores, unless a profile gives another; 0 if the plugin does not
+    score."""
+    is_unnamed_if_skipped: ClassVar[bool] = False
+    """Whether explanations do not name it among the plugins that did not score a pod, as Kubernetes
+    does not have it."""
+    prefilters: ClassVar[bool] = False
+    """Whether `prefilter` may reject a pod, or leave only some nodes, before any is looked at."""
+    judges_room: ClassVar[bool] = False
+    """Whether it refuses nodes that have too little left of a resource for the pod's requests, so that
+    room can be kept for a pod that has waited long."""
+    binds_claims: ClassVar[bool] = False
+    """Whether the claims of a pod that passes it are given volumes when the pod is placed."""
+    allocates_devices: ClassVar[bool] = False
+    """Whether the claims of a pod that passes it are given devices when the pod is placed."""
+    narrows: ClassVar[bool] = False
+    """Whether it leaves only the nodes that a pod's rules name (`NodeRules.named`)."""
+    events: ClassVar[frozenset[Change]] = ANY_CHANGE
+    """The events that may change a rejection; `helps` looks at each of them more closely."""
+    arguments: ClassVar[type[Arguments] | None] = None
+    """The type of its `args` in a profile's `pluginConfig`, which `of` reads; None: it has none."""
+
+    @classmethod
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        """Make the plugin as this profile has it.
+
+        It gets the profile's `arguments_of` the plugin, or else the cluster's settings.
+        """
+        return cls()
+
+    def added_to(self, rules: ProfileRules) -> ProfileRules:
+        """Return the rules of the profile's pods with those that this plugin's arguments add."""
+        return rules
+
+    # What people ask: it is read straight from the columns, and nothing is cached.
+
+    def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
+        """Return all reasons with the nodes that fail for them; masks have the shape (nodes,)."""
+        raise NotImplementedError
+
+    def passing(self, nodes: NodeTable, pod_class: PodClass) -> Mask | None:
+        """Return the nodes that placements let through, shape (nodes,), bool.
+
+        Returns None if the filter does not concern pods of the class.
+        """
+        raise NotImplementedError
+
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
+        """What the filter says when pods leave a node, for all nodes at once; None: it has to be tried out.
+
+        Preemption tries pods out node by node where there is no such answer, which takes long.
+        """
+        return None
+
+    def blames(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> list[Blame] | None:
+        """Which placed pods are to blame that the filter refuses a node, a `Blame` for each rule.
+
+        Returns None if only pods of the node itself can be; others are then not looked at.
+        """
+        return None
+
+    def admits_at(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> bool:
+        """Whether one node passes the filter."""
+        raise NotImplementedError
+
+    def has_score_for(self, pod_class: PodClass) -> bool:
+        """Whether Kubernetes computes the score at all; if not, it skips the plugin for the pod."""
+        raise NotImplementedError
+
+    def normalized_scores(
+        self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
+    ) -> Ints | None:
+        """Return the scores, shape (nodes,), int64: 0 to 100 where `infeasible` is 0 and not -1.
+
+        Returns None if Kubernetes skips the score.
+        """
+        raise NotImplementedError
+
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+        """Return what it says of pods of the class before any node is looked at; None if nothing.
+
+        The filter has to refuse a pod that is rejected here on all nodes, too: placements ask only
+        the filter.
+        """
+        return None
+
+    # Queueing hints
+
+    @classmethod
+    def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        """Whether an event, of those in `events`, can change a rejection for these reasons.
+
+        A needless True costs one attempt; a wrong False leaves the pod waiting.
+        """
+        return True
+
+    @classmethod
+    def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
+        """Return labels of which `labels_of` an event has at least one if the event can help.
+
+        Returns None if any event may help.
+        """
+        return None
+
+    @classmethod
+    def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
+        """Return the labels that an event is about, to compare with `topics`; None: any."""
+        return None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class NodePlugin(Plugin):
+    """A plugin that judges one node at a time, so that its results are cached by rules and node.
+
+    It reads the columns of nodes and the pod's rules on nodes. A subclass implements `admits` if it
+    filters, and `scores` if it scores; all else follows from these, and may be overridden by a
+    quicker form.
+    """
+
+    reads_usage: ClassVar[bool] = False
+    """Whether it reads what is placed on a node, and not only the node; then it is asked more
+    often."""
+    normalizes: ClassVar[bool] = False
+    """Whether its scores have a meaning only beside those of the other feasible nodes, for which
+    `normalize` is then called. It cannot be combined with `reads_usage`."""
+    reason: ClassVar[str] = ""
+    """Why a node is refused, unless `node_failures` gives other reasons."""
+
+    def applies(self, rules: NodeRules) -> bool:
+        """Whether the filter may reject a node; if not, it is left out."""
+        return True
+
+    def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
+        """Return the nodes that pass, shape (rows,), bool."""
+        raise NotImplementedError
+
+    def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
+        """Do what `admits` does for one node."""
+        return bool(self.admits(nodes, rules, np.array([slot]))[0])
+
+    def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
+        """Return all reasons with the nodes that fail for them; masks have the shape (nodes,)."""
+        failing = ~self.admits(nodes, rules, ALL)
+        return [Failure(self.reason, failing, unresolvable=not self.reads_usage)]
+
+    def scores_for(self, rules: NodeRules) -> bool:
+        """Whether Kubernetes computes the score at all for pods with these rules."""
+        return True
+
+    def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
+        """Return 0 to 100, or raw scores that `normalize` scales to that; shape (rows,), int64.
+
+        Returns None if the score is skipped.
+        """
+        raise NotImplementedError
+
+    def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
+        """Do what `scores` does for one node; it is only called for plugins that read usage."""
+        scores = self.scores(nodes, rules, np.array([slot]))
+        return 0 if scores is None else int(scores[0])
+
+    def normalize(self, raw: Ints, ranks: Ints) -> Ints:
+        """Scale raw scores to 0 to 100, shape (nodes,), int64; negative ranks do not count."""
+        return raw
+
+    @override
+    def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
+        return self.node_failures(nodes, pod_class.template.rules)
+
+    @override
+    def passing(self, nodes: NodeTable, pod_class: PodClass) -> Mask | None:
+        return self.admits(nodes, pod_class.template.rules, ALL)
+
+    @override
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
+        rules = pod_class.template.rules
+        if not self.applies(rules):
+            return Headrooms()
+        if self.reads_usage:
+            return None
+        return lasting(self.node_failures(nodes, rules))
+
+    @override
+    def admits_at(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> bool:
+        rules = pod_class.template.rules
+        return not self.applies(rules) or self.admits_one(nodes, rules, slot)
+
+    @override
+    def has_score_for(self, pod_class: PodClass) -> bool:
+        return self.scores_for(pod_class.template.rules)
+
+    @override
+    def normalized_scores(
+        self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
+    ) -> Ints | None:
+        rules = pod_class.template.rules
+        if not self.scores_for(rules):
+            return None
+        scores = self.scores(nodes, rules, ALL)
+        if scores is None or not self.normalizes:
+            return scores
+        return self.normalize(scores, infeasible)
+
+
+class DomainScores(NamedTuple):
+    """The score of each domain of a key with few domains; last, that of nodes without the key."""
+
+    key: TopologyKey
+    scores: list[int]
+
+    def at(self, slot: int) -> int:
+        """Return the score of one node."""
+        return self.scores[self.key.cells[slot]]
+
+
+Vacant = Callable[[TopologyKey], list[bool]]
+"""A function that tells for each domain of a key with few domains whether it has no feasible node;
+the last entry is for nodes without the key."""
+
+Scale = Callable[[int, int], int]
+"""A function from how far a node's raw score is above the least one, and how far the greatest is,
+to the node's weighed score."""
+
+FAR = 2**61
+"""A number greater than every score before normalisation."""
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest raw score of the nodes that count."""
+
+    least: int
+    greatest: int
+    others: Ints | None
+    """A mask of shape (nodes,), int64: -1 for nodes that do not count, else 0. None if the raw
+    scores of all nodes are within the bounds."""
+
+    def capped(self, raw: Ints) -> Ints:
+        """Limit raw scores, shape (nodes,), to the greatest one that counts."""
+        return raw if self.others is None else np.minimum(raw, self.greatest)
+
+    def above(self, raw: Ints) -> Ints:
+        """Return how far raw scores are above the least, shape (nodes,), int64.
+
+        It is 0 for nodes that do not count.
+        """
+        above = raw - self.least if self.least else raw
+        return above if self.others is None else above & ~self.others
+
+
+def bounds_of(raw: Ints, ranks: Ints) -> Bounds | None:
+    """Return the bounds over the nodes whose rank is not negative; None if there are none."""
+    if not len(raw):
+        return None
+    low, high = raw.argmin(), raw.argmax()
+    if ranks[low] >= 0 and ranks[high] >= 0:
+        return Bounds(int(raw[low]), int(raw[high]), None)
+    others = ranks >> SIGN_BIT
+    aside = others & FAR
+    least, greatest = int((raw + aside).min()), int((raw - aside).max())
+    return None if least > greatest else Bounds(least, greatest, others)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RelativeScore:
+    """The score of one pod by its relations to other pods, in all forms that are available."""
+
+    terms: tuple[Weighed, ...] = ()
+    """The terms, if the score of a node follows by `RelationPlugin.scale` from where its sum of
+    these lies between the least and the greatest sum of the candidates; else empty."""
+
+    def by_domain(self, vacant: Vacant) -> DomainScores | None:
+        """Return the scores by domain; None if they need more than one key with few domains."""
+        raise NotImplementedError
+
+    def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
+        """Return 0 to 100 times `weight` for each node, shape (nodes,), int64; None if all are 0.
+
+        Nodes of negative rank do not count.
+        """
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RelationPlugin(Plugin):
+    """A plugin that judges by other pods, through counters; it is asked for each placement."""
+
+    def applies(self, pod_class: PodClass) -> bool:
+        """Whether the filter or the score can concern pods of the class, whatever else there is.
+
+        This is decided once for each class, by its template and what it has of volumes and devices;
+        if it is False, the plugin is left out.
+        """
+        return True
+
+    def concerns(self, pod_class: PodClass) -> bool:
+        """Whether the filter may reject a node for pods of the class; if not, it costs nothing."""
+        raise NotImplementedError
+
+    def vetoes(
+        self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
+    ) -> list[Vetoes]:
+        """Return what each rule excludes.
+
+        A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
+        """
+        raise NotImplementedError
+
+    def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
+        """Return what scores pods of a class; None if Kubernetes skips the score."""
+        raise NotImplementedError
+
+    def scale(self, above: int, span: int) -> int:
+        """Return the score, 0 to 100, of a node by its sum of `RelativeScore.terms`.
+
+        The sum is `above` the least one, and `span` is how far the greatest sum of the feasible
+        nodes is above the least. At most one plugin of a profile has such terms.
+        """
+        raise NotImplementedError
+
+    @override
+    def passing(self, nodes: NodeTable, pod_class: PodClass) -> Mask | None:
+        if not self.concerns(pod_class):
+            return None
+        passing = np.ones(nodes.size, dtype=np.bool_)
+        for vetoes in self.vetoes(nodes, pod_class):
+            passing &= vetoes.nodes == 0
+        return passing
+
+    @override
+    def admits_at(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> bool:
+        return not self.concerns(pod_class) or not any(
+            vetoes.at(slot) for vetoes in self.vetoes(nodes, pod_class)
+        )
+
+    @override
+    def has_score_for(self, pod_class: PodClass) -> bool:
+        return True
+
+    @override
+    def normalized_scores(
+        self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
+    ) -> Ints | None:
+        scoring = self.scoring(nodes, pod_class)
+        if scoring is None:
+            return None
+        scores = scoring.on_nodes(infeasible, 1)
+        return np.zeros(nodes.size, dtype=np.int64) if scores is None else scores

@@ -1,0 +1,134 @@
+"""What the plugins have in common that look at the volumes of a pod."""
+
+from collections.abc import Collection, Sequence
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.framework.events import ClusterEvent
+from service.engine.framework.plugin import (
+    Failure,
+    Headrooms,
+    PreFilter,
+    RelationPlugin,
+    RelativeScore,
+    lasting,
+)
+from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.volumes.pod_volumes import claims_of
+from service.engine.state.volumes.volume_table import PodVolumes
+from service.model.kinds_kept_for_rules.volume_kinds import (
+    PERSISTENT_VOLUME_CLAIM,
+    PersistentVolumeClaimBody,
+)
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+
+
+def claims_known_by(event: ClusterEvent) -> frozenset[ObjectName] | None:
+    """The claims that an event is about; None if it is about an object of another kind, or none."""
+    kept = event.objects
+    if not kept or kept[0].kind != PERSISTENT_VOLUME_CLAIM.kind:
+        return None
+    return frozenset((each.namespace, each.name) for each in kept)
+
+
+def _was_bound(event: ClusterEvent) -> bool:
+    """Whether an event is about a claim that was bound to a volume before."""
+    body = event.objects[0].body if event.objects else None
+    return isinstance(body, PersistentVolumeClaimBody) and bool(body.spec.volume_name)
+
+
+def mask_of(nodes: NodeTable, slots: Collection[int]) -> Mask | None:
+    """The nodes of these slots as a mask of the shape (nodes,); None if there are none."""
+    if not slots:
+        return None
+    mask = np.zeros(nodes.size, dtype=np.bool_)
+    mask[list(slots)] = True
+    return mask
+
+
+class VolumePlugin(RelationPlugin):
+    """Filters by the volumes of a pod; nothing is done for pods that have none."""
+
+    filters: ClassVar[bool] = True
+    prefilters: ClassVar[bool] = True
+    kinds: ClassVar[frozenset[str]] = frozenset()
+    """The kinds of objects, besides the claims of a pod, that decide where it can go."""
+
+    gives_volumes: ClassVar[bool] = False
+    """Whether a volume that a claim was bound to may be for another claim when that is gone."""
+
+    def rejection(self, volumes: PodVolumes) -> str | None:  # noqa: ARG002 - for those that reject
+        """Why pods with these volumes can be on no node, whatever the nodes are like."""
+        return None
+
+    def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
+        """What excludes nodes for pods with these volumes, which are not rejected everywhere."""
+        raise NotImplementedError
+
+    def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
+        """Every reason on every node for pods with these volumes; masks of the shape (nodes,)."""
+        raise NotImplementedError
+
+    def unsettled_by(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:  # noqa: ARG002
+        """Where pods that leave may change the verdict, of the shape (nodes,); None: nowhere."""
+        return None
+
+    @override
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+        volumes = pod_class.volumes
+        reason = None if volumes is None else self.rejection(volumes)
+        return None if reason is None else PreFilter(reason=reason)
+
+    @override
+    def concerns(self, pod_class: PodClass) -> bool:
+        return pod_class.volumes is not None
+
+    @override
+    def vetoes(
+        self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
+    ) -> list[Vetoes]:
+        volumes = pod_class.volumes
+        if volumes is None:
+            return []
+        if self.rejection(volumes) is not None:
+            return [Vetoes(nodes.itself, only=())]
+        return self.vetoes_of(nodes, volumes)
+
+    @override
+    def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
+        volumes = pod_class.volumes
+        if volumes is None:
+            return []
+        reason = self.rejection(volumes)
+        if reason is not None:
+            return [Failure(reason, nodes.alive.copy(), unresolvable=True)]
+        return self.failures_of(nodes, volumes)
+
+    @override
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
+        volumes = pod_class.volumes
+        if volumes is None:
+            return Headrooms()
+        told = lasting(self.failures(nodes, pod_class))
+        return told._replace(unsure=self.unsettled_by(nodes, volumes))
+
+    @classmethod
+    @override
+    def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        claims = claims_known_by(event)
+        if cls.gives_volumes and _was_bound(event):
+            return bool(claims_of(pod))
+        if claims is not None:
+            return any(use.key in claims for use in claims_of(pod))
+        if event.objects:
+            return event.objects[0].kind in cls.kinds
+        return not event.pods or any(each.spec.volumes for each in event.pods)
+
+    @override
+    def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
+        return None

@@ -1,0 +1,413 @@
+"""Groups that are placed together: every member in the state with all others, or none.
+
+After a lost race, the nodes that were chosen before are tried first: all of them, then as many as
+still pass. Then there are three attempts, each costlier than the one before: one by one with all
+rules; one by one within each domain of a topology key by which members have affinity to each other,
+where a rule that later members may still satisfy is taken as satisfied; and a search with
+backtracking, bounded in steps. Whatever is found is checked as a whole: each member is taken out of
+the state that has all of them, and checked against it.
+
+Members that have to be in one domain of a node label (`Colocation`) are tried in each domain: one by
+one in all domains, in the order of `domains_by_fit`, and only then by searches with backtracking.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+from msgspec.structs import replace
+
+from service.engine.cluster import Cluster
+from service.engine.explain.explanation import check
+from service.engine.groups.colocation import Colocation, domains_of
+from service.engine.placing.binding import assume_bindings, bindings_on
+from service.engine.placing.device_binding import allocations_on
+from service.engine.placing.placement import (
+    Placement,
+    best_placement,
+    candidates_of,
+    pipeline_of,
+    place,
+    relation_vetoes,
+    unreserved,
+)
+from service.engine.placing.refusal import Refusal, refuse
+from service.engine.ranking.rank_cache import Candidates
+from service.engine.state.nodes.group_domain import GroupDomain, group_domain
+from service.engine.state.nodes.rank import VETO
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.pods.classes import PodClass
+from service.model.objects.devices import ClaimAllocation
+from service.model.objects.pods_and_nodes import Pod
+
+T = TypeVar("T")
+Search = Generator[None, None, T]
+"""The steps of a search, each of a few milliseconds at most."""
+_Choice = tuple[str | None, ...]
+"""The values of the labels by which members have to be together; None: no node has the label."""
+_STEPS_AT_ONCE = 16
+"""A deep search yields only after so many of its steps, as each level passes every yield on."""
+_PODS_AT_ONCE = 8
+"""How many pods are compiled, or put back to where they were, in one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlacement:
+    """One placement for each member, in the members' order."""
+
+    placements: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRefusal:
+    """The member that the best attempt failed on, and why it failed."""
+
+    failed: int
+    refusal: Refusal
+    exhausted: bool
+    """Whether the search ended because its steps were used up."""
+    steps: int = 0
+    """How many steps were made."""
+    tried: int = 0
+    """How many domains were tried, if members have to be in one."""
+
+    @property
+    def message(self) -> str:
+        """Say why the member failed, and whether everything was tried."""
+        told = [self.refusal.message]
+        if self.tried > 1:
+            told.append(f"None of the {self.tried} domains that were tried takes the whole group.")
+        if self.exhausted:
+            told.append("The search ended at groupSearchSteps; a placement may still exist.")
+        return " ".join(told)
+
+
+def place_group(
+    cluster: Cluster,
+    pods: Sequence[Pod],
+    hints: Sequence[str | None] = (),
+    colocations: Sequence[Colocation] = (),
+) -> GroupPlacement | GroupRefusal:
+    """Find nodes for all pods together; changes nothing.
+
+    `hints`, if there are any, are one for each pod: the nodes that were chosen before a lost race.
+    They are kept if the whole group still passes there, or else as far as members do. `colocations`
+    say which of the pods have to be in one domain.
+
+    Raises:
+        UnknownSchedulerError: a pod's scheduler is no profile of the cluster.
+    """
+    search = placing_group(cluster, pods, hints, colocations)
+    while True:
+        try:
+            next(search)
+        except StopIteration as stop:
+            found: GroupPlacement | GroupRefusal = stop.value
+            return found
+
+
+def placing_group(
+    cluster: Cluster,
+    pods: Sequence[Pod],
+    hints: Sequence[str | None] = (),
+    colocations: Sequence[Colocation] = (),
+) -> Search[GroupPlacement | GroupRefusal]:
+    """Do what `place_group` does step by step.
+
+    Between the steps the cluster has tentative pods, and must not be changed.
+    """
+    return GroupSearch(cluster, pods, colocations).run(hints)
+
+
+class GroupSearch:
+    """The attempts for one group, and the best failure among them; `placing_group` runs one."""
+
+    def __init__(
+        self, cluster: Cluster, pods: Sequence[Pod], colocations: Sequence[Colocation] = ()
+    ) -> None:
+        self._cluster = cluster
+        self._colocations = colocations
+        self._within: list[GroupDomain | None] = [None] * len(pods)
+        """The domain in which each member is tried now, if it has to be in one."""
+        self._pods = pods
+        self._classes: list[PodClass] = []
+        self._bindings: dict[int, dict[str, str] | None] = {}
+        """What the claims of each member got when it was bound last."""
+        self._devices: dict[int, list[ClaimAllocation] | None] = {}
+        """What the claims to devices of each member were given when it was bound last."""
+        self._start = cluster.mark()
+        self._steps = self._steps_max = cluster.config.group_search_steps
+        self._tried = 0
+        """How many domains were tried, if members have to be in one."""
+        self._failed = 0
+        self._refusal: Refusal | None = None
+
+    def run(self, hints: Sequence[str | None]) -> Search[GroupPlacement | GroupRefusal]:
+        """Make all attempts until one succeeds; afterwards the cluster is as it was."""
+        try:
+            yield from self._classify()
+            for attempt in self._attempts(hints):
+                found = yield from attempt
+                if found is not None:
+                    return GroupPlacement(tuple(self._with_bindings(found)))
+                self._cluster.undo(self._start)
+        finally:
+            self._cluster.undo(self._start)
+        assert self._refusal is not None
+        return GroupRefusal(
+            self._failed,
+            self._refusal,
+            exhausted=self._steps <= 0,
+            steps=self._steps_max - max(self._steps, 0),
+            tried=self._tried,
+        )
+
+    def _classify(self) -> Search[None]:
+        """Find the classes of all members, each of which may have to be compiled first."""
+        for index, pod in enumerate(self._pods):
+            if index % _PODS_AT_ONCE == _PODS_AT_ONCE - 1:
+                yield
+            self._classes.append(self._cluster.class_of(pod))
+
+    def _attempts(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
+        if self._colocations:
+            yield from self._attempts_by_domain(hints)
+            return
+        yield from self._with_hints(hints)
+        yield self._one_by_one()
+        for domain in self._domains():
+            yield self._one_by_one_in(domain)
+        yield self._searched()
+
+    def _with_hints(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
+        if hints and all(hints):
+            yield self._kept([hint for hint in hints if hint is not None])
+        if any(hints):
+            yield self._mended(hints)
+
+    def _attempts_by_domain(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
+        """Try all domains at little cost before any of them is searched at length.
+
+        Every member that is tried in a domain counts as a step.
+        """
+        domains: list[list[str | None]] = []
+        yield self._listed(domains, hints)
+        # There are no more choices than the search has steps, and one always.
+        choices: list[_Choice] = list(islice(product(*domains), self._steps_max))
+        if any(hints):
+            self._choose(choices[0])
+            yield from self._with_hints(hints)
+        quick: list[Callable[[], _Attempt]] = [self._one_by_one]
+        if any(True for _ in self._domains()):
+            quick.append(self._one_by_one_in)
+        for attempt in quick:
+            for number, choice in enumerate(choices, 1):
+                if self._steps <= 0:
+                    return
+                self._choose(choice)
+                self._tried = max(self._tried, number)
+                yield attempt()
+                self._steps -= len(self._pods)
+        for choice in choices:
+            if self._steps <= 0:
+                return
+            self._choose(choice)
+            yield self._searched()
+
+    def _listed(self, domains: list[list[str | None]], hints: Sequence[str | None]) -> "_Attempt":
+        """Place nothing yet, but add the domains of one colocation after the other."""
+        for each in self._colocations:
+            yield
+            pods = [self._pods[i] for i in each.members]
+            domains.append(domains_of(self._cluster, each, pods, hints))
+        return None
+
+    def _choose(self, values: _Choice) -> None:
+        """Have members tried in these domains from now on."""
+        for colocation, value in zip(self._colocations, values, strict=True):
+            within = group_domain(self._cluster.nodes, colocation.key, value)
+            for index in colocation.members:
+                self._within[index] = within
+
+    def _kept(self, hints: list[str]) -> "_Attempt":
+        if any(hint not in self._cluster.nodes.slots for hint in hints):
+            return None
+        for index, hint in enumerate(hints):
+            if index % _PODS_AT_ONCE == _PODS_AT_ONCE - 1:
+                yield
+            self._bind(index, hint)
+        if None in self._bindings.values() or None in self._devices.values():
+            return None
+        return (yield from self.checked(hints))
+
+    def _mended(self, hints: Sequence[str | None]) -> "_Attempt":
+        """Keep the hints that still pass; then place the other members, seeing these."""
+        names: dict[int, str] = {}
+        for index, (pod, hint) in enumerate(zip(self._pods, hints, strict=True)):
+            yield
+            answer = place(self._cluster, pod, hint, self._within[index])
+            if isinstance(answer, Placement) and answer.node_name == hint:
+                self._bind(index, hint)
+                names[index] = hint
+        return (yield from self._one_by_one(names))
+
+    def _one_by_one(self, bound: Mapping[int, str] = MappingProxyType({})) -> "_Attempt":
+        """Place each member with all rules, seeing those before it and those that are `bound`."""
+        names = dict(bound)
+        for index, pod in enumerate(self._pods):
+            if index in bound:
+                continue
+            yield
+            known = self._knows_failure(index)
+            answer = place(self._cluster, pod, within=self._within[index], untold=known)
+            if isinstance(answer, Refusal):
+                self._note(index, answer)
+                return None
+            self._bind(index, answer.node_name)
+            names[index] = answer.node_name
+        return (yield from self.checked([names[index] for index in range(len(names))]))
+
+    def _domains(self) -> Iterator[Vetoes]:
+        """Yield, for each domain of the members' mutual affinity, a veto of all other nodes."""
+        keys = dict.fromkeys(
+            term.counter.key
+            for pod_class in self._classes
+            for term in pod_class.template.affinity
+            if self._awaited(term.matcher.classes)
+        )
+        for key in keys:
+            for _, domain in sorted(key.values.items()):
+                yield Vetoes(key, nodes=np.where(key.domain_of == domain, 0, VETO))
+
+    def _one_by_one_in(self, *domain: Vetoes) -> "_Attempt":
+        names = []
+        for index in range(len(self._pods)):
+            yield
+            choice = self._choice(index, *domain)
+            if choice is None:
+                if not self._knows_failure(index):
+                    self._note(index, self._reason(index))
+                return None
+            self._bind(index, choice.node_name)
+            names.append(choice.node_name)
+        return (yield from self.checked(names))
+
+    def _choice(self, index: int, *domain: Vetoes) -> Placement | None:
+        pod, pod_class = self._pods[index], self._classes[index]
+        return best_placement(self._cluster, pod, pod_class, self._hopeful(index, *domain))
+
+    def _hopeful(self, index: int, *more: Vetoes) -> Candidates:
+        """Return the candidates under the rules that later members can only make worse."""
+        pod, pod_class = self._pods[index], self._classes[index]
+        pipeline = pipeline_of(self._cluster, pod)
+        nodes = self._cluster.nodes
+        vetoes = relation_vetoes(nodes, pod_class, pipeline, expected=self._classes)
+        within = self._within[index]
+        more = more if within is None else (*more, within.vetoes)
+        found = candidates_of(self._cluster, pod_class, pipeline, [*vetoes, *more])
+        if self._cluster.keeps_room:
+            return unreserved(self._cluster, pod, found, self._classes, more)
+        return found
+
+    def _searched(self) -> "_Attempt":
+        """Search depth first over all nodes; members of one class take slots in ascending order."""
+        return self._deeper(0, [])
+
+    def _deeper(self, index: int, slots: list[int]) -> "_Attempt":
+        if index == len(self._pods):
+            return (yield from self.checked([self._node_name(slot) for slot in slots]))
+        mark = self._cluster.mark()
+        for slot in self._candidates(index, slots):
+            self._steps -= 1
+            if self._steps < 0:
+                return None
+            if self._steps % _STEPS_AT_ONCE == 0:
+                yield
+            self._bind(index, self._node_name(slot))
+            found = yield from self._deeper(index + 1, [*slots, slot])
+            if found is not None:
+                return found
+            self._cluster.undo(mark)
+        return None
+
+    def _candidates(self, index: int, slots: list[int]) -> list[int]:
+        """Return the feasible slots, best first.
+
+        A member of the same class as the one before takes no earlier slot than that: exchanging the
+        two would make no difference.
+        """
+        ranks = self._hopeful(index).ranks
+        feasible = np.flatnonzero(ranks >= 0)
+        same = index > 0 and self._classes[index] is self._classes[index - 1]
+        if same:
+            return [int(slot) for slot in feasible if slot >= slots[index - 1]]
+        return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
+
+    def checked(self, names: Sequence[str]) -> "_Attempt":
+        """Check the whole group once more, each member with itself taken out."""
+        placements = []
+        for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):
+            if index % _STEPS_AT_ONCE == _STEPS_AT_ONCE - 1:
+                yield
+            mark = self._cluster.mark()
+            self._cluster.delete_pod(pod.namespace, pod.name)
+            self._cluster.forget_assumed_devices(pod)
+            answer = place(self._cluster, pod, name, self._within[index])
+            if isinstance(answer, Refusal) or answer.node_name != name:
+                self._note(index, _broken_by_the_rest(name, check(self._cluster, pod, name)))
+                return None
+            self._cluster.undo(mark)
+            placements.append(answer)
+        return placements
+
+    def _reason(self, index: int) -> Refusal:
+        pod = self._pods[index]
+        return refuse(self._cluster, pod, pipeline_of(self._cluster, pod), self._within[index])
+
+    def _note(self, failed: int, refusal: Refusal) -> None:
+        """Keep the failure of the attempt that came furthest."""
+        if not self._knows_failure(failed):
+            self._failed, self._refusal = failed, refusal
+
+    def _knows_failure(self, index: int) -> bool:
+        """Whether another attempt came as far as this member, so that nobody asks why it fails."""
+        return self._refusal is not None and index <= self._failed
+
+    def _awaited(self, matched: dict[PodClass, None]) -> bool:
+        return any(pod_class in matched for pod_class in self._classes)
+
+    def _bind(self, index: int, node_name: str) -> None:
+        pod = self._pods[index]
+        bindings = bindings_on(self._cluster, pod, node_name)
+        assume_bindings(self._cluster, pod, node_name, bindings or {})
+        self._bindings[index] = bindings
+        devices = allocations_on(self._cluster, pod, node_name)
+        self._cluster.assume_devices(pod, devices or ())
+        self._devices[index] = devices
+        self._cluster.put_pod(replace(pod, node_name=node_name))
+
+    def _with_bindings(self, found: Sequence[Placement]) -> Iterator[Placement]:
+        """Add the bindings that were checked: in another order members could get others."""
+        for index, placement in enumerate(found):
+            bindings = self._bindings[index]
+            devices = self._devices[index]
+            yield Placement(placement.node_name, placement.score, bindings, devices)
+
+    def _node_name(self, slot: int) -> str:
+        node = self._cluster.nodes.nodes[slot]
+        assert node is not None
+        return node.name
+
+
+_Attempt = Search[list[Placement] | None]
+
+
+def _broken_by_the_rest(node_name: str, broken: dict[str, list[str]]) -> Refusal:
+    reasons = [reason for each in broken.values() for reason in each]
+    return Refusal(
+        f"with the whole group placed, {node_name} fails: {', '.join(reasons)}.",
+        {plugin: dict.fromkeys(each, 1) for plugin, each in broken.items()},
+    )

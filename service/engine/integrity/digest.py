@@ -1,0 +1,219 @@
+"""A hash of everything that an engine counts, equal for engines that count the same.
+
+It leaves out what depends on how an engine came to its state: which slot a node has, which number a
+label value has, counters of pods that are gone or were only asked about, and all zeros. So two
+engines with the same objects have the same digest, and a wrong counter in one of them changes it.
+The digest reads everything, so it is too slow to be computed during a decision.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from service.engine.cluster import Cluster
+from service.engine.state.nodes.columns import Slots
+from service.engine.state.nodes.counters import DomainCounter, Eligibility
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.topology import NodeItself, TopologyKey
+from service.engine.state.pods.classes import AffinityTerm, PodClass, Template
+from service.engine.state.pods.spread import SpreadRule
+
+_SIZE = 16
+"""How many bytes stand for one counter, or one set of nodes."""
+
+
+def digest(cluster: Cluster) -> str:
+    """Return the hash of everything that the engine of a cluster counts, in hexadecimal."""
+    whole = hashlib.sha256()
+    for part in (
+        *_columns(cluster.nodes),
+        *_ports(cluster.nodes),
+        *_volumes(cluster),
+        *_devices(cluster),
+        *_residents(cluster),
+        *_nominations(cluster),
+        *_Counted(cluster.nodes).lines(cluster.known_classes()),
+    ):
+        whole.update(part)
+    return whole.hexdigest()
+
+
+def _columns(nodes: NodeTable) -> Iterator[bytes]:
+    """Yield what each node has and what is used of it, ordered by the nodes' names."""
+    order = nodes.by_name()
+    yield msgspec.json.encode(sorted(nodes.slots))
+    columns = {
+        "pods": nodes.pods,
+        "allowed pods": nodes.allowed_pods,
+        "unschedulable": nodes.unschedulable,
+        "scored cpu": nodes.scored("cpu"),
+        "scored memory": nodes.scored("memory"),
+    }
+    for resource in nodes.resources():
+        columns[f"requested {resource}"] = nodes.requested(resource)
+        columns[f"allocatable {resource}"] = nodes.allocatable(resource)
+    for name, column in columns.items():
+        present = column.take(order)
+        if present.any():
+            yield name.encode() + present.tobytes()
+
+
+def _ports(nodes: NodeTable) -> Iterator[bytes]:
+    """Yield which host ports are held, once as nodes have it and once as it is indexed by port."""
+    for name in sorted(nodes.slots):
+        held = nodes.ports[nodes.slots[name]]
+        if held:
+            yield msgspec.json.encode((name, sorted(held.items())))
+    for port, users in sorted(nodes.port_users.items()):
+        if users:
+            named = sorted((_name(nodes, slot), pods) for slot, pods in users.items())
+            yield msgspec.json.encode((port, named))
+
+
+def _volumes(cluster: Cluster) -> Iterator[bytes]:
+    """What is known of volumes, and how many pods on each node use each claim."""
+    for each in cluster.volumes.objects():
+        yield type(each).__name__.encode() + msgspec.json.encode(each, order="deterministic")
+    for key, slots in sorted(cluster.volumes.users()):
+        named = sorted((_name(cluster.nodes, slot), pods) for slot, pods in slots.items())
+        yield msgspec.json.encode((key, named))
+
+
+def _devices(cluster: Cluster) -> Iterator[bytes]:
+    """What is known of devices, and which of them are in use."""
+    for each in cluster.devices.objects():
+        yield type(each).__name__.encode() + msgspec.json.encode(each, order="deterministic")
+    for device, claims in sorted(cluster.devices.in_use.items()):
+        yield msgspec.json.encode((*device, claims))
+
+
+def _residents(cluster: Cluster) -> Iterator[bytes]:
+    """Return how many pods of each kind are known, and how many count on each node.
+
+    The latter is known to the classes and to the nodes, so it is taken from both.
+    """
+    known: Counter[bytes] = Counter()
+    kinds = {each: _kind(each) for each in cluster.known_classes()}
+    for pod_class, kind in kinds.items():
+        known[kind] += pod_class.pods
+        for slot, pods in pod_class.nodes.items():
+            known[kind + _name(cluster.nodes, slot).encode()] += pods
+    for name, slot in cluster.nodes.slots.items():
+        for pod_class, pods in cluster.classes_on(slot).items():
+            known[name.encode() + (kinds.get(pod_class) or _kind(pod_class))] += pods
+    return (msgspec.json.encode(each) for each in sorted(known.items()))
+
+
+def _nominations(cluster: Cluster) -> Iterator[bytes]:
+    """Yield for which pods room is kept on which node."""
+    for node_name, pods in sorted(cluster.nominated.items()):
+        yield msgspec.json.encode((node_name, sorted(pods)))
+    for key, (node_name, _) in sorted(cluster.reserved.items()):
+        yield msgspec.json.encode((*key, node_name))
+
+
+def _kind(pod_class: PodClass) -> bytes:
+    labels = sorted(pod_class.labels.items())
+    return msgspec.json.encode((pod_class.namespace, labels, pod_class.terminating))
+
+
+class _Counted:
+    """The counters that have to do with known pods, each written once."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self._order: Slots = nodes.by_name()
+        self._counters: dict[DomainCounter, bytes] = {}
+        self._sets: dict[Eligibility, bytes] = {}
+
+    def lines(self, classes: Iterable[PodClass]) -> list[bytes]:
+        """Return the lines in an order that depends on their content alone."""
+        lines: set[bytes] = set()
+        for template in {each.template for each in classes}:
+            lines.update(self._of_terms(template))
+            lines.update(self._of_owned(template))
+            for rule in (*template.hard_spread, *template.soft_spread):
+                lines.add(self._of_spread(template, rule))
+        return sorted(lines)
+
+    def _of_terms(self, template: Template) -> Iterator[bytes]:
+        terms: tuple[AffinityTerm, ...] = (
+            *template.affinity,
+            *template.affinity_of_first,
+            *(() if template.siblings is None else (template.siblings,)),
+            *template.enduring_affinity,
+            *template.anti_affinity,
+            *template.preferred,
+        )
+        for term in terms:
+            yield _line("matching", term.matcher.matcher, self._domains(term.counter))
+
+    def _of_owned(self, template: Template) -> Iterator[bytes]:
+        for term in template.owned:
+            name: tuple[str, ...] = (term.role.value, str(term.weight))
+            counted = self._domains(term.counter)
+            if term.limit is not None:
+                name = (*name, str(term.max_per_domain))
+                counted += self._domains(term.limit.pods)
+            yield _line(name, term.matcher.matcher, counted)
+
+    def _of_spread(self, template: Template, rule: SpreadRule) -> bytes:
+        counted = b"" if rule.counter is None else self._domains(rule.counter)
+        matcher: tuple[object, ...] = (template.namespace, rule.selector)
+        if rule.namespaces is not None:
+            matcher = (*matcher, rule.namespaces)
+        return _line("spread", matcher, self._set(rule.eligibility) + counted)
+
+    def _domains(self, counter: DomainCounter) -> bytes:
+        """Return a hash of the domains that hold any pods, by the values of their label."""
+        found = self._counters.get(counter)
+        if found is None:
+            key, held = counter.key, counter.counts
+            domains = [
+                (self._value(key, domain), held.data[domain])
+                for domain in held.nonzero()[0].tolist()
+            ]
+            domains.sort()
+            found = _short(msgspec.json.encode((key.name, counter.total, domains)))
+            self._counters[counter] = found
+        return found
+
+    def _value(self, key: TopologyKey, domain: int) -> str:
+        """Return a domain's value; empty for a domain without nodes, which should hold no pods."""
+        if isinstance(key, NodeItself):
+            return _name(self._nodes, domain)
+        values = key.values.values
+        return (values[domain] if domain < len(values) else None) or ""
+
+    def _set(self, eligibility: Eligibility) -> bytes:
+        found = self._sets.get(eligibility)
+        if found is None:
+            domains = [self._domains(each) for _, each in sorted(eligibility.nodes_of.items())]
+            found = _short(eligibility.mask.take(self._order).tobytes() + b"".join(domains))
+            self._sets[eligibility] = found
+        return found
+
+
+def _name(nodes: NodeTable, slot: int) -> str:
+    """Return a node's name; it is empty for a slot without a node."""
+    node = nodes.nodes[slot] if slot < len(nodes.nodes) else None
+    return "" if node is None else node.name
+
+
+def _short(told: bytes) -> bytes:
+    return hashlib.blake2b(told, digest_size=_SIZE).digest()
+
+
+def _line(name: object, matcher: object, counted: bytes) -> bytes:
+    return msgspec.json.encode((name, _in_order(matcher))) + counted
+
+
+def _in_order(value: object) -> object:
+    """Turn sets into sorted lists, as the order of a set differs from process to process."""
+    if isinstance(value, frozenset):
+        return sorted((_in_order(each) for each in value), key=msgspec.json.encode)
+    if isinstance(value, tuple):
+        return [_in_order(each) for each in value]
+    return value

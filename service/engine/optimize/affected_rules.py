@@ -1,0 +1,127 @@
+"""Which required rules of placed pods a move may break, or have hold again.
+
+A pod that moves to a node that passes all filters obeys its own rules, and the anti-affinity of
+others. So only affinity and hard topology spread of others that count the pod may break, by the
+domains that it leaves and comes to; by what was broken before, a move may do good.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from service.engine.cluster import Cluster
+from service.engine.rules.violations import Inspection, key_of
+from service.engine.state.nodes.columns import Ints, Slots
+from service.engine.state.nodes.counters import DomainCounter, Eligibility
+from service.engine.state.nodes.topology import TopologyKey
+from service.engine.state.pods.classes import PodClass
+from service.model.objects.pods_and_nodes import ObjectName
+
+BrokenRule = tuple[ObjectName, str]
+"""A pod, and the path of its rule that does not hold."""
+_Place = tuple[TopologyKey, Eligibility | None]
+"""By what a rule tells nodes apart: their domain, and whether they are eligible."""
+
+
+class Concern(NamedTuple):
+    """The classes of pods whose rules may be broken, or hold again, as a pod of one class moves."""
+
+    classes: frozenset[PodClass]
+    places: frozenset[_Place]
+    """By what the rules tell apart that need pods like this one; a move breaks no others."""
+
+    def joined(self, other: "Concern") -> "Concern":
+        """Return the concern of several pods that move together."""
+        return Concern(self.classes | other.classes, self.places | other.places)
+
+
+class ConcernedRules:
+    """Looks up who is concerned by moves, among the pods that were placed when it was made."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._owners: defaultdict[int, dict[PodClass, None]] = defaultdict(dict)
+        """Who has a required rule that reads a counter, by the counter's identity."""
+        self._needs: defaultdict[int, set[_Place]] = defaultdict(set)
+        self._concerns: dict[PodClass, Concern] = {}
+        self._siblings: list[frozenset[PodClass]] = []
+        for pod_class in cluster.placed_classes():
+            self._enter(pod_class)
+        self.known: frozenset[BrokenRule] = self.broken(cluster.placed_classes())
+        """The rules that did not hold at the beginning."""
+        self._broken_owners = frozenset(
+            cluster.class_of(pod)
+            for pod in (cluster.pod(*key) for key, _ in self.known)
+            if pod is not None
+        )
+
+    def of(self, pod_class: PodClass) -> Concern:
+        """Return who is concerned as a pod of a class moves."""
+        found = self._concerns.get(pod_class)
+        if found is None:
+            found = self._concerns[pod_class] = self._concern(pod_class)
+        return found
+
+    def matters(self, concern: Concern) -> bool:
+        """Whether anything may break, or is broken that may hold again."""
+        return bool(concern.places) or not self._broken_owners.isdisjoint(concern.classes)
+
+    def broken(self, classes: Iterable[PodClass]) -> frozenset[BrokenRule]:
+        """Return the rules of pods of some classes that do not hold now."""
+        inspection = Inspection(self._cluster)
+        placed = [each for each in classes if each.nodes]
+        return frozenset(
+            (key_of(each.pod), each.breach.rule.path)
+            for pod_class in inspection.suspects(placed)
+            for each in inspection.of(pod_class)
+        )
+
+    def newly_broken(self, broken: frozenset[BrokenRule]) -> list[BrokenRule]:
+        """Return the rules that held at the beginning, without those of pods that are leaving."""
+        new = broken - self.known
+        return [each for each in new if self._counts(each)] if new else []
+
+    def alike(self, concern: Concern, slots: Slots) -> Ints:
+        """Return a number for each slot that is equal where rules tell no difference, shape (slots,)."""
+        number = np.zeros(len(slots), dtype=np.int64)
+        for key, eligibility in concern.places:
+            part = key.domain_of[slots] + 1
+            if eligibility is not None:
+                part = np.where(eligibility.mask[slots], part, 0)
+            number = number * (key.capacity + 2) + part
+            number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+        return number
+
+    def _counts(self, broken: BrokenRule) -> bool:
+        pod = self._cluster.pod(*broken[0])
+        return pod is not None and not pod.terminating
+
+    def _enter(self, pod_class: PodClass) -> None:
+        template = pod_class.template
+        for term in template.anti_affinity:
+            self._owners[id(term.counter)][pod_class] = None
+        needed = (*template.affinity, *template.enduring_affinity, *template.affinity_of_first)
+        for term in needed:
+            self._need(pod_class, term.counter, (term.counter.key, None))
+        for rule in template.hard_spread:
+            if rule.counter is not None:
+                self._need(pod_class, rule.counter, (rule.key, rule.eligibility))
+        if template.siblings is not None:
+            self._siblings.append(frozenset(template.siblings.matcher.classes))
+
+    def _need(self, pod_class: PodClass, counter: DomainCounter, place: _Place) -> None:
+        self._owners[id(counter)][pod_class] = None
+        self._needs[id(counter)].add(place)
+
+    def _concern(self, pod_class: PodClass) -> Concern:
+        classes, places = {pod_class}, set[_Place]()
+        for entry in pod_class.matched:
+            for counter in entry.counters.values():
+                classes.update(self._owners.get(id(counter), ()))
+                places |= self._needs.get(id(counter), set())
+        for siblings in self._siblings:  # Which of them is exempt depends on all of them.
+            if not siblings.isdisjoint(classes):
+                classes |= siblings
+        return Concern(frozenset(classes), frozenset(places))

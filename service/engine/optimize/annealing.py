@@ -1,0 +1,582 @@
+"""Nodes for few pods all at once: a small model of their rules in plain numbers, and a search in it.
+
+Where rules hold pods together or keep them apart, no order of single moves may lead from one
+arrangement to a better one that each keeps all rules. In the model, rules may be broken on the way.
+It knows resources, pod affinity and anti-affinity, topology spread, and on which nodes each pod may
+be without the others; the engine has the last word on what is found.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from math import exp
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster import Cluster
+from service.engine.optimize.affected_rules import BrokenRule
+from service.engine.optimize.moves import Moving
+from service.engine.optimize.objectives import NodeCost, PreferenceCost, SkewCost
+from service.engine.rules.rule_paths import (
+    Ruled,
+    affinity_rules,
+    anti_affinity_rules,
+    spread_rules,
+)
+from service.engine.state.nodes.counters import DomainCounter, SpreadCounter
+from service.engine.state.nodes.topology import NO_DOMAIN
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.spread import SpreadRule
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+
+NODES_MAX = 64
+"""Among how many nodes pods are arranged at most."""
+OWNERS_MAX = 200
+"""How many pods that stay may have rules about the pods that are arranged."""
+ROUNDS, TRIES = 14, 3_000
+"""How often the search begins anew, and how many arrangements it looks at each time."""
+_HOT, _COLD = 2.0, 0.03
+_SWAPS = 0.3
+"""The share of changes of which two pods are the subject."""
+_PAUSE = 100
+"""After how many changes something else may be done."""
+_STEP = 8.0
+"""How much more a measure weighs than the next one, by what they change at a time."""
+
+Chance = Callable[[], float]
+"""Returns another number from 0 to below 1 each time."""
+Value = list[int]
+"""How many rules would be newly broken, then what each measure is; less is better."""
+
+
+class _Tally:
+    """The pods that a counter counts in each domain, as they are arranged in one way or another."""
+
+    def __init__(self, domains: list[int], fixed: list[int], members: list[int]) -> None:
+        self.domains = domains
+        """The domain of each node; -1 for those on which no pod counts."""
+        self.fixed = fixed
+        self.members = members
+        self.counts: list[int] = list(fixed)
+        self.total = 0
+
+    def count(self, places: list[int]) -> None:
+        counts, domains = self.fixed.copy(), self.domains
+        for member in self.members:
+            domain = domains[places[member]]
+            if domain >= 0:
+                counts[domain] += 1
+        self.counts = counts
+        self.total = sum(counts)
+
+
+class _Owner:
+    """A pod with rules: its number, or the node where it stays; and where its rules may be broken."""
+
+    def __init__(self, key: ObjectName | None, number: int, node: int) -> None:
+        self.key = key
+        self.number = number
+        self.node = node
+
+
+class _Rule(ABC):
+    """A required rule of one pod."""
+
+    def __init__(self, owner: _Owner, paths: list[str]) -> None:
+        self.owner = owner
+        self.known = [False] * len(paths)
+        """Whether each part of it was broken at the beginning."""
+        self.paths = paths
+
+    @abstractmethod
+    def broken(self, node: int) -> list[int]:
+        """Return which parts of it do not hold with the pod on a node."""
+
+    @abstractmethod
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        """Whether pods that have come are kept off by it, though it was broken before."""
+
+
+class _Apart(_Rule):
+    def __init__(self, owner: _Owner, path: str, tally: _Tally, key: list[int], most: int) -> None:
+        super().__init__(owner, [path])
+        self._tally = tally
+        self._key = key
+        self._most = most
+
+    @override
+    def broken(self, node: int) -> list[int]:
+        domain = self._key[node]
+        return [0] if domain >= 0 and self._tally.counts[domain] > self._most else []
+
+    @override
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        """Whether it keeps another pod off its domain that has come there from elsewhere."""
+        domain, key = self._key[node], self._key
+        for member in self._tally.members:
+            place = places[member]
+            if member != number and place != start[member] and key[place] == domain:
+                return True
+        return False
+
+
+class _Together(_Rule):
+    """Terms of affinity that one pod has to match together."""
+
+    def __init__(
+        self,
+        owner: _Owner,
+        paths: list[str],
+        tallies: list[_Tally],
+        keys: list[list[int]],
+        itself: list[int],
+    ) -> None:
+        super().__init__(owner, paths)
+        self._tallies = tallies
+        self._keys = keys
+        self._itself = itself
+
+    @override
+    def broken(self, node: int) -> list[int]:
+        unmet: list[int] = []
+        others, lacks = False, False
+        for index, tally in enumerate(self._tallies):
+            domain, own = self._keys[index][node], self._itself[index]
+            if domain < 0:
+                lacks = True
+                others = others or tally.total > 0
+                unmet.append(index)
+            else:
+                others = others or tally.total > own
+                if tally.counts[domain] <= own:
+                    unmet.append(index)
+        if unmet and not others and not lacks and all(self._itself):
+            return []
+        return unmet
+
+    @override
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        return False
+
+
+class _Spread(_Rule):
+    def __init__(
+        self,
+        owner: _Owner,
+        path: str,
+        tally: _Tally,
+        key: list[int],
+        existing: list[int],
+        rule: SpreadRule,
+        *,
+        itself: bool,
+    ) -> None:
+        super().__init__(owner, [path])
+        self._tally = tally
+        self._key = key
+        self._existing = existing
+        self._max_skew = rule.max_skew
+        self._enough = len(existing) >= max(rule.min_domains, 1)
+        self._itself = itself
+
+    @override
+    def broken(self, node: int) -> list[int]:
+        domain = self._key[node]
+        if domain < 0:
+            return [0]
+        counts = self._tally.counts
+        least = min([counts[each] for each in self._existing]) if self._enough else 0
+        others = counts[domain]
+        if self._itself and self._tally.domains[node] >= 0:
+            others -= 1
+            if self._enough:
+                least = min(least, others)
+        return [0] if others + int(self._itself) - least > self._max_skew else []
+
+    @override
+    def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
+        return False
+
+
+class _Wish:
+    """A term of preferred pod affinity of one pod."""
+
+    def __init__(
+        self, owner: _Owner, tally: _Tally, key: list[int], weight: int, *, itself: bool
+    ) -> None:
+        self.owner = owner
+        self.tally = tally
+        self.key = key
+        self.weight = weight
+        self.itself = int(itself)
+
+
+class _Evenness:
+    """A soft topology spread constraint."""
+
+    def __init__(self, tally: _Tally, existing: list[int], max_skew: int) -> None:
+        self.tally = tally
+        self.existing = existing
+        self.max_skew = max_skew
+
+
+class Arranging:
+    """The model of some pods of a cluster, which it takes off their nodes while it is made."""
+
+    def __init__(
+        self, cluster: Cluster, moving: Moving, pods: Sequence[Pod], start: Sequence[int]
+    ) -> None:
+        """Let the pods have been on the nodes of some slots at the beginning."""
+        self._cluster = cluster
+        self._measures = moving.measures
+        self._slots = [slot for slot, node in enumerate(cluster.nodes.nodes) if node is not None]
+        self._node_of = {slot: index for index, slot in enumerate(self._slots)}
+        self._pods = pods
+        self._classes = [cluster.class_of(pod) for pod in pods]
+        self.start = [self._node_of[slot] for slot in start]
+        self.now = [self._node_of[cluster.nodes.slots[pod.node_name or ""]] for pod in pods]
+        self._known = moving.rules.known
+        self._rules: list[_Rule] = []
+        self._wishes: list[_Wish] = []
+        self._tallies: dict[int, _Tally] = {}
+        mark = cluster.mark()
+        self._read_uses(moving)
+        for pod in pods:
+            moving.lift(pod)
+        self._read_nodes(moving)
+        self.is_small = len(self._slots) <= NODES_MAX and self._read_owners()
+        """Whether all that the pods are concerned with is in the model."""
+        self._soft = list(self._evenness())
+        cluster.undo(mark)
+
+    # The model
+
+    def _read_uses(self, moving: Moving) -> None:
+        uses = [moving.use(pod) for pod in self._pods]
+        names = {name for use in uses for name, _ in use.amounts}
+        for each in self._measures:
+            if isinstance(each, NodeCost):
+                names.update(each.resources)
+        self._resources = sorted(names)
+        place = {name: index for index, name in enumerate(self._resources)}
+        self._uses = [[(place[name], amount) for name, amount in use.amounts] for use in uses]
+        nodes = self._cluster.nodes
+        self._limits = [
+            np.maximum(nodes.allocatable(name), nodes.requested(name))[self._slots].tolist()
+            for name in self._resources
+        ]
+        self._pods_max = np.maximum(nodes.allowed_pods, nodes.pods)[self._slots].tolist()
+        self._node_costs: list[tuple[NodeCost, list[int]] | None] = [
+            (each, [place[name] for name in each.resources]) if isinstance(each, NodeCost) else None
+            for each in self._measures
+        ]
+
+    def _read_nodes(self, moving: Moving) -> None:
+        nodes = self._cluster.nodes
+        self._requested: list[list[int]] = [
+            nodes.requested(name)[self._slots].tolist() for name in self._resources
+        ]
+        self._pods_on: list[int] = nodes.pods[self._slots].tolist()
+        self._options: list[list[int]] = []
+        self._chosen: list[list[int]] = []
+        """The weights of preferred node affinity of each pod on each node."""
+        wishes = [each for each in self._measures if isinstance(each, PreferenceCost)]
+        for number, pod in enumerate(self._pods):
+            mask = moving.feasible_alone(pod)[self._slots]
+            found = np.flatnonzero(mask).tolist()
+            found += {self.start[number], self.now[number]}.difference(found)
+            self._options.append(found)
+            self._chosen.append(
+                wishes[0].of_node_affinity(self._classes[number])[self._slots].tolist()
+                if wishes
+                else []
+            )
+
+    def _read_owners(self) -> bool:
+        """Read the rules of all pods that are about those which are arranged; False if too many stay."""
+        for number, pod_class in enumerate(self._classes):
+            pod = self._pods[number]
+            self._read_owner(pod_class, _Owner((pod.namespace, pod.name), number, -1))
+        owners = 0
+        counted = {
+            id(counter)
+            for pod_class in self._classes
+            for entry in pod_class.matched
+            for counter in entry.counters.values()
+        }
+        for pod_class in self._cluster.placed_classes():
+            if not self._is_about(pod_class, counted):
+                continue
+            for slot in pod_class.nodes:
+                for pod, its_class in self._cluster.placed_on(slot):
+                    if its_class is pod_class:
+                        key = (pod.namespace, pod.name)
+                        self._read_owner(pod_class, _Owner(key, -1, self._node_of[slot]))
+                        owners += 1
+                        if owners > OWNERS_MAX:
+                            return False
+        return True
+
+    def _is_about(self, pod_class: PodClass, counted: set[int]) -> bool:
+        template = pod_class.template
+        terms = (*template.affinity, *template.anti_affinity, *template.preferred)
+        return any(id(each.counter) in counted for each in terms) or any(
+            id(each.counter) in counted for each in template.hard_spread
+        )
+
+    def _read_owner(self, pod_class: PodClass, owner: _Owner) -> None:
+        template = pod_class.template
+        for rule, term in anti_affinity_rules(template):
+            itself = pod_class in term.matcher.classes
+            most = int(itself) if term.max_per_domain is None else term.max_per_domain
+            tally, key = self._tally(term.counter), self._key(term.counter)
+            self._add(_Apart(owner, rule.path, tally, key, most))
+        ruled = affinity_rules(template, per_term=template.affinity_per_term)
+        together = (*ruled[0], *ruled[1])
+        each_alone = [(each,) for each in together]
+        for group in each_alone if template.affinity_per_term else [together]:
+            if group:
+                self._add(self._together(owner, pod_class, group))
+        for place, (rule, spread) in enumerate(spread_rules(template)):
+            if spread.counter is None:
+                continue
+            self._add(
+                _Spread(
+                    owner,
+                    rule.path,
+                    self._tally(spread.counter),
+                    self._key(spread.counter),
+                    _existing(spread),
+                    spread,
+                    itself=pod_class.hard_self[place],
+                )
+            )
+        for term in template.preferred:
+            itself = pod_class in term.matcher.classes
+            tally, key = self._tally(term.counter), self._key(term.counter)
+            self._wishes.append(_Wish(owner, tally, key, term.weight, itself=itself))
+
+    def _together(self, owner: _Owner, pod_class: PodClass, group: Ruled) -> _Together:
+        return _Together(
+            owner,
+            [rule.path for rule, _ in group],
+            [self._tally(term.counter) for _, term in group],
+            [self._key(term.counter) for _, term in group],
+            [int(pod_class in term.matcher.classes) for _, term in group],
+        )
+
+    def _add(self, rule: _Rule) -> None:
+        key = rule.owner.key
+        if key is not None:
+            rule.known = [self._is_known((key, path)) for path in rule.paths]
+        self._rules.append(rule)
+
+    def _is_known(self, broken: BrokenRule) -> bool:
+        return broken in self._known
+
+    def _evenness(self) -> Iterator[_Evenness]:
+        for each in self._measures:
+            if isinstance(each, SkewCost):
+                for spread in each.constraints:
+                    _, existing = spread.counts()
+                    tally = self._tally(spread.counter, spread.rule)
+                    yield _Evenness(tally, np.flatnonzero(existing).tolist(), spread.rule.max_skew)
+
+    def _key(self, counter: DomainCounter) -> list[int]:
+        found: list[int] = counter.key.domain_of[self._slots].tolist()
+        return found
+
+    def _tally(self, counter: DomainCounter, rule: SpreadRule | None = None) -> _Tally:
+        known = self._tallies.get(id(counter))
+        if known is None:
+            domains = self._key(counter)
+            eligible = counter.eligibility.mask if isinstance(counter, SpreadCounter) else None
+            if rule is not None and rule.per_node:
+                eligible = rule.eligibility.mask
+            if eligible is not None:
+                domains = [
+                    domain if eligible[slot] else NO_DOMAIN
+                    for domain, slot in zip(domains, self._slots, strict=True)
+                ]
+            members = [
+                number
+                for number, pod_class in enumerate(self._classes)
+                if any(
+                    each is counter
+                    for entry in pod_class.matched
+                    for each in entry.counters.values()
+                )
+            ]
+            known = _Tally(domains, counter.counts.tolist(), members)
+            self._tallies[id(counter)] = known
+        return known
+
+    # What an arrangement is worth
+
+    def value(self, places: list[int]) -> Value:
+        """Return what an arrangement is worth: for each pod, the number of its node."""
+        requested = [each.copy() for each in self._requested]
+        pods_on = self._pods_on.copy()
+        for number, node in enumerate(places):
+            pods_on[node] += 1
+            for resource, amount in self._uses[number]:
+                requested[resource][node] += amount
+        for tally in self._tallies.values():
+            tally.count(places)
+        refused, broken = self._broken(places)
+        found = [refused + self._excess(requested, pods_on)]
+        for index, measure in enumerate(self._measures):
+            if measure is None:
+                found.append(broken)
+            elif isinstance(measure, SkewCost):
+                found.append(self._skew())
+            elif isinstance(measure, PreferenceCost):
+                found.append(-self._held(places))
+            else:
+                found.append(self._of_nodes(index, requested, pods_on))
+        return found
+
+    def _broken(self, places: list[int]) -> tuple[int, int]:
+        """Return how many rules filters or others forbid to break, and how many were broken before."""
+        refused, broken = 0, 0
+        for rule in self._rules:
+            number = rule.owner.number
+            node = places[number] if number >= 0 else rule.owner.node
+            for part in rule.broken(node):
+                known = rule.known[part] and (number < 0 or node == self.start[number])
+                if known and not rule.bars(number, node, places, self.start):
+                    broken += 1
+                else:
+                    refused += 1
+        return refused, broken
+
+    def _excess(self, requested: list[list[int]], pods_on: list[int]) -> int:
+        excess = 0
+        for amounts, limits in zip(requested, self._limits, strict=True):
+            for amount, limit in zip(amounts, limits, strict=True):
+                if amount > limit:
+                    excess += 1
+        for pods, most in zip(pods_on, self._pods_max, strict=True):
+            if pods > most:
+                excess += 1
+        return excess
+
+    def _skew(self) -> int:
+        found = 0
+        for each in self._soft:
+            if not each.existing:
+                continue
+            counts = [each.tally.counts[domain] for domain in each.existing]
+            allowed = min(counts) + each.max_skew
+            for count in counts:
+                if count > allowed:
+                    found += count - allowed
+        return found
+
+    def _held(self, places: list[int]) -> int:
+        held = 0
+        for number, node in enumerate(places):
+            held += self._chosen[number][node]
+        for wish in self._wishes:
+            number = wish.owner.number
+            domain = wish.key[places[number] if number >= 0 else wish.owner.node]
+            if domain >= 0:
+                held += wish.weight * (wish.tally.counts[domain] - wish.itself)
+        return held
+
+    def _of_nodes(self, index: int, requested: list[list[int]], pods_on: list[int]) -> int:
+        read = self._node_costs[index]
+        assert read is not None
+        cost, resources = read
+        total = 0
+        for node, slot in enumerate(self._slots):
+            amounts = [requested[resource][node] for resource in resources]
+            total += cost.of_node(slot, amounts, pods_on[node])
+        return total
+
+    # The search
+
+    def search(self, chance: Chance) -> Iterator[dict[ObjectName, int] | None]:
+        """Yield None now and then, and at last where pods should be that should be elsewhere, if any.
+
+        The search begins with the pods where they are now.
+        """
+        start = self.now
+        self._weights = self._weighed(chance, start)
+        best, least = start, self.value(start)
+        for number in range(ROUNDS):
+            begin = best if number % 2 else start
+            for found in self._anneal(chance, begin):
+                if found is None:
+                    yield None
+                    continue
+                value = self.value(found)
+                if value < least:
+                    best, least = found, value
+        yield {
+            (pod.namespace, pod.name): self._slots[best[number]]
+            for number, pod in enumerate(self._pods)
+            if best[number] != start[number]
+        }
+
+    def _weighed(self, chance: Chance, start: list[int]) -> list[float]:
+        """Return how much each figure weighs, by what single moves change of it."""
+        value = self.value(start)
+        changes = [0] * len(value)
+        seen = [0] * len(value)
+        for _ in range(60):
+            other = self.value(self._changed(chance, start))
+            for index, (one, two) in enumerate(zip(value, other, strict=True)):
+                if one != two:
+                    changes[index] += abs(one - two)
+                    seen[index] += 1
+        weights = []
+        for index in range(len(value)):
+            mean = changes[index] / seen[index] if seen[index] else 1.0
+            weights.append(_STEP ** (len(value) - 1 - index) / mean)
+        return weights
+
+    def _changed(self, chance: Chance, places: list[int]) -> list[int]:
+        """Return an arrangement with one pod elsewhere, or with two pods in each other's places."""
+        changed = places.copy()
+        one = int(chance() * len(places))
+        if chance() < _SWAPS:
+            two = int(chance() * len(places))
+            first, second = places[one], places[two]
+            if second in self._options[one] and first in self._options[two]:
+                changed[one], changed[two] = second, first
+                return changed
+        options = self._options[one]
+        changed[one] = options[int(chance() * len(options))]
+        return changed
+
+    def _anneal(self, chance: Chance, start: list[int]) -> Iterator[list[int] | None]:
+        """Yield None now and then, and at last the best arrangement of one round."""
+        weights = self._weights
+        places, value = start, self.value(start)
+        best, least = places, value
+        hot = _HOT * _STEP ** (len(value) - 1)
+        cooling = (_COLD / hot) ** (1.0 / TRIES)
+        heat = hot
+        for number in range(TRIES):
+            heat *= cooling
+            changed = self._changed(chance, places)
+            if changed == places:
+                continue
+            other = self.value(changed)
+            worse = 0.0
+            for index, weight in enumerate(weights):
+                worse += weight * (other[index] - value[index])
+            if worse <= 0 or chance() < exp(-worse / heat):
+                places, value = changed, other
+                if value < least:
+                    best, least = places, value
+            if not number % _PAUSE:
+                yield None
+        yield best
+
+
+def _existing(spread: SpreadRule) -> list[int]:
+    counts = spread.eligibility.nodes_of[spread.key.name].counts[:-1]
+    found: list[int] = np.flatnonzero(counts > 0).tolist()
+    return found

@@ -1,0 +1,82 @@
+"""What it costs the pods of a cluster if one goes: how evenly they are spread, and what they prefer."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from service.engine.cluster import Cluster
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_selectors import term_mask
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.spread import SpreadRule
+
+
+class RemovalCost(NamedTuple):
+    """By how much the cluster gets worse. The costs of pods that go one after the other add up."""
+
+    spread: int
+    """What is added to the sum of the squares of all domains' pods, over all constraints.
+
+    For a number of pods, this sum is least where they are spread most evenly."""
+    preferences: int
+    """The weights of the preferences that held thanks to the pod: its own, and those of others."""
+
+
+class RemovalCosts:
+    """Tells the costs of pods of some classes, at each moment by the pods that are there then."""
+
+    def __init__(self, cluster: Cluster, classes: Iterable[PodClass]) -> None:
+        self._cluster = cluster
+        self.may_fall = False
+        """Whether a cost may fall when other pods of these classes go, as one has preferences."""
+        self._rules: dict[int, SpreadRule] = {}
+        """The constraints that any of the classes has, once for each counter."""
+        for pod_class in classes:
+            self.may_fall = self.may_fall or bool(pod_class.template.preferred)
+            for rule in (*pod_class.template.hard_spread, *pod_class.template.soft_spread):
+                if rule.counter is not None:
+                    self._rules.setdefault(id(rule.counter), rule)
+        self._chosen: dict[tuple[NodeRules, int], int] = {}
+        """The weights of the preferred terms of node affinity that a node fulfils."""
+
+    def of(self, pod_class: PodClass, slot: int) -> RemovalCost:
+        """Return what it costs now if a pod of a class leaves the node of a slot, where it is."""
+        return RemovalCost(self._spread(pod_class, slot), self._preferences(pod_class, slot))
+
+    def _spread(self, pod_class: PodClass, slot: int) -> int:
+        if not self._rules:
+            return 0
+        cost = 0
+        for counter in {id(c): c for e in pod_class.matched for c in e.counters.values()}.values():
+            rule = self._rules.get(id(counter))
+            if rule is not None and rule.eligibility.admits(slot):
+                cost += 1 - 2 * counter.beside(slot)
+        return cost
+
+    def _preferences(self, pod_class: PodClass, slot: int) -> int:
+        template = pod_class.template
+        held = self._node_affinity(template.rules, slot)
+        for term in template.preferred:
+            own = int(pod_class in term.matcher.classes)
+            held += term.weight * (term.counter.beside(slot) - own)
+        for entry in pod_class.matched:
+            for owned in entry.terms:
+                weight = owned.preference
+                if weight:
+                    held += weight * (owned.counter.beside(slot) - (owned in template.owned))
+        return held
+
+    def _node_affinity(self, rules: NodeRules, slot: int) -> int:
+        if rules.preferred is None:
+            return 0
+        known = self._chosen.get((rules, slot))
+        if known is None:
+            rows = np.array([slot])
+            known = sum(
+                term.weight
+                for term in rules.preferred
+                if term_mask(self._cluster.nodes, term.preference, rows, empty=False)[0]
+            )
+            self._chosen[rules, slot] = known
+        return known

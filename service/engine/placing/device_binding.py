@@ -1,0 +1,28 @@
+"""Which devices a pod's claims are given when it is placed on a node."""
+
+from service.engine.cluster import Cluster
+from service.engine.state.devices.search import NoAllocation
+from service.model.objects.devices import ClaimAllocation
+from service.model.objects.pods_and_nodes import Pod
+
+
+def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllocation] | None:
+    """What the claims of a pod are given that have no devices yet, in the order of its spec.
+
+    Nothing is given if the pod's profile does not filter by devices. None stands for a node where
+    not all claims of the pod can be given what they ask for.
+    """
+    devices, slot = cluster.class_of(pod).devices, cluster.nodes.slots.get(node_name)
+    pipeline = cluster.pipelines.get(pod.spec.scheduler_name)
+    if devices is None or slot is None or (pipeline and not pipeline.allocates_devices):
+        return []
+    if devices.rejection() is not None:
+        return None
+    try:
+        found = devices.table.find(devices.wanted(), slot)
+    except NoAllocation:
+        return None
+    return [
+        ClaimAllocation(pod_claim=use.pod_claim, claim=use.claim, grants=grants)
+        for use, grants in zip(devices.wanting(), found, strict=True)
+    ]

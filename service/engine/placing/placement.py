@@ -1,0 +1,268 @@
+"""Where a pod goes: all filters on all nodes, then the greatest score; ties are broken by hash.
+
+The fast path reads cached ranks (`service.engine.ranking.rank_cache`) and counters.
+`service.engine.explain.explanation` asks the same plugins for their reasons, node by node.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from service.engine.cluster import Cluster
+from service.engine.framework.plugin import DomainScores, RelativeScore
+from service.engine.placing.nominations import assume, reservations, reserved_node
+from service.engine.placing.refusal import Refusal, refuse
+from service.engine.placing.spread_fallback import fallbacks, variant
+from service.engine.profiles.profile import Pipeline, RelationPlugins, RelativeWeight
+from service.engine.ranking.rank_cache import Candidates
+from service.engine.state.nodes.columns import Ints
+from service.engine.state.nodes.group_domain import GroupDomain
+from service.engine.state.nodes.node_table import NodeTable, tie_hash
+from service.engine.state.nodes.rank import TIE_BITS, VETO
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.pods.classes import PodClass
+from service.model.objects.devices import ClaimAllocation
+from service.model.objects.pods_and_nodes import Pod
+
+
+class Placement(NamedTuple):
+    """A node that passes every filter, and its total score."""
+
+    node_name: str
+    score: int
+    bindings: Mapping[str, str] | None = None
+    """The volumes of a group's member, or `PROVISION`, by claim, that the group was checked with."""
+    devices: Sequence[ClaimAllocation] | None = None
+    """What the claims to devices of a group's member are given."""
+
+
+UNTOLD = Refusal("")
+"""Stands for a refusal of which nobody wants to know the reasons."""
+
+
+class UnknownSchedulerError(LookupError):
+    """The pod's `schedulerName` is no profile of the cluster."""
+
+
+def place(
+    cluster: Cluster,
+    pod: Pod,
+    hint: str | None = None,
+    within: GroupDomain | None = None,
+    *,
+    untold: bool = False,
+) -> Placement | Refusal:
+    """Find the best feasible node for a pod; changes nothing.
+
+    A feasible `hint` (the node chosen before a lost race) is kept without a search, and else the
+    node that is nominated for the pod, or reserved as it replaces one that is moved. Only nodes `within` a domain come into question, if it is
+    given. If nobody wants to know why no node is feasible, it may stay `untold`, which saves time.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    pipeline = pipeline_of(cluster, pod)
+    pod_class = cluster.class_of(pod)
+    if pod_class.template.falls_back:
+        pod = settled(cluster, pod, within)
+        pod_class = cluster.class_of(pod)
+    vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline)
+    if within is not None:
+        vetoes.append(within.vetoes)
+    candidates = candidates_of(cluster, pod_class, pipeline, vetoes)
+    if cluster.nominated or cluster.reserved:
+        candidates = unreserved(
+            cluster, pod, candidates, more=() if within is None else (within.vetoes,)
+        )
+    reserved = reserved_node(cluster, pod) if cluster.reserved else None
+    if not (hint is None and pod.nominated_node_name is None and reserved is None):
+        candidates = _kept(cluster, candidates, (hint, pod.nominated_node_name, reserved))
+    best = best_placement(cluster, pod, pod_class, candidates)
+    if best is not None:
+        return best
+    return UNTOLD if untold else refuse(cluster, pod, pipeline, within)
+
+
+def settled(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Pod:
+    """Return the pod with each constraint that may fall back as hard or soft as it is now.
+
+    Such a constraint is hard if that leaves a node on which the pod fits, with those before it that
+    are hard; if a domain is given, a node `within` it.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    indexes = fallbacks(pod)
+    if not indexes:
+        return pod
+    template = cluster.class_of(pod).template
+    whole = variant(pod, template, indexes)
+    if _fits_anywhere(cluster, whole, within):
+        return whole
+    hard: tuple[int, ...] = ()
+    for index in indexes if len(indexes) > 1 else ():
+        if _fits_anywhere(cluster, variant(pod, template, (*hard, index)), within):
+            hard = (*hard, index)
+    return variant(pod, template, hard)
+
+
+def _fits_anywhere(cluster: Cluster, pod: Pod, within: GroupDomain | None) -> bool:
+    more = () if within is None else (within.vetoes,)
+    candidates = _candidates(cluster, pod, (), more)
+    if cluster.keeps_room:
+        candidates = unreserved(cluster, pod, candidates, more=more)
+    return best_placement(cluster, pod, cluster.class_of(pod), candidates) is not None
+
+
+def best_placement(
+    cluster: Cluster, pod: Pod, pod_class: PodClass, candidates: Candidates
+) -> Placement | None:
+    """Return the candidate with the greatest total score; None if there is no candidate."""
+    if not cluster.nodes.size:
+        return None
+    pipeline = pipeline_of(cluster, pod)
+    relations = _relations(cluster.nodes, pod_class, pipeline)
+    tie = tie_hash(f"{pod.namespace}/{pod.name}")
+    best = None
+    if len(relations) == 1:
+        score, weighed = relations[0]
+        if score.terms:
+            best = candidates.best_by_affinity(score.terms, weighed.scale, tie)
+    if best is None:
+        best = candidates.best(_relative_scores(relations, candidates), tie)
+    slot, rank = best
+    if rank < 0:
+        return None
+    node = cluster.nodes.nodes[slot]
+    assert node is not None
+    return Placement(node.name, (rank >> TIE_BITS) + candidates.rows.constant)
+
+
+def pipeline_of(cluster: Cluster, pod: Pod) -> Pipeline:
+    """Return the profile that the pod's `schedulerName` selects.
+
+    Raises:
+        UnknownSchedulerError: there is no such profile.
+    """
+    pipeline = cluster.pipelines.get(pod.spec.scheduler_name)
+    if pipeline is None:
+        raise UnknownSchedulerError(pod.spec.scheduler_name)
+    return pipeline
+
+
+def candidates_of(
+    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, vetoes: Sequence[Vetoes]
+) -> Candidates:
+    """Return the nodes that pods of a class may choose from, given what vetoes exclude."""
+    rules, nodes = pod_class.template.rules, cluster.nodes
+    only = None
+    if rules.named is not None and pipeline.narrows:
+        only = [nodes.slots[name] for name in rules.named if name in nodes.slots]
+    for each in vetoes:
+        if each.only is not None:
+            only = [slot for slot in (each.only if only is None else only) if slot in each.only]
+    return Candidates(nodes, cluster.rows(rules, pipeline), vetoes, only)
+
+
+def _kept(cluster: Cluster, candidates: Candidates, names: Iterable[str | None]) -> Candidates:
+    """Leave only the first of these nodes that is a candidate, if any is."""
+    for name in names:
+        slot = None if name is None else cluster.nodes.slots.get(name)
+        if slot is not None and candidates.has(slot):
+            return candidates.only(slot)
+    return candidates
+
+
+def unreserved(
+    cluster: Cluster,
+    pod: Pod,
+    candidates: Candidates,
+    expected: Sequence[PodClass] = (),
+    more: Sequence[Vetoes] = (),
+) -> Candidates:
+    """Leave out the nodes on which a pod does not fit beside pods that are nominated for them.
+
+    `expected` are as for `relation_vetoes`, and `more` are vetoes besides these.
+    """
+    open_ones = [each for each in reservations(cluster, pod) if candidates.has(each.slot)]
+    if not open_ones:
+        return candidates
+    excluded = np.zeros(cluster.nodes.size, dtype=np.int64)
+    for each in open_ones:
+        mark = cluster.mark()
+        assume(cluster, each)
+        if not _candidates(cluster, pod, expected).has(each.slot):
+            excluded[each.slot] = VETO
+        cluster.undo(mark)
+    # What was asked before may share arrays with what was asked in between, so it is asked anew.
+    return _candidates(
+        cluster, pod, expected, [*more, Vetoes(cluster.nodes.itself, nodes=excluded)]
+    )
+
+
+def _candidates(
+    cluster: Cluster, pod: Pod, expected: Sequence[PodClass], more: Sequence[Vetoes] = ()
+) -> Candidates:
+    pipeline, pod_class = pipeline_of(cluster, pod), cluster.class_of(pod)
+    vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline, expected)
+    return candidates_of(cluster, pod_class, pipeline, [*vetoes, *more])
+
+
+def relation_vetoes(
+    nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline, expected: Sequence[PodClass] = ()
+) -> list[Vetoes]:
+    """Return what the filters exclude that look at other pods.
+
+    A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
+    """
+    vetoes: list[Vetoes] = []
+    for plugin in _relation_plugins(pod_class, pipeline).filters:
+        if plugin.concerns(pod_class):
+            vetoes += [v for v in plugin.vetoes(nodes, pod_class, expected) if v.may_exclude]
+    if pod_class.volumes is not None:
+        for volume_plugin in pipeline.volume_filters:
+            vetoes += [v for v in volume_plugin.vetoes(nodes, pod_class) if v.may_exclude]
+    return vetoes
+
+
+def _relation_plugins(pod_class: PodClass, pipeline: Pipeline) -> RelationPlugins:
+    """Return the plugins that apply to the class; which these are is kept with it."""
+    found = pod_class.relation_plugins
+    if not isinstance(found, RelationPlugins) or found.pipeline is not pipeline:
+        found = pod_class.relation_plugins = RelationPlugins(pipeline, pod_class)
+    return found
+
+
+def _relations(
+    nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline
+) -> list[tuple[RelativeScore, RelativeWeight]]:
+    """Return the relations to other pods that score pods of a class, each with its weight."""
+    answer = []
+    for each in _relation_plugins(pod_class, pipeline).scores:
+        score = each.plugin.scoring(nodes, pod_class)
+        if score is not None:
+            answer.append((score, each))
+    return answer
+
+
+def _relative_scores(
+    relations: list[tuple[RelativeScore, RelativeWeight]], candidates: Candidates
+) -> list[DomainScores | Ints]:
+    """Return the weighed scores that depend on which nodes are candidates.
+
+    Scores by node, shape (nodes,), int64, are shifted by TIE_BITS like ranks.
+    """
+    answer: list[DomainScores | Ints] = []
+    for plugin, weight, raw in candidates.rows.raw:
+        answer.append((weight << TIE_BITS) * plugin.normalize(raw, candidates.ranks))
+    for score, relative in relations:
+        weight = relative.weight
+        by_domain = score.by_domain(candidates.vacant)
+        if by_domain is not None:
+            answer.append(DomainScores(by_domain.key, [weight * each for each in by_domain.scores]))
+            continue
+        scores = score.on_nodes(candidates.ranks, weight << TIE_BITS)
+        if scores is not None:
+            answer.append(scores)
+    return answer

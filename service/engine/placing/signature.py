@@ -1,0 +1,31 @@
+"""Which pending pods get equal verdicts from all filters, so that one of them is asked for all."""
+
+from collections.abc import Hashable
+
+from service.engine.cluster import Cluster
+from service.engine.placing.nominations import replaced_by
+from service.model.objects.pods_and_nodes import Pod
+
+
+def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
+    """Return a key that is equal for pods of which all filters say the same.
+
+    Such pods may differ in labels that no rule reads. After the next change of the cluster, the key
+    must not be compared any more.
+    """
+    pod_class = cluster.class_of(pod)
+    matched = tuple(map(id, pod_class.matched))
+    volumes = id(pod_class.volumes) if pod_class.volumes is not None else None
+    devices = id(pod_class.devices) if pod_class.devices is not None else None
+    nominated = pod.nominated_node_name and (pod.namespace, pod.name)
+    replaced = replaced_by(cluster, pod) if cluster.reserved else None
+    return (
+        id(pod_class.template),
+        pod_class.terminating,
+        pod_class.hard_self,
+        matched,
+        volumes,
+        devices,
+        nominated,
+        replaced,
+    )

@@ -1,0 +1,236 @@
+"""Trying out on many nodes at once whether a pod fits if others leave.
+
+It rests on what filters tell as `Headrooms`: of every thing that may run out, how much each node has
+left and how much each placed pod takes. The removable pods of all nodes are taken back in step, the
+most important one of each node first. What filters do not tell in this way is left to
+`service.engine.preemption.one_node`.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from service.engine.framework.plugin import Headroom, Headrooms, Plugin
+from service.engine.preemption.budgets import violating_on
+from service.engine.preemption.victims import OFFSET, Cost, Removability, Victims
+from service.engine.state.nodes.columns import Ints, Mask, Slots
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.importance import PODS, ImportanceTable
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+
+FAR = 2**62
+
+
+class Verdict(NamedTuple):
+    """What is known of nodes when all their removable pods have left."""
+
+    fitting: Slots
+    """The nodes on which the pod fits then."""
+    unsure: Slots
+    """The nodes that have to be tried out one by one."""
+    reasons: Counter[str]
+    """Why the pod does not fit on all others."""
+    rooms: tuple[Headroom, ...]
+    """What may still run out when pods are taken back."""
+
+
+class Removable:
+    """The pods of some nodes that may leave."""
+
+    def __init__(self, table: ImportanceTable, slots: Slots, removability: Removability) -> None:
+        self.table = table
+        self.slots = slots
+        self.priorities: Ints = table.priorities[: table.used].take(slots, axis=1)
+        self.mask: Mask = self.priorities < removability.priority
+        if removability.namespaces is not None and table.classes:
+            allowed = np.array([removability.allows(each.namespace) for each in table.classes])
+            self.mask &= allowed.take(table.class_ids[: table.used].take(slots, axis=1))
+
+    def taken(self, room: Headroom) -> Ints | None:
+        """What each of the pods takes of something, in the shape of `mask`; None: they take nothing."""
+        if room.resource == PODS:
+            return self.mask.astype(np.int64)
+        if room.resource:
+            amounts: Ints = self.table.amounts(room.resource)[: self.table.used].take(
+                self.slots, axis=1
+            )
+            amounts *= self.mask
+            return amounts
+        if room.taken is None:
+            return None
+        by_class = np.array([room.taken(each) for each in self.table.classes], dtype=np.int64)
+        found: Ints = by_class.take(
+            self.table.class_ids[: self.table.used].take(self.slots, axis=1)
+        )
+        found *= self.mask
+        if room.counted is not None:
+            found *= room.counted.take(self.slots)
+        return found
+
+    def left(self, room: Headroom) -> Ints:
+        """What each node has left of something when all of the pods have left, of the shape (slots,)."""
+        spare: Ints = room.spare.take(self.slots)
+        if not room.is_given and not (spare < 0).any():
+            return spare
+        taken = self.taken(room)
+        if taken is None:
+            return spare
+        freed: Ints = taken.sum(axis=0)
+        return spare - freed if room.is_given else spare + freed
+
+
+def judge(
+    removable: Removable, nodes: NodeTable, pod_class: PodClass, filters: Sequence[Plugin]
+) -> Verdict:
+    """Ask filters about the nodes without their removable pods."""
+    slots = removable.slots
+    deciding = np.ones(len(slots), dtype=np.bool_)
+    unsure = np.zeros(len(slots), dtype=np.bool_)
+    reasons: Counter[str] = Counter()
+    rooms: list[Headroom] = []
+    for plugin in filters:
+        told = plugin.headrooms(nodes, pod_class)
+        if told is None:
+            unsure |= deciding
+            break
+        if told.unsure is not None:
+            unsure |= told.unsure.take(slots) & deciding
+            deciding &= ~unsure
+        if told.each:
+            deciding &= ~_refused(told, removable, deciding, reasons)
+            rooms += [each for each in told.each if not each.is_given]
+    fitting = slots[deciding & ~unsure]
+    return Verdict(fitting, slots[unsure], reasons, tuple(_binding(rooms, fitting)))
+
+
+def _refused(told: Headrooms, removable: Removable, deciding: Mask, reasons: Counter[str]) -> Mask:
+    """The nodes that one filter refuses, of the shape (slots,); its reasons are counted."""
+    refused = np.zeros_like(deciding)
+    for room in told.each:
+        lacking = (removable.left(room) < 0) & deciding
+        if told.first_only:
+            lacking &= ~refused
+        count = int(lacking.sum())
+        if count:
+            reasons[room.reason] += count
+            refused |= lacking
+    return refused
+
+
+def _binding(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
+    """Return the headrooms of which not every node has enough for all its pods."""
+    return [each for each in rooms if (each.spare.take(slots) < 0).any()]
+
+
+class PreemptionCandidates:
+    """Nodes that preemption would help, with their victims, in arrays of the shape (depth, slots)."""
+
+    def __init__(
+        self,
+        table: ImportanceTable,
+        verdict: Verdict,
+        removability: Removability,
+        budgets: Sequence[DisruptionBudget],
+    ) -> None:
+        removable = Removable(table, verdict.fitting, removability)
+        self.slots = verdict.fitting
+        self._table = table
+        self._priorities = removable.priorities
+        self._violating: Mask | None = None
+        if budgets:
+            self._violating = violating_on(self.slots, removable.mask, table, budgets)
+        self._victims = _victims(removable, verdict.rooms, self._violating)
+
+    def best(self) -> tuple[Cost, Slots]:
+        """The least cost, and all nodes that have it; there must be candidates."""
+        columns = np.arange(len(self.slots))
+        cost = []
+        for criterion in (
+            self._violations(),
+            self._highest(),
+            (self._victims * (self._priorities + OFFSET)).sum(axis=0),
+            self._victims.sum(axis=0),
+            -self._earliest(),
+        ):
+            values = criterion.take(columns)
+            least = int(values.min())
+            cost.append(least)
+            columns = columns[values == least]
+        return Cost(*cost), self.slots[columns]
+
+    def costs(self) -> dict[int, Cost]:
+        """What each node costs, some perhaps without any victims; of starts nothing is said."""
+        rows = zip(
+            self.slots.tolist(),
+            self._violations().tolist(),
+            self._highest().tolist(),
+            (self._victims * (self._priorities + OFFSET)).sum(axis=0).tolist(),
+            self._victims.sum(axis=0).tolist(),
+            strict=True,
+        )
+        return {
+            slot: Cost(violations, highest, priorities, victims, 0)
+            for slot, violations, highest, priorities, victims in rows
+        }
+
+    def victims_on(self, slot: int) -> Victims:
+        """The victims on one of the candidates."""
+        column = int(np.flatnonzero(self.slots == slot)[0])
+        return self._victims_at(column)
+
+    def all(self) -> dict[int, Victims]:
+        """The victims on all candidates."""
+        return {slot: self._victims_at(column) for column, slot in enumerate(self.slots.tolist())}
+
+    def _victims_at(self, column: int) -> Victims:
+        pods = self._table.pods_on(int(self.slots[column]))
+        ranks = np.flatnonzero(self._victims[:, column]).tolist()
+        return Victims(tuple([pods[rank] for rank in ranks]), int(self._violations()[column]))
+
+    def _violations(self) -> Ints:
+        if self._violating is None:
+            return np.zeros(len(self.slots), dtype=np.int64)
+        violations: Ints = (self._violating & self._victims).sum(axis=0)
+        return violations
+
+    def _highest(self) -> Ints:
+        highest: Ints = np.where(self._victims, self._priorities, -FAR).max(axis=0, initial=-FAR)
+        return highest
+
+    def _earliest(self) -> Ints:
+        counted = self._victims & (self._priorities == self._highest())
+        starts = self._table.starts[: self._table.used].take(self.slots, axis=1)
+        earliest: Ints = np.where(counted, starts, FAR).min(axis=0)
+        return earliest
+
+
+def _victims(removable: Removable, rooms: Sequence[Headroom], violating: Mask | None) -> Mask:
+    """Take back whom the pod can do with, those first whom budgets protect."""
+    taken = [each for room in rooms if (each := removable.taken(room)) is not None]
+    left = [removable.left(room) for room in rooms if room.resource or room.taken is not None]
+    if violating is None:
+        return _reprieve(removable.mask, taken, left)
+    protected = _reprieve(removable.mask & violating, taken, left)
+    return protected | _reprieve(removable.mask & ~violating, taken, left)
+
+
+def _reprieve(removable: Mask, taken: Sequence[Ints], left: Sequence[Ints]) -> Mask:
+    """Who cannot be taken back, the first rows first.
+
+    `left` is how much of each thing the nodes have left, of the shape (slots,); who is taken back
+    lowers it.
+    """
+    victims = np.zeros_like(removable)
+    for rank, candidates in enumerate(removable):
+        if not candidates.any():
+            continue
+        stays = candidates.copy()
+        for amounts, spare in zip(taken, left, strict=True):
+            stays &= amounts[rank] <= spare
+        for amounts, spare in zip(taken, left, strict=True):
+            np.subtract(spare, amounts[rank], out=spare, where=stays)
+        victims[rank] = candidates & ~stays
+    return victims

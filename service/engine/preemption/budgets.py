@@ -1,0 +1,135 @@
+"""Which pods could not leave their nodes without a disruption budget being violated.
+
+The removable pods of a node are gone through by importance. Each takes one of what every budget
+allows that protects it; where a budget had nothing left, the pod is violating.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from service.engine.state.nodes.columns import Mask, Slots
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.pods.importance import ImportanceTable
+from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.objects.pods_and_nodes import Pod
+from service.model.objects.selectors import matches
+
+Pair = tuple[str, str]
+
+
+def violating_pods(pods: Iterable[Pod], budgets: Sequence[DisruptionBudget]) -> list[bool]:
+    """For each pod, the most important first, whether it is violating."""
+    left = [budget.disruptions_allowed for budget in budgets]
+    return [_take(pod, budgets, left) for pod in pods]
+
+
+def _take(pod: Pod, budgets: Sequence[DisruptionBudget], left: list[int]) -> bool:
+    exceeds = False
+    for index, budget in enumerate(budgets):
+        if budget.protects(pod):
+            left[index] -= 1
+            exceeds |= left[index] < 0
+    return exceeds
+
+
+def violating_on(
+    slots: Slots, removable: Mask, table: ImportanceTable, budgets: Sequence[DisruptionBudget]
+) -> Mask | None:
+    """Which removable pods of these nodes are violating, in the shape of `removable`; None: none is.
+
+    Args:
+        slots: the nodes.
+        removable: the pods that may be removed of them, of the shape (depth, slots).
+        table: the pods of all nodes by importance.
+        budgets: all that there are.
+    """
+    protected = _Protection(budgets).by_budget(table.classes)
+    if not protected:
+        return None
+    exhausted = np.zeros(len(table.classes), dtype=np.bool_)
+    column_of = np.full(len(table.crowded), -1, dtype=np.intp)
+    column_of[slots] = np.arange(len(slots))
+    scarce: list[tuple[DisruptionBudget, list[int], Slots]] = []
+    for index, ids in protected.items():
+        budget = budgets[index]
+        if budget.disruptions_allowed <= 0 and not budget.disrupted_pods:
+            exhausted[ids] = True
+            continue
+        columns = _columns(budget, [table.classes[each] for each in ids], column_of)
+        if len(columns):
+            scarce.append((budget, ids, columns))
+    violating: Mask = exhausted.take(table.class_ids[: table.used].take(slots, axis=1))
+    violating &= removable
+    if scarce:
+        _mark_beyond(violating, slots, removable, table, scarce)
+    return violating
+
+
+def _columns(budget: DisruptionBudget, classes: Sequence[PodClass], column_of: Slots) -> Slots:
+    """The nodes of which as many protected pods may be removed that a budget has too little for them."""
+    if sum(max(each.nodes.values()) for each in classes) <= budget.disruptions_allowed:
+        return np.array([], dtype=np.intp)
+    pods: Counter[int] = Counter()
+    for pod_class in classes:
+        pods.update(pod_class.nodes)
+    slots = [slot for slot, count in pods.items() if count > budget.disruptions_allowed]
+    columns = column_of[slots]
+    found: Slots = columns[columns >= 0]
+    return found
+
+
+def _mark_beyond(
+    violating: Mask,
+    slots: Slots,
+    removable: Mask,
+    table: ImportanceTable,
+    scarce: Sequence[tuple[DisruptionBudget, list[int], Slots]],
+) -> None:
+    """Mark the pods for which budgets have nothing left, all budgets with all their nodes at once."""
+    members = np.zeros((len(scarce), len(table.classes)), dtype=np.bool_)
+    for row, (_, ids, _) in enumerate(scarce):
+        members[row, ids] = True
+    rows = np.repeat(np.arange(len(scarce)), [len(each) for _, _, each in scarce])
+    columns = np.concatenate([each for _, _, each in scarce])
+    class_ids = table.class_ids[: table.used].take(slots[columns], axis=1)
+    counted = members[rows, class_ids] & removable[:, columns]
+    for at, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        gone = scarce[row][0].disrupted_pods
+        for rank, pod in enumerate(table.pods_on(int(slots[column])) if gone else ()):
+            counted[rank, at] &= pod.name not in gone
+    allowed = np.array([budget.disruptions_allowed for budget, _, _ in scarce])[rows]
+    ranks, at_columns = np.nonzero(counted & (counted.cumsum(axis=0) > allowed))
+    violating[ranks, columns[at_columns]] = True
+
+
+class _Protection:
+    """The budgets, by a label that their pods have to have, so that each class meets few of them."""
+
+    def __init__(self, budgets: Sequence[DisruptionBudget]) -> None:
+        self._budgets = budgets
+        self._by_pair: defaultdict[tuple[str, Pair], list[int]] = defaultdict(list)
+        self._others: defaultdict[str, list[int]] = defaultdict(list)
+        for index, budget in enumerate(budgets):
+            labels = budget.selector.match_labels if budget.selector is not None else None
+            if labels:
+                self._by_pair[budget.namespace, next(iter(labels.items()))].append(index)
+            elif budget.protects_any:
+                self._others[budget.namespace].append(index)
+
+    def by_budget(self, classes: Sequence[PodClass]) -> dict[int, list[int]]:
+        """For each budget by its index the indices of the classes that it protects, if there are any."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for number, pod_class in enumerate(classes):
+            if pod_class.nodes and pod_class.is_labelled:
+                for index in self._protecting(pod_class):
+                    found[index].append(number)
+        return found
+
+    def _protecting(self, pod_class: PodClass) -> Iterator[int]:
+        namespace, labels = pod_class.namespace, pod_class.labels
+        known = list(self._others.get(namespace, ()))
+        for pair in labels.items():
+            known += self._by_pair.get((namespace, pair), ())
+        return (each for each in known if matches(self._budgets[each].selector, labels))

@@ -1,0 +1,75 @@
+"""The plugins that this process knows: those of Kubernetes, and those that were registered.
+
+All processes of a server register the same plugins when they start, before they look at a cluster
+(`service.extensions`).
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+from service.engine.framework.events import Change
+from service.engine.framework.plugin import NodePlugin, Plugin, RelationPlugin
+from service.engine.plugins import PLUGINS
+from service.model.validation.plugins import KNOWN, declare, withdraw
+
+WEIGHT_MAX = 100
+"""The greatest weight of a plugin that is not one of Kubernetes', if a profile gives none."""
+
+
+@cache
+def known_plugins() -> Mapping[str, type[Plugin]]:
+    """Return the known plugins by name, in the order in which they filter."""
+    return {name: known.plugin for name, known in KNOWN.items() if issubclass(known.plugin, Plugin)}
+
+
+@cache
+def hinted(change: Change) -> frozenset[str]:
+    """Return the plugins whose rejections such an event can change."""
+    return frozenset(name for name, plugin in known_plugins().items() if change in plugin.events)
+
+
+@cache
+def judging_room() -> frozenset[str]:
+    """Return the plugins that refuse nodes which have too little left for a pod's requests."""
+    return frozenset(name for name, plugin in known_plugins().items() if plugin.judges_room)
+
+
+def register(plugin: type[Plugin]) -> None:
+    """Register a plugin, so that profiles can name it; until one does, the plugin is off.
+
+    Raises:
+        ValueError: it is no usable plugin, or its name is taken.
+        TypeError: its arguments cannot be left out.
+    """
+    if not issubclass(plugin, (NodePlugin, RelationPlugin)):
+        raise ValueError("a plugin is a NodePlugin or a RelationPlugin")  # noqa: TRY004
+    if not plugin.filters and not plugin.weight:
+        raise ValueError(f"{plugin.name} neither filters nor scores")
+    if not 0 <= plugin.weight <= WEIGHT_MAX:
+        raise ValueError(f"{plugin.name} has a weight that is not between 0 and {WEIGHT_MAX}")
+    if issubclass(plugin, NodePlugin) and plugin.reads_usage and plugin.normalizes:
+        raise ValueError(f"{plugin.name} reads usage, so that its scores cannot be normalized")
+    if plugin.arguments is not None:
+        plugin.arguments()  # where a profile gives none
+    _add(plugin, by_default=False)
+
+
+def unregister(plugin: type[Plugin]) -> None:
+    """Undo the registration of a plugin, for tests."""
+    withdraw(plugin.name)
+    _look_again()
+
+
+def _add(plugin: type[Plugin], *, by_default: bool) -> None:
+    declare(plugin, by_default=by_default)
+    _look_again()
+
+
+def _look_again() -> None:
+    known_plugins.cache_clear()
+    hinted.cache_clear()
+    judging_room.cache_clear()
+
+
+for _each in PLUGINS:
+    _add(_each, by_default=True)

@@ -1,0 +1,105 @@
+"""Ranks with the scores for affinity added, for a topology key of many domains (mostly hostname).
+
+InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest
+sum of the feasible nodes. If pods attract each other, each placement raises the greatest sum, which
+changes the scores of all nodes. But it changes the sums of the nodes of one domain only, so the
+sums are what is kept (`Levels`). Measured without levels and with them: a pod with preferred
+anti-affinity takes 72 and 50 µs at 5,000 nodes, 316 and 58 µs at 50,000; one with preferred
+affinity takes 80 and 40 µs at 5,000 nodes, 370 and 63 µs at 50,000.
+"""
+
+from service.engine.framework.plugin import Scale
+from service.engine.ranking.affinity_levels import Levels, distinct
+from service.engine.state.nodes.columns import Ints
+from service.engine.state.nodes.counters import Weighed, WeighedSum
+from service.engine.state.nodes.node_table import NodeTable
+
+PATIENCE = 4
+"""Putting the nodes in order (0.15 ms at 5,000 nodes) costs as much as so many passes over all
+nodes."""
+REPAIRS_MAX = 64
+"""If more nodes have changed, a pass over all nodes costs less than the repair."""
+LEVELS_MAX = 64
+"""Every level is looked at for each pod, which takes 0.8 µs; a pass over all nodes takes 30 µs at
+5,000 nodes, and 300 µs at 50,000."""
+
+
+class AffinityRanks:
+    """The ranks for one set of affinity terms of one topology key.
+
+    It can be used only if nothing else that is added to the ranks depends on which nodes are
+    feasible.
+    """
+
+    __slots__ = ("_key", "_levels", "_nodes", "_passes", "_usage_seen", "_view")
+
+    def __init__(self, nodes: NodeTable, terms: tuple[Weighed, ...]) -> None:
+        self._nodes = nodes
+        self._key = terms[0].counter.key
+        self._view = WeighedSum(terms)
+        self._levels: Levels | None = None
+        """None while a pass over all nodes is cheaper."""
+        self._usage_seen = 0
+        self._passes = 0
+        """How often a pass over all nodes was made because there were no levels."""
+
+    @property
+    def levels(self) -> Levels | None:
+        """The feasible nodes by their sums; None while a pass over all nodes is cheaper."""
+        return self._levels
+
+    @property
+    def size_in_bytes(self) -> int:
+        levels = self._levels
+        return self._view.size_in_bytes + (0 if levels is None else levels.size_in_bytes)
+
+    def best(self, ranks: Ints, tie: int, scale: Scale) -> tuple[int, int] | None:
+        """Return the slot of the greatest rank, and that rank.
+
+        Returns None if a pass over all nodes is cheaper, or if no node is feasible. `ranks`, shape
+        (nodes,), int64, are those without affinity.
+        """
+        if self._levels is not None and not self._repair(ranks, self._levels):
+            self._levels = None
+        if self._levels is None:
+            self._passes += 1
+            if self._passes <= PATIENCE:
+                return None
+            self._passes = 0
+            self._levels = self._build(ranks)
+        levels = self._levels
+        return levels.best(tie, scale) if levels else None
+
+    def holds(self, ranks: Ints) -> bool:
+        """Whether the levels, brought up to date, are what they would be if built now.
+
+        `ranks`, shape (nodes,), int64, are those without affinity.
+        """
+        levels = self._levels
+        if levels is None or not self._repair(ranks, levels):
+            self._levels = None
+            return True
+        built = Levels(self._nodes.layout(None), self._view.values(), ranks)
+        return self._view.holds() and levels.ordered == built.ordered
+
+    def _build(self, ranks: Ints) -> Levels | None:
+        """Put all nodes on levels; return None if there are too many different sums."""
+        sums = self._view.values()
+        self._usage_seen = self._nodes.usage_log.position
+        if len(distinct(sums[ranks >= 0])) > LEVELS_MAX:
+            return None
+        return Levels(self._nodes.layout(None), sums, ranks)
+
+    def _repair(self, ranks: Ints, levels: Levels) -> bool:
+        """Update the nodes whose sum or pods changed; return False if rebuilding is cheaper."""
+        domains, members = self._view.repair(), self._key.members
+        used = self._nodes.usage_log.since(self._usage_seen)
+        if domains is None or used is None:
+            return False
+        self._usage_seen += len(used)
+        changed = {slot for domain in domains for slot in members[domain]}.union(used)
+        if len(changed) > REPAIRS_MAX:
+            return False
+        for slot in changed:
+            levels.move(slot, self._view.at(slot), ranks.data[slot])
+        return len(levels) <= LEVELS_MAX

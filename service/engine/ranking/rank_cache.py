@@ -1,0 +1,456 @@
+"""The nodes among which one placement chooses, by their ranks, and the choice of the best of them.
+
+A rank has the sum of a node's scores above its tie-break; it is negative if a filter fails. What of
+the ranks depends on the node alone is cached for each set of rules (`RowCache`) and repaired node by
+node: after a placement only one entry changes. `Candidates` are the nodes that are left when rules on
+other pods are added, for one placement.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from service.engine.framework.plugin import DomainScores, Scale
+from service.engine.profiles.profile import Pipeline
+from service.engine.ranking.affinity_ranks import AffinityRanks
+from service.engine.ranking.score_tree import BestNodeTree
+from service.engine.ranking.static_rows import StaticRows
+from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, Slots, at
+from service.engine.state.nodes.counters import Weighed
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.rank import SIGN_BIT, TIE_BITS, VETO
+from service.engine.state.nodes.topology import TopologyKey
+from service.engine.state.nodes.vetoes import Vetoes
+
+PASSES_BEFORE = 8
+"""Building a `BestNodeTree` costs as much as so many passes over all nodes."""
+SCALARS_MAX = 32
+"""For at most so many nodes, plain integers are quicker than short arrays."""
+AFFINITIES_KEPT = 8
+"""How many sets of affinity terms are kept; the least recently used is dropped first."""
+REBUILD_SHARE = 8
+"""If more than an eighth of the nodes have changed, rebuilding is cheaper than repairing."""
+
+
+class RowCache:
+    """The ranks of all nodes for one `NodeRules` under one `Pipeline`."""
+
+    __slots__ = (
+        "_affinities",
+        "_cells",
+        "_feasible",
+        "_filters",
+        "_nodes",
+        "_nodes_seen",
+        "_passes",
+        "_rules",
+        "_scores",
+        "_static",
+        "_static_rows",
+        "_trees",
+        "_usage_seen",
+        "bytes_counted",
+        "constant",
+        "is_kept",
+        "ranks",
+        "raw",
+        "size_in_bytes",
+    )
+
+    def __init__(
+        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, static_rows: StaticRows
+    ) -> None:
+        self._nodes = nodes
+        self._rules = rules
+        self._static_rows = static_rows
+        self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
+        self._scores = [each for each in pipeline.usage_scores if each[0].scores_for(rules)]
+        self._static = static_rows.mask.data
+        self.ranks: Ints = np.zeros(0, dtype=np.int64)
+        """The ranks, shape (nodes,), int64: `score << TIE_BITS | tie hash`, or `VETO`."""
+        self._cells = self.ranks.data
+        self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
+        """For each key, its version and the number of feasible nodes in each domain; the last
+        number is of the nodes without the key."""
+        self._passes = 0
+        """How many passes over all nodes were made since the ranks were built."""
+        self._trees: dict[TopologyKey | None, BestNodeTree] = {}
+        self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
+        self.raw = static_rows.raw
+        """Scores that have to be normalised for each placement, without those that are 0
+        everywhere."""
+        self.constant = 0
+        """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
+        self.size_in_bytes = 0
+        """The size of all arrays, including those that are shared with other rules of the same
+        `static_key`."""
+        self.bytes_counted = 0
+        """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
+        self.is_kept = True
+        """Whether the `Cluster` still has the rows; if not, nobody keeps up what they depend on."""
+        self._nodes_seen = -1
+        self._usage_seen = -1
+
+    def refresh(self) -> None:
+        """Bring everything to the present state of the nodes."""
+        nodes = self._nodes
+        usage = nodes.usage_log.position
+        if nodes.version != self._nodes_seen:
+            self._rebuild()
+        elif usage != self._usage_seen:
+            self._repair_since(self._usage_seen)
+        self._nodes_seen, self._usage_seen = nodes.version, usage
+
+    def _repair_since(self, position: int) -> None:
+        """Update the nodes whose pods have changed since this position of the usage log."""
+        nodes = self._nodes
+        last = nodes.usage_log.since(position)
+        if last is not None and len(last) <= SCALARS_MAX:
+            for slot in set(last):
+                self._repair(slot)
+            return
+        rows = nodes.used_since(position)
+        if len(rows) * REBUILD_SHARE > nodes.size + REBUILD_SHARE:
+            self._rebuild()
+        elif len(rows) <= SCALARS_MAX:
+            for slot in rows.tolist():
+                self._repair(slot)
+        else:
+            self._forget()
+            self.ranks[rows] = self._ranks_of(rows)
+            self._measure()
+
+    def vacant_in(self, key: TopologyKey) -> list[bool]:
+        """Return for each domain of a key with few domains whether no node in it is feasible.
+
+        The last entry is for the nodes without the key.
+        """
+        found = self._feasible.get(key)
+        if found is None or found[0] != key.version:
+            found = self._feasible[key] = (key.version, self._feasible_in(key))
+        return [not nodes for nodes in found[1]]
+
+    def _feasible_in(self, key: TopologyKey) -> list[int]:
+        """Count the feasible nodes in each domain of a key, and last those without the key."""
+        domains = key.domain_of[self.ranks >= 0] + 1
+        counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
+        return [*counts[1:], counts[0]]
+
+    def best_node_tree(self, key: TopologyKey | None) -> BestNodeTree | None:
+        """Return a tree over all nodes, or for a key with few domains one tree for each domain.
+
+        Returns None while a pass over all nodes is cheaper.
+        """
+        found = self._trees.get(key)
+        if found is None or (key is not None and found.layout.version != key.version):
+            self._passes += 1
+            if self._passes <= PASSES_BEFORE:
+                return None
+            found = self._trees[key] = BestNodeTree(self._nodes.layout(key), self.ranks)
+            self._measure()
+        return found
+
+    def best_by_affinity(
+        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+    ) -> tuple[int, int] | None:
+        """Do what `Candidates.best` does if only affinity terms of one key are to be added.
+
+        Returns None if a pass over all nodes is cheaper, or if no node is feasible.
+        """
+        found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms)
+        self._affinities[terms] = found
+        if len(self._affinities) > AFFINITIES_KEPT:
+            del self._affinities[next(iter(self._affinities))]
+        size = found.size_in_bytes
+        best = found.best(self.ranks, tie, scale)
+        if found.size_in_bytes != size:
+            self._measure()
+        return best
+
+    def forget_dropped(self) -> None:
+        """Drop what was derived from label keys and counters that are no longer kept."""
+        for key in [key for key in self._feasible if key.is_dropped]:
+            del self._feasible[key]
+        trees = [key for key in self._trees if key is not None and key.is_dropped]
+        for tree_key in trees:
+            del self._trees[tree_key]
+        terms = [each for each in self._affinities if any(t.counter.is_dropped for t in each)]
+        for each in terms:
+            del self._affinities[each]
+        if trees or terms:
+            self._measure()
+
+    def _forget(self) -> None:
+        """Drop what was derived from the ranks of all nodes, as many of them change."""
+        self._affinities.clear()
+        self._feasible.clear()
+        self._trees.clear()
+        self._passes = 0
+
+    def _rebuild(self) -> None:
+        self._forget()
+        rows = self._static_rows
+        rows.refresh()
+        self._static, self.raw, self.constant = rows.mask.data, rows.raw, rows.constant
+        self.ranks = self._ranks_of(ALL)
+        self._cells = self.ranks.data
+        self._measure()
+
+    @property
+    def trees(self) -> tuple[BestNodeTree, ...]:
+        """The trees that are kept."""
+        return tuple(self._trees.values())
+
+    @property
+    def affinities(self) -> tuple[AffinityRanks, ...]:
+        """The ranks by affinity terms that are kept, the least recently used first."""
+        return tuple(self._affinities.values())
+
+    # What recounts ask
+
+    @property
+    def follows(self) -> bool:
+        """Whether the rows are kept and no node itself has changed since the last refresh; else everything is rebuilt."""
+        return self.is_kept and self._nodes.version == self._nodes_seen
+
+    def ranks_hold(self, rows: Slots) -> bool:
+        """Whether the ranks of some nodes, and what they share, are what they would be if computed now.
+
+        Like the other questions of recounts it is asked right after a refresh.
+        """
+        if not self._static_rows.holds(rows):
+            return False
+        return bool(np.array_equal(self.ranks.take(rows), self._ranks_of(rows)))
+
+    def feasible_holds(self) -> bool:
+        """Whether the numbers of feasible nodes are right in all domains for which they are kept."""
+        return all(
+            counts == self._feasible_in(key)
+            for key, (version, counts) in self._feasible.items()
+            if version == key.version
+        )
+
+    def _measure(self) -> None:
+        ordered = sum(each.size_in_bytes for each in self._trees.values())
+        ordered += sum(each.size_in_bytes for each in self._affinities.values())
+        self.size_in_bytes = int(self.ranks.nbytes) + self._static_rows.size_in_bytes + ordered
+
+    def _ranks_of(self, rows: Rows) -> Ints:
+        """Compute the ranks of some nodes, shape (rows,), int64."""
+        nodes, rules, fixed = self._nodes, self._rules, self._static_rows.scores
+        mask: Mask = at(self._static_rows.mask, rows)
+        for plugin in self._filters:
+            mask = mask & plugin.admits(nodes, rules, rows)
+        ranks: Ints = np.zeros(len(mask), dtype=np.int64)
+        if fixed is not None:
+            ranks += at(fixed, rows)
+        for score, weight in self._scores:
+            scores = score.scores(nodes, rules, rows)
+            if scores is not None:
+                ranks += scores if weight == 1 else weight * scores
+        ranks <<= TIE_BITS
+        ranks |= at(nodes.tie, rows)
+        np.putmask(ranks, ~mask, VETO)
+        return ranks
+
+    def _repair(self, slot: int) -> None:
+        """Update the rank of one node whose pods have changed, in plain integers."""
+        before = self._cells[slot]
+        after = self._rank_at(slot)
+        self._cells[slot] = after
+        for each in self._trees.values():
+            each.repair(slot)
+        if (before < 0) != (after < 0):
+            for key, (_, counts) in self._feasible.items():
+                counts[key.cells[slot]] += 1 if before < 0 else -1
+
+    def _rank_at(self, slot: int) -> int:
+        nodes, rules, fixed = self._nodes, self._rules, self._static_rows.scores
+        if not self._static[slot] or not self._fits(slot):
+            return VETO
+        total = 0 if fixed is None else int(fixed[slot])
+        for score, weight in self._scores:
+            total += weight * score.score(nodes, rules, slot)
+        return (total << TIE_BITS) | nodes.tie_at(slot)
+
+    def _fits(self, slot: int) -> bool:
+        nodes, rules = self._nodes, self._rules
+        for plugin in self._filters:  # noqa: SIM110 - a generator costs more than what it asks
+            if not plugin.admits_one(nodes, rules, slot):
+                return False
+        return True
+
+
+class Candidates:
+    """The nodes that are feasible by the ranks of `rows` and that no rule on other pods vetoes."""
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        rows: RowCache,
+        vetoes: Sequence[Vetoes],
+        only: Sequence[int] | None = None,
+    ) -> None:
+        self.rows = rows
+        self._nodes = nodes
+        self._vetoes = vetoes
+        self._only = only
+        """The slots that may be chosen, if they are few; None for all."""
+        self._ranks: Ints | None = None
+
+    @property
+    def ranks(self) -> Ints:
+        """The ranks, shape (nodes,), int64: score above tie-break, or negative if left out."""
+        if self._ranks is None:
+            self._ranks = vetoed(self.rows.ranks, (each.nodes for each in self._vetoes))
+            if self._only is not None:
+                kept = np.full_like(self._ranks, VETO)
+                for slot in self._only:
+                    kept[slot] = self._ranks[slot]
+                self._ranks = kept
+        return self._ranks
+
+    @property
+    def infeasible(self) -> Ints:
+        """A mask of shape (nodes,), int64: -1 for nodes that are left out, else 0."""
+        return self.ranks >> SIGN_BIT
+
+    def has(self, slot: int) -> bool:
+        """Whether a node is a candidate."""
+        return (self._only is None or slot in self._only) and self._rank_at(slot) >= 0
+
+    def only(self, slot: int) -> "Candidates":
+        """Return the same with only one node that may be chosen."""
+        return Candidates(self._nodes, self.rows, self._vetoes, only=[slot])
+
+    def vacant(self, key: TopologyKey) -> list[bool]:
+        """Return for each domain of a key with few domains whether it has no candidate.
+
+        The last entry is for the nodes without the key.
+        """
+        vetoed = [each.by_domain for each in self._vetoes if each.key is key and each.by_domain]
+        if self._only is not None or len(vetoed) < len(self._vetoes):
+            occupied = np.zeros(key.capacity + 1, dtype=np.bool_)
+            occupied[key.domain_of[self.ranks >= 0]] = True
+            return [not each for each in occupied.tolist()]
+        vacant = self.rows.vacant_in(key)
+        for by_domain in vetoed:
+            vacant = [one or by_domain[domain] < 0 for domain, one in enumerate(vacant)]
+        return vacant
+
+    def best(self, scores: Sequence[DomainScores | Ints], tie: int) -> tuple[int, int]:
+        """Return the slot of the greatest rank with `scores` added, and that rank.
+
+        The rank is negative if there is no candidate. Scores include their weights; those per node,
+        shape (nodes,), int64, are shifted by TIE_BITS as ranks are. `tie` is the pod's part of the
+        tie-break. There must be nodes.
+        """
+        if self._only is not None:
+            return self._best_of(self._only, scores, tie)
+        found = self._best_of_tree(scores, tie)
+        if found is not None:
+            return found
+        totals = self.ranks
+        for each in scores:
+            if not isinstance(each, DomainScores):
+                totals = totals + each
+            elif any(each.scores):
+                totals = totals + _on_nodes(each)
+        slot = int((totals ^ tie).argmax())
+        return slot, int(totals[slot])
+
+    def best_by_affinity(
+        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+    ) -> tuple[int, int] | None:
+        """Return what `best` returns if affinity terms are the only scores to add.
+
+        This takes no pass over all nodes; it returns None if only such a pass can tell.
+        """
+        key = terms[0].counter.key
+        if self._only is not None or self._vetoes or key.has_few_domains or self.rows.raw:
+            return None
+        if any(each.counter.key is not key for each in terms):
+            return None
+        return self.rows.best_by_affinity(terms, scale, tie)
+
+    def _best_of(
+        self, slots: Sequence[int], scores: Sequence[DomainScores | Ints], tie: int
+    ) -> tuple[int, int]:
+        """Do what `best` does for few slots, in plain integers."""
+        best, greatest = 0, VETO
+        for slot in slots:
+            rank = self._rank_at(slot)
+            for each in scores:
+                rank += (
+                    each.at(slot) << TIE_BITS if isinstance(each, DomainScores) else int(each[slot])
+                )
+            if rank ^ tie > greatest ^ tie:
+                best, greatest = slot, rank
+        return best, greatest
+
+    def _rank_at(self, slot: int) -> int:
+        rank = int(self.rows.ranks[slot])
+        for each in self._vetoes:
+            rank |= each.at(slot)
+        return rank
+
+    def _best_of_tree(
+        self, scores: Sequence[DomainScores | Ints], tie: int
+    ) -> tuple[int, int] | None:
+        """Do what `best` does by trees; return None if they cannot tell or cost more."""
+        by_domain = [each for each in scores if isinstance(each, DomainScores)]
+        key = by_domain[0].key if by_domain else self._excluding_key()
+        if len(by_domain) < len(scores) or any(each.key is not key for each in by_domain):
+            return None
+        best_node_tree = self.rows.best_node_tree(key)
+        if best_node_tree is None:
+            return None
+        if key is None:
+            tops, offsets, vetoes = [best_node_tree.top(0)], [0], self._vetoes
+        else:
+            vetoes = [each for each in self._vetoes if each.key is not key or not each.by_domain]
+            offsets = self._offsets(key, by_domain)
+            tops = [best_node_tree.top(tree) + offsets[tree] for tree in range(key.capacity + 1)]
+        promised, best, greatest = max(tops), 0, VETO
+        for tree in range(len(tops)) if promised >= 0 else ():
+            if tops[tree] == promised:
+                slot = best_node_tree.find(tree, tie, vetoes)
+                if slot < 0:
+                    return None
+                rank = int(self.rows.ranks[slot]) + (offsets[tree] << TIE_BITS)
+                if rank ^ tie > greatest ^ tie:
+                    best, greatest = slot, rank
+        return best, greatest
+
+    def _excluding_key(self) -> TopologyKey | None:
+        """Return the first key with few domains of which a rule leaves under half of the nodes."""
+        for each in self._vetoes:
+            if each.by_domain and each.spared * 2 < self._nodes.size:
+                return each.key
+        return None
+
+    def _offsets(self, key: TopologyKey, scores: list[DomainScores]) -> list[int]:
+        """Return what is added to the score of each domain; far below zero for a veto."""
+        offsets = [0] * (key.capacity + 1)
+        for each in scores:
+            for domain, score in enumerate(each.scores):
+                offsets[domain] += score
+        for rule in self._vetoes:
+            if rule.key is key and rule.by_domain:
+                for domain, veto in enumerate(rule.by_domain):
+                    if veto:
+                        offsets[domain] = VETO >> TIE_BITS
+        return offsets
+
+
+def vetoed(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
+    """Return the ranks, shape (nodes,), int64; negative for nodes that a veto excludes."""
+    for each in vetoes:
+        ranks = ranks | each
+    return ranks
+
+
+def _on_nodes(scores: DomainScores) -> Ints:
+    key, by_domain = scores
+    return key.pattern([each << TIE_BITS for each in by_domain])

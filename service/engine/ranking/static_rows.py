@@ -1,0 +1,110 @@
+"""Masks and scores that depend on the nodes themselves and a pod's rules, not on placed pods.
+
+They do not depend on how much a pod requests either. Pods that differ only in amounts and ports
+share them (`NodeRules.static_key`), so for a pod with new requests only what is free has to be computed.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from service.engine.framework.plugin import NodePlugin
+from service.engine.profiles.profile import Pipeline
+from service.engine.state.nodes.columns import ALL, Ints, Mask, Slots
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import NodeTable
+
+
+class RawScore(NamedTuple):
+    """A plugin's scores before they are normalised over the candidates, with its weight."""
+
+    plugin: NodePlugin
+    weight: int
+    scores: Ints
+    """The scores, shape (nodes,), int64."""
+
+
+class StaticRows:
+    """The masks and scores for one `NodeRules.static_key` under one `Pipeline`."""
+
+    __slots__ = (
+        "_filters",
+        "_nodes",
+        "_pipeline",
+        "_rules",
+        "_seen",
+        "constant",
+        "mask",
+        "raw",
+        "scores",
+    )
+
+    def __init__(self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline) -> None:
+        self._nodes = nodes
+        self._rules = rules
+        self._pipeline = pipeline
+        self._filters = [each for each in pipeline.static_filters if each.applies(rules)]
+        self._seen = -1
+        self.mask: Mask = np.zeros(0, dtype=np.bool_)
+        """A mask of shape (nodes,): the nodes that pass the filters that read only the node."""
+        self.scores: Ints | None = None
+        """The weighed sum of the scores that need no normalising, shape (nodes,), int64; None if it
+        is 0 everywhere."""
+        self.raw: list[RawScore] = []
+        """Scores that have to be normalised for each placement, without those that are 0
+        everywhere."""
+        self.constant = 0
+        """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
+
+    @property
+    def size_in_bytes(self) -> int:
+        return int(self.mask.nbytes + 8 * len(self.mask) * len(self.raw))
+
+    def refresh(self) -> None:
+        """Bring everything to the present state of the nodes."""
+        if self._seen != self._nodes.version:
+            self._rebuild()
+            self._seen = self._nodes.version
+
+    def _rebuild(self) -> None:
+        nodes, rules = self._nodes, self._rules
+        mask = nodes.alive.copy()
+        for plugin in self._filters:
+            mask &= plugin.admits(nodes, rules, ALL)
+        self.mask = mask
+        self.scores, self.raw, self.constant = None, [], 0
+        for plugin, weight in self._pipeline.static_scores:
+            scores = plugin.scores(nodes, rules, ALL) if plugin.scores_for(rules) else None
+            if scores is not None and len(scores):
+                self._add(plugin, weight, scores)
+
+    def holds(self, rows: Slots) -> bool:
+        """Whether the masks and scores of some nodes are what they would be if computed now."""
+        nodes, rules = self._nodes, self._rules
+        mask: Mask = nodes.alive.take(rows)
+        for plugin in self._filters:
+            mask = mask & plugin.admits(nodes, rules, rows)
+        if not np.array_equal(self.mask.take(rows), mask):
+            return False
+        raw = {each.plugin: each.scores.take(rows) for each in self.raw}
+        fixed: Ints = np.zeros(len(rows), dtype=np.int64)
+        for each, weight in self._pipeline.static_scores:
+            scores = each.scores(nodes, rules, rows) if each.scores_for(rules) else None
+            if scores is None:
+                continue
+            if not each.normalizes:
+                fixed += weight * scores
+            elif not np.array_equal(raw.get(each, np.zeros_like(scores)), scores):
+                return False
+        kept = np.zeros_like(fixed) if self.scores is None else self.scores.take(rows)
+        return bool(np.array_equal(kept, fixed))
+
+    def _add(self, plugin: NodePlugin, weight: int, scores: Ints) -> None:
+        """Add a plugin's scores to what is kept; scores of 0 on every node become a constant."""
+        if not scores.any():
+            nothing = scores[:1]
+            self.constant += weight * int(plugin.normalize(nothing, nothing)[0])
+        elif plugin.normalizes:
+            self.raw.append(RawScore(plugin, weight, scores))
+        else:
+            self.scores = weight * scores + (0 if self.scores is None else self.scores)

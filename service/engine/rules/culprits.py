@@ -1,0 +1,274 @@
+"""Culprits: what stands against a pod on one node, down to the rule and the placed pods.
+
+An explanation says in Kubernetes' words why a filter refuses a node. People who want to change that
+ask for more: which of the rules it is, of which pod, who else is in the domain, how far the skew
+goes, how much of a resource is missing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+import msgspec
+import numpy as np
+
+from service.engine.cluster import Cluster
+from service.engine.framework.plugin import Blame, Headroom, Plugin
+from service.engine.placing.placement import pipeline_of, settled
+from service.engine.placing.refusal import Rejection, prefilter
+from service.engine.plugins import (
+    node_affinity as selection,
+    pod_topology_spread as spreading,
+)
+from service.engine.rules.rule_paths import (
+    affinity_rules,
+    anti_affinity_rules,
+    node_rules,
+    owned_rules,
+    spread_rules,
+)
+from service.engine.state.nodes.node_selectors import required_mask
+from service.engine.state.nodes.topology import NO_DOMAIN
+from service.engine.state.pods.classes import PodClass, Template
+from service.engine.state.pods.spread import SpreadRule
+from service.model.objects.pods_and_nodes import Pod
+from service.model.objects.quantity import format_amount
+
+PODS_MAX = 20
+"""At most so many pods of one culprit are named; the others are counted."""
+
+
+class CulpritPod(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A placed pod because of which a rule refuses a node."""
+
+    namespace: str
+    """The pod's namespace."""
+    name: str
+    """The pod's name."""
+    rule: str | None
+    """The rule of this pod that keeps the other one out, by its place in this pod's manifest; null:
+    the rule is the other pod's own."""
+
+
+class CulpritDomain(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The topology domain of the node, as a rule counts it."""
+
+    key: str
+    """The topology key."""
+    value: str | None
+    """The node's value of it; null if the node does not have the label."""
+    count: int
+    """How many pods in the domain the rule is about."""
+    skew: int | msgspec.UnsetType = msgspec.UNSET
+    """The skew with the pod in the domain; absent if the rule is none of topology spread."""
+
+
+class Culprit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One thing that stands against a pod on one node."""
+
+    plugin: str
+    """The filter that refuses the node."""
+    node: str
+    """The node."""
+    reason: str
+    """The filter's reason in Kubernetes' words."""
+    rule: str | None
+    """The pod's own rule, by its place in the manifest or the configuration; null if it is a rule of
+    the pods named here, or no rule of a pod at all."""
+    pods: list[CulpritPod] = []
+    """Placed pods without which the rule would let the pod in, by namespace and name; the first 20."""
+    other_pods: int = 0
+    """How many more such pods there are."""
+    domain: CulpritDomain | msgspec.UnsetType = msgspec.UNSET
+    """The domain that the rule is about; absent if it is about the node alone."""
+    missing: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Resource to the quantity of it that the node lacks; absent if it lacks none."""
+
+
+def culprits(cluster: Cluster, pod: Pod, node_name: str) -> list[Culprit]:
+    """Return what stands against a pod on a node, plugin by plugin; empty if the pod fits there.
+
+    Raises:
+        KeyError: there is no such node.
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    return list(_Question(cluster, settled(cluster, pod), node_name).culprits())
+
+
+class _Question:
+    """Why a pod does not fit on one node."""
+
+    def __init__(self, cluster: Cluster, pod: Pod, node_name: str) -> None:
+        self._cluster = cluster
+        self._nodes = cluster.nodes
+        self._slot = cluster.nodes.slots[node_name]
+        self._node_name = node_name
+        self._pipeline = pipeline_of(cluster, pod)
+        self._class = cluster.class_of(pod)
+        self._paths = _paths_of(self._class.template)
+
+    def culprits(self) -> Iterator[Culprit]:
+        said = prefilter(self._cluster, self._class, self._pipeline)
+        if isinstance(said, Rejection):
+            yield self._culprit(said.plugin, said.reason)
+            return
+        for plugin in self._pipeline.filters:
+            reasons = self._reasons(plugin)
+            if reasons:
+                yield from self._of(plugin, reasons)
+
+    def _reasons(self, plugin: Plugin) -> list[str]:
+        failures = plugin.failures(self._nodes, self._class)
+        return [each.reason for each in failures if each.nodes[self._slot]]
+
+    def _of(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
+        """Yield the culprits of one filter, as closely as it can tell them."""
+        blames = plugin.blames(self._nodes, self._class, self._slot)
+        found = [each for blame in blames or () for each in self._blamed(plugin, blame, reasons)]
+        found = found or list(self._short(plugin, reasons))
+        yield from found
+        told = {each.reason for each in found}
+        for reason in reasons:
+            if reason not in told:
+                yield from self._of_node(plugin, reason)
+
+    # Rules about other pods
+
+    def _blamed(self, plugin: Plugin, blame: Blame, reasons: Sequence[str]) -> Iterator[Culprit]:
+        """Yield a culprit for each place where the rule is stated."""
+        key, lacks_pods = blame.key, blame.domain is None
+        domain = key.cells[self._slot]
+        members = [] if domain == NO_DOMAIN else self._members(blame, domain)
+        if lacks_pods and members:
+            return  # another term of the same requirement is the one that is not met
+        reason = blame.reason or "; ".join(reasons)
+        for path in self._paths.get(id(blame.rule), [None]):
+            yield self._culprit(
+                plugin.name,
+                reason,
+                rule=path,
+                members=[] if lacks_pods else members,
+                blame=blame,
+                domain=CulpritDomain(
+                    key=key.name,
+                    value=None if domain == NO_DOMAIN else key.values.values[domain],
+                    count=len(members),
+                    skew=_skew(blame, len(members)),
+                ),
+            )
+
+    def _members(self, blame: Blame, domain: int) -> list[tuple[Pod, PodClass]]:
+        """The pods that the rule is about in a domain, with their classes."""
+        counted = blame.counted
+        wanted = {each for each in self._cluster.placed_classes() if blame.taken(each)}
+        return [
+            (pod, pod_class)
+            for slot in blame.key.members[domain]
+            if counted is None or counted[slot]
+            for pod, pod_class in self._cluster.placed_on(slot)
+            if pod_class in wanted
+        ]
+
+    # Rules about the node alone
+
+    def _short(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
+        """Yield what the node has too little of, with those of its pods that hold it."""
+        told = plugin.headrooms(self._nodes, self._class)
+        for room in told.each if told is not None else ():
+            spare = int(room.spare[self._slot])
+            runs_out = bool(room.resource) or room.taken is not None
+            if spare >= 0 or not runs_out or room.reason not in reasons:
+                continue
+            missing = {room.resource: format_amount(room.resource, -spare)}
+            yield self._culprit(
+                plugin.name,
+                room.reason,
+                members=self._holders(room),
+                missing=missing if room.resource else msgspec.UNSET,
+            )
+
+    def _holders(self, room: Headroom) -> list[tuple[Pod, PodClass]]:
+        if room.taken is None or room.is_given:
+            return []
+        placed = self._cluster.placed_on(self._slot)
+        return [(pod, pod_class) for pod, pod_class in placed if room.taken(pod_class)]
+
+    def _of_node(self, plugin: Plugin, reason: str) -> Iterator[Culprit]:
+        """Yield a culprit for each rule of the pod that the labels of the node do not meet."""
+        if plugin.name == selection.NAME:
+            paths: Sequence[str | None] = self._unmet_selections() or [None]
+        elif plugin.name == spreading.NAME:
+            paths = self._constraints_without_domain() or [None]
+        else:
+            paths = [None]
+        for path in paths:
+            yield self._culprit(plugin.name, reason, rule=path)
+
+    def _unmet_selections(self) -> list[str]:
+        template, row = self._class.template, np.array([self._slot])
+        return [
+            rule.path
+            for rule, required in node_rules(template.spec, template.rules)
+            if not required_mask(self._nodes, required, row)[0]
+        ]
+
+    def _constraints_without_domain(self) -> list[str]:
+        return [
+            rule.path
+            for rule, spread in spread_rules(self._class.template)
+            if spread.key.cells[self._slot] == NO_DOMAIN
+        ]
+
+    def _culprit(
+        self,
+        plugin: str,
+        reason: str,
+        *,
+        rule: str | None = None,
+        members: Sequence[tuple[Pod, PodClass]] = (),
+        blame: Blame | None = None,
+        domain: CulpritDomain | msgspec.UnsetType = msgspec.UNSET,
+        missing: dict[str, str] | msgspec.UnsetType = msgspec.UNSET,
+    ) -> Culprit:
+        ordered = sorted(members, key=lambda member: (member[0].namespace, member[0].name))
+        return Culprit(
+            plugin=plugin,
+            node=self._node_name,
+            reason=reason,
+            rule=rule,
+            pods=[
+                CulpritPod(
+                    namespace=pod.namespace, name=pod.name, rule=_owned_path(blame, pod_class)
+                )
+                for pod, pod_class in islice(ordered, PODS_MAX)
+            ],
+            other_pods=max(len(ordered) - PODS_MAX, 0),
+            domain=domain,
+            missing=missing,
+        )
+
+
+def _paths_of(template: Template) -> Mapping[int, list[str | None]]:
+    """Map each compiled rule of a template, by its identity, to all places where it is stated."""
+    paths: dict[int, list[str | None]] = {}
+    enduring, ignored = affinity_rules(template, per_term=template.affinity_per_term)
+    for rule, term in (*enduring, *ignored, *anti_affinity_rules(template)):
+        paths.setdefault(id(term), []).append(rule.path)
+    for rule, spread in spread_rules(template):
+        paths[id(spread)] = [rule.path]
+    return paths
+
+
+def _owned_path(blame: Blame | None, pod_class: PodClass) -> str | None:
+    """Where the manifest of a blamed pod states the rule, if the rule is its own."""
+    if blame is None:
+        return None
+    return next(
+        (rule.path for rule, term in owned_rules(pod_class) if term is blame.rule),
+        None,
+    )
+
+
+def _skew(blame: Blame, count: int) -> int | msgspec.UnsetType:
+    if not isinstance(blame.rule, SpreadRule) or blame.may_stay is None:
+        return msgspec.UNSET
+    return blame.rule.max_skew + count - blame.may_stay

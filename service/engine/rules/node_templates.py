@@ -1,0 +1,74 @@
+"""Nodes that somebody could add: like one that is there, but empty and under another name."""
+
+from collections.abc import Hashable
+
+from msgspec.structs import replace
+
+from service.engine.cluster import Cluster
+from service.engine.rules.obstacles import Remedy
+from service.engine.state.nodes.node_table import HOSTNAME, timeless
+from service.model.objects.condition_taints import unconditioned
+from service.model.objects.pods_and_nodes import Node, Taint
+from service.model.plans.repair_changes import AddNodes
+
+_NAME = "added"
+
+
+def template_name(cluster: Cluster) -> str:
+    """Return a name for a template of nodes, of which no node is there yet."""
+    name, number = _NAME, 1
+    while f"{name}-0" in cluster.nodes.slots:
+        number += 1
+        name = f"{_NAME}-{number}"
+    return name
+
+
+def shape_of(node: Node) -> Hashable:
+    """Return what two nodes have in common of which one is as good as the other when they are empty."""
+    labels = frozenset(_shared_labels(node).items())
+    return labels, frozenset(node.allocatable.items()), frozenset(_own_taints(node))
+
+
+def adding_like(node: Node, name: str) -> Remedy:
+    """Return the remedy that one more such node comes, of a template of that name."""
+    labels = _shared_labels(node)
+    taints = _own_taints(node)
+    added = replace(
+        node,
+        name=f"{name}-0",
+        labels={**labels, HOSTNAME: f"{name}-0"},
+        taints=taints,
+        unschedulable=False,
+        uid="",
+        ready="",
+        conditions=(),
+        images=(),
+    )
+    template = {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": [_told(each) for each in taints]} if taints else {},
+        "status": {"allocatable": dict(node.allocatable)},
+    }
+    return Remedy(
+        ("AddNodes", node.name),
+        node_name=node.name,
+        added=added,
+        change=AddNodes(template=template, count=1),
+    )
+
+
+def _own_taints(node: Node) -> tuple[Taint, ...]:
+    """Return the taints of a node but for those of its conditions, which another one need not have."""
+    return timeless(unconditioned(node))
+
+
+def _told(taint: Taint) -> dict[str, str]:
+    value = {"value": taint.value} if taint.value else {}
+    return {"key": taint.key, **value, "effect": taint.effect}
+
+
+def _shared_labels(node: Node) -> dict[str, str]:
+    """Return the labels of a node but for those that name it."""
+    named = {key: value for key, value in node.labels.items() if value != node.name}
+    named.pop(HOSTNAME, None)
+    return named

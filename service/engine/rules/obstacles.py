@@ -1,0 +1,431 @@
+"""What keeps a pod from nodes, one rule at a time: on which nodes, and what would do away with it.
+
+A filter says of all its rules together which nodes it refuses. Here it is asked of each rule alone,
+with the pod's other rules of the same kind left out, over all nodes at once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from service.engine.cluster import Cluster
+from service.engine.framework.plugin import Plugin
+from service.engine.placing.placement import pipeline_of
+from service.engine.plugins import (
+    inter_pod_affinity as relations,
+    node_affinity as selection,
+    node_ports as ports,
+    node_resources_fit as fit,
+    node_unschedulable as cordons,
+    pod_topology_spread as spreading,
+    taint_toleration as tainting,
+)
+from service.engine.profiles.profile import Pipeline
+from service.engine.rules.relaxations import (
+    Edit,
+    Relaxation,
+    edited,
+    relaxations,
+    requesting,
+    tolerating,
+)
+from service.engine.state.nodes.columns import Ints, Mask
+from service.engine.state.nodes.taints import HARD_EFFECTS, tolerates
+from service.engine.state.pods.importance import PODS
+from service.model.objects.condition_taints import CONDITION_KEYS, asked_keys
+from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
+from service.model.objects.quantity import format_amount
+from service.model.plans.repair_changes import (
+    AddToleration,
+    AnyRepairChange,
+    DropRule,
+    LowerRequest,
+    SetLabels,
+    SetTaints,
+    UncordonNodes,
+)
+
+OBSTACLES_MAX = 60
+"""So many are told apart; nodes with others are left out."""
+
+Key = tuple[str, ...]
+NodeEdit = Callable[[Node], Node]
+
+
+class Remedy(NamedTuple):
+    """One change that does away with one obstacle, or with several."""
+
+    key: Key
+    """What tells it from others."""
+    of_pod: Edit | None = None
+    of_node: NodeEdit | None = None
+    """The change of a node, if it is not one of the pod."""
+    node_name: str = ""
+    added: Node | None = None
+    """The node that comes, if one does; `node_name` is then the one that it is like."""
+    change: AnyRepairChange | None = None
+    """How it is told; None for a request, of which it depends on the node how far it has to go."""
+    resource: str = ""
+    """The resource of which less is requested."""
+
+
+class Obstacle(NamedTuple):
+    """One rule that keeps the pod from some nodes."""
+
+    nodes: Mask
+    """The nodes that it keeps the pod from, shape (nodes,)."""
+    of_pod: Remedy | None = None
+    of_node: Callable[[Node], Remedy] | None = None
+    """What would have to be changed of one of these nodes."""
+    removable: bool = False
+    """Whether it is about placed pods, which may leave."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is known that would help."""
+        return self.of_pod is None and self.of_node is None and not self.removable
+
+
+_REMOVABLE = frozenset({relations.NAME, spreading.NAME, ports.NAME})
+_OF_OTHERS = frozenset({relations.EXISTING, relations.EXISTING_FULL, selection.ENFORCED})
+"""Reasons that are no rule of the pod."""
+_BY_RULE = frozenset({selection.NAME, relations.NAME, spreading.NAME, ports.NAME})
+
+
+def obstacles(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Iterator[Obstacle]:
+    """Yield all that keeps a pod from any node."""
+    pod_class = cluster.class_of(pod)
+    rules = list(relaxations(pod.spec))
+    for plugin in pipeline.filters:
+        failing = _failing(cluster, pod, plugin)
+        if not failing.any():
+            continue
+        if plugin.name in _BY_RULE:
+            own = [each for each in rules if each.plugin == plugin.name]
+            yield from _of_rules(cluster, pod, plugin, own, failing)
+        elif plugin.name == cordons.NAME:
+            yield Obstacle(failing, _tolerating(cordons.CORDON), _uncordoning)
+        elif plugin.name == tainting.NAME:
+            yield from _of_taints(cluster, pod)
+        elif plugin.name == fit.NAME:
+            for failure in plugin.failures(cluster.nodes, pod_class):
+                resource = failure.reason.removeprefix(fit.INSUFFICIENT)
+                remedy = None if failure.reason == fit.TOO_MANY_PODS else _lowering(resource)
+                yield Obstacle(failure.nodes & cluster.nodes.alive, remedy, removable=True)
+        else:
+            yield Obstacle(failing)
+
+
+def _failing(
+    cluster: Cluster, pod: Pod, plugin: Plugin, *, without: frozenset[str] = frozenset()
+) -> Mask:
+    """Return the nodes that a filter refuses, for other reasons than some, shape (nodes,)."""
+    failing = np.zeros(cluster.nodes.size, dtype=np.bool_)
+    for failure in plugin.failures(cluster.nodes, cluster.class_of(pod)):
+        if failure.reason not in without:
+            failing |= failure.nodes
+    return failing & cluster.nodes.alive
+
+
+def _of_rules(
+    cluster: Cluster, pod: Pod, plugin: Plugin, rules: list[Relaxation], failing: Mask
+) -> Iterator[Obstacle]:
+    """Yield an obstacle for each rule, and one for what the filter refuses without any of them."""
+    removable = plugin.name in _REMOVABLE
+    told = np.zeros_like(failing)
+    for rule in rules:
+        others = [each.without for each in rules if each is not rule]
+        alone = replace(pod, spec=edited(pod.spec, others)) if others else pod
+        nodes = _failing(cluster, alone, plugin, without=_OF_OTHERS)
+        told |= nodes
+        yield Obstacle(nodes, _dropping(rule), _labelling(rule), removable=removable)
+    rest = failing
+    if rules:
+        bare = replace(pod, spec=edited(pod.spec, [each.without for each in rules]))
+        # What only the rules together refuse is nothing that one of them could be blamed for.
+        rest = _failing(cluster, bare, plugin) | (failing & ~told)
+    yield Obstacle(rest, removable=removable)
+
+
+def _dropping(rule: Relaxation) -> Remedy:
+    change = DropRule(path=rule.path)
+    return Remedy(("DropRule", rule.path), of_pod=rule.without, change=change)
+
+
+def _labelling(rule: Relaxation) -> Callable[[Node], Remedy] | None:
+    if rule.label is None:
+        return None
+    key, value = rule.label
+
+    def of_node(node: Node) -> Remedy:
+        return Remedy(
+            ("SetLabels", node.name, key),
+            of_node=lambda node: replace(node, labels={**node.labels, key: value}),
+            node_name=node.name,
+            change=SetLabels(names=(node.name,), labels={key: value}),
+        )
+
+    return of_node
+
+
+def _lowering(resource: str) -> Remedy:
+    return Remedy(("LowerRequest", resource), of_pod=requesting(resource, None), resource=resource)
+
+
+def _tolerating(taint: Taint) -> Remedy:
+    toleration = Toleration(
+        key=taint.key,
+        operator="Equal" if taint.value else "Exists",
+        value=taint.value,
+        effect=taint.effect,
+    )
+    return Remedy(
+        ("AddToleration", taint.key, taint.value, taint.effect),
+        of_pod=tolerating(toleration),
+        change=AddToleration(toleration=toleration),
+    )
+
+
+def _uncordoning(node: Node) -> Remedy:
+    return Remedy(
+        ("UncordonNodes", node.name),
+        of_node=lambda node: replace(node, unschedulable=False),
+        node_name=node.name,
+        change=UncordonNodes(names=(node.name,)),
+    )
+
+
+def _of_taints(cluster: Cluster, pod: Pod) -> Iterator[Obstacle]:
+    """Yield an obstacle for each taint that the pod does not tolerate."""
+    nodes, found = cluster.nodes, dict[tuple[str, str, str], tuple[Taint, Mask]]()
+    for taints, index in nodes.taint_sets.items():
+        for taint in taints:
+            is_tolerated = any(tolerates(each, taint) for each in pod.spec.tolerations)
+            if taint.effect not in HARD_EFFECTS or is_tolerated:
+                continue
+            mask = (nodes.taint_set == index) & nodes.alive
+            key = (taint.key, taint.value, taint.effect)
+            before = found.get(key)
+            found[key] = (taint, mask if before is None else before[1] | mask)
+    for taint, mask in found.values():
+        asked = _asked(cluster, taint, mask)
+        if asked.any():
+            yield Obstacle(asked, _tolerating(taint))
+        if (mask & ~asked).any():
+            yield Obstacle(mask & ~asked, _tolerating(taint), _untainting(taint))
+
+
+def _asked(cluster: Cluster, taint: Taint, mask: Mask) -> Mask:
+    """Return which of some nodes keep a taint as long as their conditions ask for it."""
+    asked = np.zeros_like(mask)
+    if cluster.config.taints_nodes and taint.key in CONDITION_KEYS:
+        for slot in mask.nonzero()[0]:
+            node = cluster.nodes.nodes[slot]
+            asked[slot] = node is not None and taint.key in asked_keys(node)
+    return asked
+
+
+def _untainting(taint: Taint) -> Callable[[Node], Remedy]:
+    wanted = (taint.key, taint.value, taint.effect)
+
+    def without(node: Node) -> Node:
+        kept = [t for t in node.taints if (t.key, t.value, t.effect) != wanted]
+        return replace(node, taints=tuple(kept))
+
+    def of_node(node: Node) -> Remedy:
+        return Remedy(
+            ("SetTaints", node.name, *wanted),
+            of_node=without,
+            node_name=node.name,
+            change=SetTaints(names=(node.name,), taints=without(node).taints),
+        )
+
+    return of_node
+
+
+class Kind(NamedTuple):
+    """Nodes that have the same obstacles."""
+
+    bits: int
+    """The obstacles, as the bits of a number."""
+    slot: int
+    """One of these nodes."""
+    obstacles: tuple[Obstacle, ...]
+
+
+class Promising(NamedTuple):
+    """A node that may take a pod once others leave."""
+
+    fewest: int
+    """So many have to leave at least."""
+    slot: int
+
+
+NEVER = 2**31
+"""More pods than there are."""
+
+
+class ObstacleMap:
+    """All that keeps a pod from the nodes of a cluster, as it was when this was made."""
+
+    def __init__(self, cluster: Cluster, pod: Pod) -> None:
+        self._cluster = cluster
+        needs = cluster.class_of(pod).template.rules.needs
+        self._requested = dict(needs.amounts)
+        self._obstacles: list[Obstacle] = []
+        self._covered: dict[Key, int] = {}
+        self.is_whole = True
+        """Whether all obstacles could be told apart."""
+        nodes = cluster.nodes
+        self._bits: Ints = np.zeros(nodes.size, dtype=np.int64)
+        hopeless = ~nodes.alive
+        for each in obstacles(cluster, pod, pipeline_of(cluster, pod)):
+            if not each.nodes.any():
+                continue
+            if each.is_final or len(self._obstacles) == OBSTACLES_MAX:
+                hopeless |= each.nodes
+                self.is_whole &= each.is_final
+                continue
+            bit = 1 << len(self._obstacles)
+            self._bits[each.nodes] |= bit
+            self._obstacles.append(each)
+            if each.of_pod is not None:
+                self._note(each.of_pod, bit)
+        self._bits[hopeless] = -1
+
+    def _note(self, remedy: Remedy, bits: int) -> None:
+        self._covered[remedy.key] = self._covered.get(remedy.key, 0) | bits
+
+    def kinds(self, most: int) -> list[Kind]:
+        """Return the kinds of nodes, those with the fewest obstacles first, at most so many."""
+        kinds = [int(each) for each in np.unique(self._bits) if each >= 0]
+        kinds.sort(key=lambda bits: (bits.bit_count(), bits))
+        self.is_whole &= len(kinds) <= most
+        return [Kind(bits, self._example(bits), self._of(bits)) for bits in kinds[:most]]
+
+    def _of(self, bits: int) -> tuple[Obstacle, ...]:
+        return tuple(each for index, each in enumerate(self._obstacles) if bits >> index & 1)
+
+    def _example(self, bits: int) -> int:
+        """Return the node of a kind with the most room for what the pod requests too much of."""
+        slots: Ints = np.flatnonzero(self._bits == bits)
+        resources = [each.of_pod.resource for each in self._of(bits) if each.of_pod is not None]
+        rooms = [
+            self._left(each)[slots] / max(self._requested[each], 1) for each in resources if each
+        ]
+        if not rooms:
+            return int(slots[0])
+        return int(slots[np.minimum.reduce(rooms).argmax()])
+
+    def _left(self, resource: str) -> Ints:
+        """Shape (nodes,): what nobody has requested."""
+        nodes = self._cluster.nodes
+        return nodes.allocatable(resource) - nodes.requested(resource)
+
+    def options(self, obstacle: Obstacle, slot: int) -> list[Remedy]:
+        """Return what does away with an obstacle on a node."""
+        node = self._cluster.nodes.nodes[slot]
+        assert node is not None
+        options: list[Remedy] = []
+        if obstacle.of_pod is not None:
+            resource = obstacle.of_pod.resource
+            options.append(self._lowered(resource, slot) if resource else obstacle.of_pod)
+        if obstacle.of_node is not None:
+            remedy = obstacle.of_node(node)
+            index = next(i for i, each in enumerate(self._obstacles) if each is obstacle)
+            self._note(remedy, 1 << index)
+            options.append(remedy)
+        return options
+
+    def _lowered(self, resource: str, slot: int) -> Remedy:
+        """Return how far a request has to go down for a node."""
+        left = int(self._left(resource)[slot])
+        to = format_amount(resource, max(left, 0))
+        change = LowerRequest(
+            resource=resource,
+            from_amount=format_amount(resource, self._requested[resource]),
+            to=to,
+        )
+        edit = requesting(resource, to if left > 0 else None)
+        return Remedy(("LowerRequest", resource), of_pod=edit, change=change, resource=resource)
+
+    def seem_enough(self, remedies: Sequence[Remedy], kinds: Sequence[Kind]) -> bool:
+        """Whether some node has no obstacles but those that these remedies do away with."""
+        of_pod, at = 0, dict[str, int]()
+        for each in remedies:
+            covered = self._covered.get(each.key, 0)
+            if each.of_pod is not None:
+                of_pod |= covered
+            else:
+                at[each.node_name] = at.get(each.node_name, 0) | covered
+        slots = self._cluster.nodes.slots
+        for name, more in at.items():
+            if not int(self._bits[slots[name]]) & ~(of_pod | more):
+                return True
+        return any(not each.bits & ~of_pod for each in kinds)
+
+    def refused_for_others(self) -> Ints:
+        """Return the slots of nodes that are large enough, and refuse the pod for others alone.
+
+        These are pods on them or in their domains, and whoever cordoned the node.
+        """
+        of_others = -1 << len(self._obstacles)
+        for index, each in enumerate(self._obstacles):
+            if each.removable or each.of_node is _uncordoning:
+                of_others |= 1 << index
+        found = (self._bits >= 0) & ((self._bits & ~of_others) == 0)
+        for resource, amount in self._requested.items():
+            found &= self._cluster.nodes.allocatable(resource) >= amount
+        return np.flatnonzero(found)
+
+    def count_without(self, remedies: Sequence[Remedy]) -> int:
+        """Count the nodes that have no obstacles but those that remedies of the pod do away with."""
+        covered = 0
+        for each in remedies:
+            covered |= self._covered.get(each.key, 0)
+        return int(((self._bits >= 0) & ((self._bits & ~covered) == 0)).sum())
+
+
+def promising_nodes(cluster: Cluster, pod: Pod, victims_max: int, most: int) -> list[Promising]:
+    """Return the nodes that may take a pod once few others leave, at most so many, the fewest first."""
+    fewest = fewest_victims(cluster, pod, pipeline_of(cluster, pod))
+    slots = np.flatnonzero((fewest <= victims_max) & cluster.nodes.alive)
+    chosen = slots[np.argsort(fewest[slots], kind="stable")][:most]
+    return [Promising(max(int(fewest[slot]), 1), int(slot)) for slot in chosen]
+
+
+def fewest_victims(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Ints:
+    """Return how many placed pods have to leave at least so that each node takes a pod, shape (nodes,).
+
+    It is `NEVER` where no removal helps. What a filter does not tell for all nodes at once counts as
+    nothing, and so does everything together that is short beside what is short most.
+    """
+    pod_class, nodes = cluster.class_of(pod), cluster.nodes
+    fewest = np.zeros(nodes.size, dtype=np.int64)
+    for plugin in pipeline.filters:
+        rooms = plugin.headrooms(nodes, pod_class)
+        for room in () if rooms is None else rooms.each:
+            lacking: Ints = np.maximum(-room.spare, 0)
+            if not lacking.any():
+                continue
+            if room.resource and room.resource != PODS:
+                lacking = _fewest_of(cluster, room.resource, lacking)
+            elif not room.resource and room.taken is None:
+                lacking = np.where(lacking > 0, NEVER, 0)
+            fewest = np.maximum(fewest, lacking)
+    return fewest
+
+
+def _fewest_of(cluster: Cluster, resource: str, lacking: Ints) -> Ints:
+    """Return how many pods have to leave at least to free so much of a resource, shape (nodes,)."""
+    table = cluster.importance((resource,))
+    slots = np.flatnonzero(lacking)
+    greatest_first = -np.sort(-table.amounts(resource)[:, slots], axis=0)
+    freed = np.cumsum(greatest_first, axis=0)
+    counted = (freed < lacking[slots]).sum(axis=0) + 1
+    counted = np.where(counted > len(freed), NEVER, counted)
+    answer = np.zeros_like(lacking)
+    answer[slots] = np.where(table.crowded[slots], 1, counted)
+    return answer

@@ -1,0 +1,582 @@
+"""Finding required rules that placed pods break now.
+
+The question is that of the filters, asked of each placed pod on its node as if the pod were not
+there yet. It is answered from the counters: for each class of pods, each node that has any of them
+and each rule, look up the count of the node's domain, and subtract the pod itself if the rule
+counts it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from service.engine.cluster import Cluster
+from service.engine.plugins import (
+    inter_pod_affinity as relations,
+    node_affinity as selection,
+    pod_topology_spread as spreading,
+)
+from service.engine.rules.rule_paths import (
+    Rule,
+    Ruled,
+    affinity_rules,
+    anti_affinity_rules,
+    node_rules,
+    spread_rules,
+    terms_by_key,
+    written_terms,
+)
+from service.engine.state.nodes.columns import ALL, Ints, Mask
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_selectors import required_mask
+from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
+from service.engine.state.pods.classes import (
+    AffinityTerm,
+    MatcherEntry,
+    PodClass,
+    Template,
+)
+from service.engine.state.pods.spread import SpreadRule
+from service.model.objects.pods_and_nodes import (
+    ObjectName,
+    Pod,
+)
+
+AT_ONCE_MIN = 16
+"""If a class is on fewer nodes, they are looked at one by one. Likewise, fewer classes of a
+template are looked at one by one."""
+
+
+class Crowd(NamedTuple):
+    """The pods in one domain that a term of anti-affinity matches."""
+
+    matcher: MatcherEntry
+    key: TopologyKey
+    domain: int
+    max_per_domain: int | None = None
+    """How many of them the term allows; None: nobody besides the pod that has it."""
+
+
+Rivals = frozenset[tuple[MatcherEntry, TopologyKey]]
+"""All pods that one of the matchers matches, on nodes that have the key beside it."""
+
+
+class Breach(NamedTuple):
+    """How a rule is broken on one node: `skew` for topology spread, `crowd` for anti-affinity."""
+
+    rule: Rule
+    reason: str
+    skew: int | None = None
+    crowd: Crowd | None = None
+    rivals: Rivals | None = None
+    """The pods without which a rule of affinity would hold, since its owner would be the first pod;
+    None: that would not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A placed pod with a rule that it breaks."""
+
+    pod: Pod
+    breach: Breach
+
+
+class _Test(Protocol):
+    """Rules of one class that are judged together."""
+
+    def breaches(self, slot: int) -> Iterator[Breach]:
+        """Yield what a pod of the class breaks on that node."""
+        ...
+
+    def suspects(self, slots: Ints) -> Mask:
+        """Return a mask over `slots` of the nodes on which something may be broken.
+
+        It judges all nodes at once; `breaches` then decides for each of them.
+        """
+        ...
+
+
+class Inspection:
+    """One look at the rules of placed pods; what several pods have in common is computed once.
+
+    It may be used as long as the cluster does not change.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._masks: dict[tuple[NodeRules, str], Mask] = {}
+        self._levels: dict[object, _Level] = {}
+        self._rules: dict[Template, _TemplateRules] = {}
+        self._exempt: dict[MatcherEntry, Pod | None] = {}
+        self._crowds: dict[Crowd, list[tuple[Pod, PodClass]]] = {}
+
+    def suspects(self, classes: Iterable[PodClass]) -> list[PodClass]:
+        """Return the classes of which some pod may break a rule, in the given order.
+
+        All nodes of the classes of one template are judged at once; `of` finds out what is really
+        broken.
+        """
+        listed = tuple(classes)
+        alike: defaultdict[Template, list[PodClass]] = defaultdict(list)
+        for pod_class in listed:
+            alike[pod_class.template].append(pod_class)
+        found = {
+            pod_class
+            for template, group in alike.items()
+            for pod_class in self._suspect_classes(template, group)
+        }
+        return [pod_class for pod_class in listed if pod_class in found]
+
+    def _suspect_classes(self, template: Template, group: Sequence[PodClass]) -> Iterable[PodClass]:
+        if len(group) < AT_ONCE_MIN:
+            return group
+        rules = self._template_rules(template)
+        if rules.spread:
+            return group
+        sizes = np.fromiter((len(each.nodes) for each in group), dtype=np.int64, count=len(group))
+        slots = np.fromiter(
+            chain.from_iterable(each.nodes for each in group), np.int64, count=int(sizes.sum())
+        )
+        owners = np.repeat(np.arange(len(group)), sizes)
+
+        def itself(term: AffinityTerm) -> Mask:
+            matched = (each in term.matcher.classes for each in group)
+            return np.fromiter(matched, dtype=np.bool_, count=len(group))[owners]
+
+        suspect = np.zeros(len(slots), dtype=np.bool_)
+        for test in rules.nodes:
+            suspect |= test.suspects(slots)
+        if rules.enduring or rules.ignored:
+            terms = [term for _, term in rules.enduring]
+            suspect |= _lonely((*terms, *template.affinity), slots, itself)
+        suspect |= _crowded([term for _, term in rules.apart], slots, itself)
+        return [group[index] for index in np.unique(owners[suspect])]
+
+    def of(self, pod_class: PodClass) -> Iterator[Violation]:
+        """Yield the violations of all pods of a class."""
+        tests = self._tests(pod_class)
+        if not tests:
+            return
+        for slot in self._suspects(pod_class, tests):
+            broken = [each for test in tests for each in test.breaches(slot)]
+            if broken:
+                yield from self._violations(pod_class, slot, broken)
+
+    def of_pod(self, pod: Pod) -> Iterator[Violation]:
+        """Yield the violations of one placed pod, whose node has to be known."""
+        assert pod.node_name is not None
+        slot = self._cluster.nodes.slots[pod.node_name]
+        pod_class = self._cluster.class_of(pod)
+        broken = [each for test in self._tests(pod_class) for each in test.breaches(slot)]
+        for breach in self._told_of(pod, pod_class, slot, broken):
+            yield Violation(pod, breach)
+
+    def _suspects(self, pod_class: PodClass, tests: Sequence[_Test]) -> Iterable[int]:
+        """Return the nodes of a class that have to be looked at one by one."""
+        if len(pod_class.nodes) < AT_ONCE_MIN:
+            return pod_class.nodes
+        slots = np.fromiter(pod_class.nodes, dtype=np.int64, count=len(pod_class.nodes))
+        suspect = tests[0].suspects(slots)
+        for test in tests[1:]:
+            suspect = suspect | test.suspects(slots)
+        return [int(slot) for slot in slots[suspect]]
+
+    def _violations(
+        self, pod_class: PodClass, slot: int, broken: list[Breach]
+    ) -> Iterator[Violation]:
+        for pod, its_class in self._cluster.placed_on(slot):
+            if its_class is pod_class:
+                for breach in self._told_of(pod, pod_class, slot, broken):
+                    yield Violation(pod, breach)
+
+    def _told_of(
+        self, pod: Pod, pod_class: PodClass, slot: int, broken: list[Breach]
+    ) -> list[Breach]:
+        """Return the breaches of a pod, without those of terms that are left out for it."""
+        siblings = pod_class.template.siblings
+        if siblings is None or not broken or not self._is_exempt(pod, siblings.matcher):
+            return broken
+        rules = self._template_rules(pod_class.template)
+        test = _first_test(pod_class, rules)
+        others = [each for each in broken if not _is_of_affinity(each, rules.ignored)]
+        return [*others, *(each for each in test.breaches(slot) if each not in others)]
+
+    def _is_exempt(self, pod: Pod, siblings: MatcherEntry) -> bool:
+        """Whether terms are left out for a pod: the oldest of the siblings that break any of theirs."""
+        if siblings not in self._exempt:
+            breaking = (
+                each for pod_class in siblings.classes for each in self._breaking(pod_class)
+            )
+            oldest = min(breaking, key=lambda each: (each.created, key_of(each)), default=None)
+            self._exempt[siblings] = oldest
+        found = self._exempt[siblings]
+        return found is not None and key_of(found) == key_of(pod)
+
+    def _breaking(self, pod_class: PodClass) -> Iterator[Pod]:
+        """Yield the pods of a class that break affinity which is required for scheduling only."""
+        rules = self._template_rules(pod_class.template)
+        test = _AffinityTest(pod_class, rules.enduring, rules.ignored)
+        for slot in pod_class.nodes:
+            if any(_is_of_affinity(each, rules.ignored) for each in test.breaches(slot)):
+                for pod, its_class in self._cluster.placed_on(slot):
+                    if its_class is pod_class:
+                        yield pod
+
+    def members(self, crowd: Crowd) -> list[tuple[Pod, PodClass]]:
+        """Return the pods of a crowd with their classes, ordered by namespace and name."""
+        found = self._crowds.get(crowd)
+        if found is None:
+            matched = crowd.matcher.classes
+            found = self._crowds[crowd] = sorted(
+                (
+                    (pod, pod_class)
+                    for slot in crowd.key.members[crowd.domain]
+                    for pod, pod_class in self._cluster.placed_on(slot)
+                    if pod_class in matched
+                ),
+                key=lambda member: key_of(member[0]),
+            )
+        return found
+
+    def everywhere(self, rivals: Rivals) -> list[tuple[Pod, PodClass]]:
+        """Return all rivals with their classes, each once."""
+        wanted: defaultdict[int, set[PodClass]] = defaultdict(set)
+        for matcher, key in rivals:
+            for pod_class in matcher.classes:
+                for slot in pod_class.nodes:
+                    if key.domain_of[slot] != NO_DOMAIN:
+                        wanted[slot].add(pod_class)
+        return [
+            (pod, pod_class)
+            for slot, classes in wanted.items()
+            for pod, pod_class in self._cluster.placed_on(slot)
+            if pod_class in classes
+        ]
+
+    def _template_rules(self, template: Template) -> "_TemplateRules":
+        rules = self._rules.get(template)
+        if rules is None:
+            rules = self._rules_of(template)
+            # If every pod has a template of its own, keeping the rules costs more than it saves.
+            if template.classes > 1:
+                self._rules[template] = rules
+        return rules
+
+    def _tests(self, pod_class: PodClass) -> list[_Test]:
+        rules = self._template_rules(pod_class.template)
+        tests: list[_Test] = list(rules.nodes)
+        if rules.enduring or rules.ignored:
+            tests.append(_AffinityTest(pod_class, rules.enduring, rules.ignored))
+        if rules.apart:
+            tests.append(_AntiAffinityTest(pod_class, rules.apart))
+        if rules.spread:
+            tests.append(_SpreadTest(pod_class, rules.spread))
+        return tests
+
+    def _rules_of(self, template: Template) -> "_TemplateRules":
+        """Return the rules that the pods' profile filters by; for unknown profiles, all rules."""
+        pipeline = self._cluster.pipelines.get(template.spec.scheduler_name)
+
+        def counts(plugin: str) -> bool:
+            return pipeline is None or pipeline.filters_with(plugin)
+
+        per_term = self._cluster.config.affinity_per_term
+        affinity = affinity_rules(template, per_term=per_term) if counts(relations.NAME) else None
+        return _TemplateRules(
+            nodes=tuple(self._node_tests(template)) if counts(selection.NAME) else (),
+            enduring=affinity[0] if affinity else (),
+            ignored=affinity[1] if affinity else (),
+            apart=_matched(anti_affinity_rules(template)) if counts(relations.NAME) else (),
+            spread=tuple(self._spread_rules(template)) if counts(spreading.NAME) else (),
+        )
+
+    def _node_tests(self, template: Template) -> Iterator["_NodeTest"]:
+        rules = template.rules
+        for rule, required in node_rules(template.spec, rules):
+            mask = self._masks.get((rules, rule.path))
+            if mask is None:
+                mask = required_mask(self._cluster.nodes, required, ALL)
+                self._masks[rules, rule.path] = mask
+            yield _NodeTest(rule, mask)
+
+    def _spread_rules(self, template: Template) -> Iterator["_RuledSpread"]:
+        for rule, spread in spread_rules(template):
+            alike = (spread.counter, spread.eligibility, spread.key, spread.min_domains)
+            level = self._levels.get(alike)
+            if level is None:
+                level = self._levels[alike] = _Level.of(spread)
+            yield _RuledSpread(rule, spread, level)
+
+
+class _TemplateRules(NamedTuple):
+    """The required rules of a template."""
+
+    nodes: "tuple[_NodeTest, ...]"
+    enduring: "Ruled"
+    """The required affinity terms that hold during execution, too."""
+    ignored: "Ruled"
+    """The required affinity terms that are ignored during execution."""
+    apart: "Ruled"
+    """The required anti-affinity terms."""
+    spread: "tuple[_RuledSpread, ...]"
+
+
+def key_of(pod: Pod) -> ObjectName:
+    """Return a pod's namespace and name."""
+    return pod.namespace, pod.name
+
+
+# Node affinity
+
+
+class _NodeTest:
+    def __init__(self, rule: Rule, mask: Mask) -> None:
+        self._breach = Breach(rule, selection.REASON)
+        self._mask = mask
+
+    def breaches(self, slot: int) -> Iterator[Breach]:
+        if not self._mask[slot]:
+            yield self._breach
+
+    def suspects(self, slots: Ints) -> Mask:
+        return ~self._mask[slots]
+
+
+# Pod affinity and anti-affinity
+
+
+def _matched(rules: Ruled) -> Ruled:
+    """Leave out terms that match no pod at all: no placement can break them."""
+    return tuple((rule, term) for rule, term in rules if term.counter.total)
+
+
+def _is_of_affinity(breach: Breach, ruled: Ruled) -> bool:
+    return any(breach.rule == rule for rule, _ in ruled)
+
+
+def _first_test(pod_class: PodClass, rules: _TemplateRules) -> "_AffinityTest":
+    """Judge as for a pod of the class for which the terms with `firstPodExempt` are left out."""
+    template = pod_class.template
+    affinity = template.spec.affinity and template.spec.affinity.pod_affinity
+    assert affinity, "only such pods have siblings"
+    compiled = template.affinity_of_first
+    enduring, written = written_terms(affinity)
+    kept = [index for index, term in enumerate(written) if not term.first_pod_exempt]
+    if template.affinity_per_term:
+        terms = compiled[len(enduring) :]
+    else:
+        terms = terms_by_key([written[index] for index in kept], compiled)
+    ignored = tuple(
+        (rules.ignored[index][0], term) for index, term in zip(kept, terms, strict=True)
+    )
+    return _AffinityTest(pod_class, rules.enduring, ignored, compiled)
+
+
+class _AffinityTest:
+    """Judges the required affinity of one class.
+
+    Terms that are required during execution are judged among themselves. The others are judged
+    together with these, as at scheduling. If each of the two lists holds by itself, but no pod
+    matches both, the breach is one of the others.
+    """
+
+    def __init__(
+        self,
+        pod_class: PodClass,
+        enduring: Ruled,
+        ignored: Ruled,
+        together: tuple[AffinityTerm, ...] | None = None,
+    ) -> None:
+        self._class = pod_class
+        self._enduring = enduring
+        self._ignored = ignored
+        self._lasting = [term for _, term in enduring]
+        self._all = pod_class.template.affinity if together is None else together
+
+    def breaches(self, slot: int) -> Iterator[Breach]:
+        unmet = unmet_terms(self._class, self._lasting, slot)
+        for breach in self._told(self._enduring, unmet):
+            yield breach._replace(rivals=self._rivals(breach.rule, slot))
+        if not self._ignored:
+            return
+        at_scheduling = unmet_terms(self._class, self._all, slot)
+        if not at_scheduling:
+            return
+        own = [each for each in at_scheduling if any(each is term for _, term in self._ignored)]
+        if own or unmet:
+            yield from self._told(self._ignored, own)
+        else:
+            yield from self._told(self._ignored, [term for _, term in self._ignored])
+
+    def _rivals(self, rule: Rule, slot: int) -> Rivals | None:
+        """Return without whom the pod would be the first one that a requirement matches."""
+        per_term = self._class.template.affinity_per_term
+        terms = (
+            [term for each, term in self._enduring if each is rule] if per_term else self._lasting
+        )
+        keyed = all(term.counter.key.domain_of[slot] != NO_DOMAIN for term in terms)
+        if not keyed or not self._class.matches_all(terms):
+            return None
+        return frozenset((term.matcher, term.counter.key) for term in terms)
+
+    def suspects(self, slots: Ints) -> Mask:
+        """Return a mask of the nodes where no other pod matches some term.
+
+        The first-pod rule may still allow that; `breaches` knows.
+        """
+        own = self._class
+        return _lonely(
+            (*self._lasting, *self._all), slots, lambda term: own in term.matcher.classes
+        )
+
+    def _told(self, ruled: Ruled, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
+        for rule, term in ruled if unmet else ():
+            if any(term is each for each in unmet):
+                yield Breach(rule, relations.AFFINITY)
+
+
+def unmet_terms(
+    pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
+) -> Sequence[AffinityTerm]:
+    """Return the terms that no other pod satisfies for a pod of the class on that node."""
+    if pod_class.template.affinity_per_term:
+        return [each for term in terms for each in _unmet_together(pod_class, (term,), slot)]
+    return _unmet_together(pod_class, terms, slot)
+
+
+def _unmet_together(
+    pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
+) -> Sequence[AffinityTerm]:
+    """Do what `unmet_terms` does for terms that are one requirement.
+
+    The first-pod rule: as long as no other pod in the cluster matches, a pod that matches all terms
+    itself only needs a node with the topology keys.
+    """
+    others, unmet = False, []
+    for term in terms:
+        counter, itself = term.counter, pod_class in term.matcher.classes
+        domain = counter.key.domain_of[slot]
+        if domain == NO_DOMAIN:
+            others |= counter.total > 0
+            unmet.append(term)
+        else:
+            others |= counter.total > itself
+            if counter.counts[domain] <= itself:
+                unmet.append(term)
+    if unmet and not others and pod_class.matches_all(terms):
+        return [term for term in unmet if term.counter.key.domain_of[slot] == NO_DOMAIN]
+    return unmet
+
+
+class _AntiAffinityTest:
+    def __init__(self, pod_class: PodClass, terms: Ruled) -> None:
+        self._terms = [(*each, pod_class in each[1].matcher.classes) for each in terms]
+
+    def breaches(self, slot: int) -> Iterator[Breach]:
+        for rule, term, itself in self._terms:
+            key = term.counter.key
+            domain = int(key.domain_of[slot])
+            if domain == NO_DOMAIN or term.counter.counts[domain] <= _allowed(term, itself=itself):
+                continue
+            crowd = Crowd(term.matcher, key, domain, term.max_per_domain)
+            limited = term.max_per_domain is not None
+            reason = relations.FULL if limited else relations.ANTI_AFFINITY
+            yield Breach(rule, reason, crowd=crowd)
+
+    def suspects(self, slots: Ints) -> Mask:
+        itself = {id(term): matched for _, term, matched in self._terms}
+        terms = [term for _, term, _ in self._terms]
+        return _crowded(terms, slots, lambda term: itself[id(term)])
+
+
+def _lonely(
+    terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
+) -> Mask:
+    """Return a mask of `slots`: the domain holds no pod that some term matches, except for itself.
+
+    `itself` tells of a term whether it matches the pod that is judged.
+    """
+    lonely = np.zeros(len(slots), dtype=np.bool_)
+    for term in {id(each): each for each in terms}.values():
+        lonely |= term.counter.counts.take(term.counter.key.domain_of[slots]) <= itself(term)
+    return lonely
+
+
+def _crowded(
+    terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
+) -> Mask:
+    """Return a mask of `slots`: the domain holds more pods than some term of anti-affinity allows.
+
+    `itself` tells of a term whether it matches the pod that is judged.
+    """
+    crowded = np.zeros(len(slots), dtype=np.bool_)
+    for term in terms:
+        pods = term.counter.counts.take(term.counter.key.domain_of[slots])
+        crowded |= pods > _allowed(term, itself=itself(term))
+    return crowded
+
+
+def _allowed(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
+    """How many matching pods a term of anti-affinity allows: the pod itself, or `maxPerDomain`."""
+    return itself if term.max_per_domain is None else term.max_per_domain
+
+
+# Topology spread
+
+
+class _Level(NamedTuple):
+    """The least count over the eligible domains of a constraint; 0 if there are too few domains."""
+
+    least: int
+    enough_domains: bool
+
+    @classmethod
+    def of(cls, spread: SpreadRule) -> "_Level":
+        existing = spread.eligibility.nodes_of[spread.key.name].counts[:-1] > 0
+        if spread.counter is None:
+            return cls(0, enough_domains=False)
+        eligible = spread.counter.counts[: len(existing)][existing]
+        if len(eligible) < max(spread.min_domains, 1):
+            return cls(0, enough_domains=False)
+        return cls(int(np.min(eligible)), enough_domains=True)
+
+
+class _RuledSpread(NamedTuple):
+    rule: Rule
+    spread: SpreadRule
+    level: _Level
+
+
+class _SpreadTest:
+    def __init__(self, pod_class: PodClass, ruled: Sequence[_RuledSpread]) -> None:
+        self._ruled = ruled
+        self._itself = pod_class.hard_self
+        self._terminating = pod_class.terminating
+
+    def breaches(self, slot: int) -> Iterator[Breach]:
+        for ruled, itself in zip(self._ruled, self._itself, strict=True):
+            if ruled.spread.key.domain_of[slot] == NO_DOMAIN:
+                yield Breach(ruled.rule, spreading.MISSING)
+                continue
+            skew = self._skew(ruled, slot, itself=itself)
+            if skew > ruled.spread.max_skew:
+                yield Breach(ruled.rule, spreading.SKEW, skew=skew)
+
+    def suspects(self, slots: Ints) -> Mask:
+        return np.ones(len(slots), dtype=np.bool_)
+
+    def _skew(self, ruled: _RuledSpread, slot: int, *, itself: bool) -> int:
+        """Compute the skew as if the pod were placed anew: without it, then with it."""
+        spread, least = ruled.spread, ruled.level.least
+        if spread.counter is None:
+            return itself - least
+        others = int(spread.counter.counts[spread.key.domain_of[slot]])
+        if itself and not self._terminating and spread.eligibility.admits(slot):
+            others -= 1
+            if ruled.level.enough_domains:
+                least = min(least, others)
+        return others + itself - least

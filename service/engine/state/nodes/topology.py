@@ -1,0 +1,172 @@
+"""Node labels as columns: for a label key, the value id of each node. The value id is the domain.
+
+Arrays over domains have one entry more than there are domains, which is always zero. The id of "no
+such label", -1, reads it, so `counts[domain_of]` needs no mask.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.state.nodes.columns import Column, Interner, Ints, Mask, Slots
+from service.model.objects.selectors import parse_integer
+
+NO_DOMAIN: Final = -1
+FEW_DOMAINS = 32
+"""For at most so many domains, plain integers are quicker than short arrays."""
+_PATTERNS_KEPT = 16
+KEY_BYTES, DOMAIN_BYTES = 1_536, 224
+"""About what a key takes besides its column, and each of its domains."""
+
+
+class TopologyKey:
+    """The domains of one label key, with their nodes (slots)."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.values: Interner[str] = Interner()
+        self.members: list[list[int]] = []
+        self._labelled = 0
+        self.capacity = 4
+        self.version = 0
+        """Changes whenever a node enters or leaves a domain."""
+        # intp is NumPy's own index type: looking up by a narrower one takes several times as long.
+        self._column = Column(np.intp, NO_DOMAIN, size)
+        self.cells = self._column.cells
+        """The memory of `domain_of`, for access to one node at a time."""
+        self.has_few_domains = self.capacity <= FEW_DOMAINS
+        """Whether the capacity is small enough for plain integers."""
+        self.is_dropped = False
+        """Whether nothing uses the key any more, so that it no longer follows the nodes."""
+        self._keyed: tuple[int, Mask] | None = None
+        self._numbers: tuple[int, Ints, Mask] | None = None
+        self._zeros: Ints = np.zeros(0, dtype=np.int64)
+        self._patterns: dict[tuple[int, ...], Ints] = {}
+        self._patterns_version = -1
+
+    @property
+    def domain_of(self) -> Slots:
+        """The domain of each node, shape (nodes,), intp; -1 for nodes without the label."""
+        return self._column.values
+
+    @property
+    def on_every_slot(self) -> bool:
+        """Whether every slot, in use or free, has the label."""
+        return self._labelled == len(self._column.values)
+
+    @property
+    def keyed(self) -> Mask:
+        """A mask of the nodes that have the label, shape (nodes,), read-only."""
+        if self._keyed is None or self._keyed[0] != self.version:
+            self._keyed = (self.version, self.domain_of >= 0)
+        return self._keyed[1]
+
+    def numbers(self) -> tuple[Ints, Mask]:
+        """Return the values as integers, and which of them are integers, both of shape (values + 1,).
+
+        The last entry is for nodes without the label, and is no integer.
+        """
+        if self._numbers is None or self._numbers[0] != self.version:
+            numbers = np.zeros(len(self.values) + 1, dtype=np.int64)
+            are_numbers = np.zeros(len(self.values) + 1, dtype=np.bool_)
+            for value, index in self.values.items():
+                number = parse_integer(value)
+                if number is not None:
+                    numbers[index], are_numbers[index] = number, True
+            self._numbers = (self.version, numbers, are_numbers)
+        return self._numbers[1], self._numbers[2]
+
+    @property
+    def zeros(self) -> Ints:
+        """Zeros for all domains and for nodes without the key, shape (capacity + 1,), read-only."""
+        if len(self._zeros) != self.capacity + 1:
+            self._zeros = np.zeros(self.capacity + 1, dtype=np.int64)
+            self._zeros.flags.writeable = False
+        return self._zeros
+
+    @property
+    def size_in_bytes(self) -> int:
+        """About the size of the column and of the lists of nodes by domain."""
+        columns = int(self._column.values.nbytes) + 8 * self._labelled
+        return KEY_BYTES + columns + DOMAIN_BYTES * len(self.members)
+
+    def on_nodes(self, per_domain: Ints) -> Ints:
+        """Return for each node its domain's value, shape (nodes,), int64.
+
+        `per_domain` has the shape (capacity + 1,).
+        """
+        return per_domain.take(self._column.values)
+
+    def write(self, per_node: Ints, domain: int, value: int) -> None:
+        """Set the entries of a domain's nodes in an array of shape (nodes,)."""
+        members = self.members[domain]
+        if len(members) == 1:
+            per_node.data[members[0]] = value
+        else:
+            per_node[members] = value
+
+    def pattern(self, per_domain: Sequence[int]) -> Ints:
+        """Do what `on_nodes` does for a key with few domains, from plain integers.
+
+        The result has the shape (nodes,) and is read-only. The last results are remembered: as pods
+        come and go, the same values recur.
+        """
+        if self._patterns_version != self.version:
+            self._patterns, self._patterns_version = {}, self.version
+        name = tuple(per_domain)
+        found = self._patterns.get(name)
+        if found is None:
+            if len(self._patterns) == _PATTERNS_KEPT:
+                self._patterns.clear()
+            found = self._patterns[name] = self.on_nodes(np.array(name, dtype=np.int64))
+        return found
+
+    def resize(self, size: int) -> None:
+        self._column.resize(size)
+        self.cells = self._column.cells
+        self.version += 1
+
+    def enter(self, slot: int, value: str) -> None:
+        domain = self.values.intern(value)
+        if domain == len(self.members):
+            self.members.append([])
+            while domain >= self.capacity:
+                self.capacity *= 2
+            self.has_few_domains = self.capacity <= FEW_DOMAINS
+        self.members[domain].append(slot)
+        self._labelled += 1
+        self._column.values[slot] = domain
+        self.version += 1
+
+    def leave(self, slot: int) -> None:
+        domain = int(self._column.values[slot])
+        if domain == NO_DOMAIN:
+            return
+        members = self.members[domain]
+        members.remove(slot)
+        self._labelled -= 1
+        if not members:
+            value = self.values.values[domain]
+            assert value is not None
+            self.values.release(value)
+        self._column.values[slot] = NO_DOMAIN
+        self.version += 1
+
+
+class NodeItself(TopologyKey):
+    """A pseudo key for which each node is a domain of its own; the slot is the domain."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__("", 0)
+        self.resize(size)
+
+    @override
+    def resize(self, size: int) -> None:
+        super().resize(size)
+        known = len(self.members)
+        self._column.values[known:] = np.arange(known, size)
+        self.members += [[slot] for slot in range(known, size)]
+        while size > self.capacity:
+            self.capacity *= 2

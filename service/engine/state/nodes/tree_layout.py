@@ -1,0 +1,48 @@
+"""The places of the nodes in binary trees over their tie-breaks, in which the best node is found.
+
+The places depend on the nodes alone and not on what is asked of them, so all trees of one topology
+key share a layout.
+"""
+
+import numpy as np
+
+from service.engine.state.nodes.columns import Ints
+from service.engine.state.nodes.rank import TIE_BITS
+from service.engine.state.nodes.topology import TopologyKey
+
+LEAF = 4
+"""How many nodes are at a leaf, on average."""
+
+
+class Layout:
+    """Knows at which leaf of which tree each node is.
+
+    A key has one tree for each domain; without a key there is one tree for all nodes.
+    """
+
+    __slots__ = ("key", "leaf_of", "leaves", "order", "slots", "starts", "trees", "version")
+
+    def __init__(self, key: TopologyKey | None, ties: Ints) -> None:
+        self.key = key
+        self.version = 0 if key is None else key.version
+        self.trees = 1 if key is None else key.capacity + 1
+        """The last tree is of the nodes without the key."""
+        depth = (len(ties) // (LEAF * self.trees)).bit_length()
+        self.leaves = 1 << depth
+        """How many leaves each tree has; they are numbered after the branches above them, of which
+        the root is 1."""
+        slots = self.leaves + (ties >> (TIE_BITS - depth))
+        if key is not None:
+            slots = slots + (key.domain_of % self.trees) * self.branches
+        self.slots: Ints = slots
+        """The leaf of each node, shape (nodes,), as an index over the branches of all trees."""
+        self.leaf_of = slots.data
+        self.order = np.argsort(slots, kind="stable").data
+        ends = np.cumsum(np.bincount(slots, minlength=self.trees * self.branches))
+        self.starts = np.concatenate((np.zeros(1, dtype=np.int64), ends)).data
+        """The position in `order` at which the nodes of each leaf begin."""
+
+    @property
+    def branches(self) -> int:
+        """The size of one tree's block of indices: 0 is unused, then come branches, then leaves."""
+        return 2 * self.leaves

@@ -1,0 +1,73 @@
+"""The nodes that one rule on other pods excludes."""
+
+import numpy as np
+
+from service.engine.state.nodes.columns import Ints
+from service.engine.state.nodes.rank import VETO
+from service.engine.state.nodes.topology import TopologyKey
+
+
+class Vetoes:
+    """The nodes that one rule on other pods excludes: `VETO` for these, 0 for others."""
+
+    __slots__ = ("_nodes", "by_domain", "key", "only")
+
+    def __init__(
+        self,
+        key: TopologyKey,
+        by_domain: list[int] | None = None,
+        nodes: Ints | None = None,
+        only: tuple[int, ...] | None = None,
+    ) -> None:
+        """Take the values by domain for a key with few domains, or by node.
+
+        The last entry of `by_domain` is for nodes without the key. Where few nodes are left, `only`
+        are their slots, and `key` has all nodes.
+        """
+        self.key = key
+        self.by_domain = by_domain
+        self.only = only
+        self._nodes = nodes
+
+    @property
+    def may_exclude(self) -> bool:
+        """Whether some node may be excluded; False only if this is found out quickly."""
+        if self.only is not None:
+            return True
+        if self.by_domain is None or not self.key.on_every_slot:
+            return True
+        return any(
+            veto and slots for veto, slots in zip(self.by_domain, self.key.members, strict=False)
+        )
+
+    @property
+    def nodes(self) -> Ints:
+        """The values of all nodes, shape (nodes,), int64, read-only."""
+        if self._nodes is None:
+            if self.only is None:
+                self._nodes = self.key.pattern(self.by_domain or ())
+            else:
+                self._nodes = np.full(len(self.key.domain_of), VETO, dtype=np.int64)
+                self._nodes[list(self.only)] = 0
+        return self._nodes
+
+    @property
+    def spared(self) -> int:
+        """How many nodes with the key are not excluded, for a key with few domains."""
+        pairs = zip(self.by_domain or (), self.key.members, strict=False)
+        return sum(len(slots) for veto, slots in pairs if not veto)
+
+    def at(self, slot: int) -> int:
+        """Return the value of one node."""
+        if self.only is not None:
+            return 0 if slot in self.only else VETO
+        if self.by_domain is None:
+            return int(self.nodes[slot])
+        return self.by_domain[self.key.cells[slot]]
+
+
+def label_vetoes(key: TopologyKey) -> Vetoes:
+    """Exclude the nodes that lack the label."""
+    if key.has_few_domains:
+        return Vetoes(key, [0] * key.capacity + [VETO])
+    return Vetoes(key, nodes=np.where(key.keyed, 0, VETO))

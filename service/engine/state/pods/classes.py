@@ -1,0 +1,580 @@
+"""Templates and classes of pods: what rules read of a pod, compiled once for the counters.
+
+A `Template` is a spec compiled in its namespace: its rules on nodes, and counters for its terms. A
+`PodClass` is a template with labels; pods of one class are interchangeable for every rule. Whether
+a matcher matches a class is decided once, when the later of the two appears. From then on, placing
+a pod adds to the counters that its class is known to match, without any search.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+
+from service.engine.state.devices.pod_devices import PodDevices
+from service.engine.state.nodes.counters import (
+    DomainCounter,
+    DomainLimit,
+)
+from service.engine.state.nodes.node_rules import Needs, NodeRules
+from service.engine.state.nodes.topology import TopologyKey
+from service.engine.state.pods.matchers import (
+    Matcher,
+    Subject,
+    label_pairs,
+    matches,
+    named_namespaces,
+    size_in_bytes,
+)
+from service.engine.state.pods.spread import SpreadRule
+from service.engine.state.volumes.volume_table import PodVolumes
+from service.model.objects.pods_and_nodes import Affinity, LabelSelector, OwnerReference, PodSpec
+from service.model.objects.selectors import matches as selector_matches
+
+
+class Role(Enum):
+    """The meaning that a term of placed pods has for a pod that it matches."""
+
+    FORBIDS = "required anti-affinity"
+    ATTRACTS_HARD = "required affinity, which counts as a preference of the configured weight"
+    ATTRACTS = "preferred affinity"
+    REPELS = "preferred anti-affinity"
+
+
+class OwnedTerm:
+    """A term of placed pods, with the number of its owners in each domain."""
+
+    __slots__ = ("counter", "limit", "matcher", "role", "users", "weight")
+
+    def __init__(
+        self,
+        role: Role,
+        matcher: "MatcherEntry",
+        key: TopologyKey,
+        weight: int,
+        max_per_domain: int | None,
+    ) -> None:
+        self.role = role
+        self.matcher = matcher
+        self.weight = weight
+        self.counter = DomainCounter(key)
+        self.users = 0
+        """How many terms of templates are this one."""
+        self.limit: DomainLimit | None = None
+        """The domains that are full for a pod that the term matches, if it sets `maxPerDomain`."""
+        if max_per_domain is not None:
+            pods = matcher.hold_counter(key.name, lambda: DomainCounter(key))
+            self.limit = DomainLimit(pods, max_per_domain, self.counter)
+
+    @property
+    def preference(self) -> int:
+        """The weight with which owners want pods that the term matches beside them, or not; 0 if it is required."""
+        if self.role is Role.ATTRACTS:
+            return self.weight
+        return -self.weight if self.role is Role.REPELS else 0
+
+    @property
+    def max_per_domain(self) -> int | None:
+        return None if self.limit is None else self.limit.full_at
+
+    @property
+    def identity(self) -> "TermIdentity":
+        """What tells the term from others of its matcher."""
+        return self.role, self.counter.key.name, self.weight, self.max_per_domain
+
+
+TermIdentity = tuple[Role, str, int, int | None]
+"""Role, topology key, weight, and how many pods a domain may have."""
+
+
+class MatcherEntry:
+    """An interned matcher, with the classes that it matches, their counters, and its terms."""
+
+    __slots__ = ("_terms", "classes", "counters", "matcher", "templates", "terms")
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self.classes: dict[PodClass, None] = {}
+        self.counters: dict[object, DomainCounter] = {}
+        self.terms: list[OwnedTerm] = []
+        self._terms: dict[TermIdentity, OwnedTerm] = {}
+        self.templates = 0
+        """How many templates use the matcher; if none does, it is forgotten."""
+
+    @property
+    def reads_namespace_labels(self) -> bool:
+        return any(term.reads_namespace_labels for term in self.matcher)
+
+    def hold_counter(self, kind: object, make: Callable[[], DomainCounter]) -> DomainCounter:
+        """Return the counter of a kind, with one user more; a new one starts with the pods that are placed already."""
+        found = self.counters.get(kind)
+        if found is None:
+            found = self.counters[kind] = make()
+            for pod_class in self.classes:
+                for slot, pods in pod_class.nodes.items():
+                    found.add(slot, pods)
+        found.users += 1
+        return found
+
+    def release_counter(self, kind: object) -> None:
+        """Note that one user less has a counter; drop it if it has none."""
+        counter = self.counters[kind]
+        counter.users -= 1
+        if not counter.users:
+            counter.is_dropped = True
+            del self.counters[kind]
+
+    def hold_term(
+        self, role: Role, key: TopologyKey, weight: int, max_per_domain: int | None = None
+    ) -> OwnedTerm:
+        """Return the term of placed pods that has all of these, with one user more."""
+        identity = role, key.name, weight, max_per_domain
+        term = self._terms.get(identity)
+        if term is None:
+            term = self._terms[identity] = OwnedTerm(role, self, key, weight, max_per_domain)
+            self.terms.append(term)
+        term.users += 1
+        return term
+
+    def release_term(self, term: OwnedTerm) -> None:
+        """Note that one user less has a term; drop it if it has none."""
+        term.users -= 1
+        if not term.users:
+            term.counter.is_dropped = True
+            del self._terms[term.identity]
+            self.terms.remove(term)
+            if term.limit is not None:
+                self.release_counter(term.counter.key.name)
+
+
+class AffinityTerm:
+    """A term of an incoming pod, with the number of matching pods in each domain of a key."""
+
+    __slots__ = ("counter", "matcher", "max_per_domain", "weight")
+
+    def __init__(
+        self,
+        matcher: MatcherEntry,
+        counter: DomainCounter,
+        weight: int = 0,
+        max_per_domain: int | None = None,
+    ) -> None:
+        self.matcher = matcher
+        self.counter = counter
+        self.weight = weight
+        """The weight is negative for anti-affinity, and 0 for a required term."""
+        self.max_per_domain = max_per_domain
+        """How many matching pods may be in a domain; None for required anti-affinity: no other."""
+
+    def limit_for(self, pod_class: "PodClass") -> DomainLimit | None:
+        """Return the domains that are full for a pod of the class; None if the term sets no limit."""
+        if self.max_per_domain is None:
+            return None
+        full_at = self.max_per_domain + 1 - (pod_class in self.matcher.classes)
+        return DomainLimit(self.counter, full_at)
+
+
+COUNTER_BYTES = 768
+"""About what a counter, or a term with its counter, takes besides the counts."""
+
+FALLBACK = "FallbackWhenFull"
+"""What a topology spread constraint says that is hard only while there is room."""
+
+
+class Template:
+    """A pod's spec, compiled in its namespace for one cluster."""
+
+    __slots__ = (
+        "affinity",
+        "affinity_of_first",
+        "affinity_per_term",
+        "anti_affinity",
+        "classes",
+        "counted",
+        "enduring",
+        "enduring_affinity",
+        "entries",
+        "excepts",
+        "falls_back",
+        "hard_spread",
+        "identity",
+        "idle",
+        "keys",
+        "namespace",
+        "needs",
+        "owned",
+        "preferred",
+        "rules",
+        "siblings",
+        "soft_spread",
+        "spec",
+        "use",
+        "variants",
+        "weight",
+    )
+
+    def __init__(
+        self, spec: PodSpec, namespace: str, rules: NodeRules, needs: Needs, identity: object
+    ) -> None:
+        self.spec = spec
+        self.identity = identity
+        self.classes = 0
+        self.idle = 0
+        """How many of the classes have no pods."""
+        self.weight = 0
+        """What the template counts towards the bound of those whose classes are all idle."""
+        self.entries: dict[MatcherEntry, None] = {}
+        self.counted: list[tuple[MatcherEntry, object]] = []
+        """The counters that the rules read, by their matchers and kinds; each is held once for each mention."""
+        self.keys: dict[str, None] = {}
+        """The topology keys of the rules."""
+        self.namespace = namespace
+        self.rules = rules
+        self.needs = needs
+        self.use = needs.use
+        self.affinity: tuple[AffinityTerm, ...] = ()
+        self.siblings: AffinityTerm | None = None
+        """Counts a pod's siblings and the pod itself; None if no term is left out for the first."""
+        self.affinity_of_first: tuple[AffinityTerm, ...] = ()
+        """The required affinity of a pod of whose siblings none is placed."""
+        self.affinity_per_term = False
+        """Whether each term is a requirement of its own; else one pod has to match all of them."""
+        self.enduring = _endures(spec.affinity)
+        """Whether any rule is required during execution."""
+        self.enduring_affinity: tuple[AffinityTerm, ...] = ()
+        """The affinity that is required during execution, compiled without the other required
+        terms."""
+        self.anti_affinity: tuple[AffinityTerm, ...] = ()
+        self.excepts = False
+        """Whether a term of required anti-affinity leaves out namespaces by their labels."""
+        self.preferred: tuple[AffinityTerm, ...] = ()
+        self.hard_spread: tuple[SpreadRule, ...] = ()
+        self.soft_spread: tuple[SpreadRule, ...] = ()
+        """The constraints that rank nodes, those included that only filter while there is room."""
+        self.falls_back = any(
+            each.when_unsatisfiable == FALLBACK for each in spec.topology_spread_constraints
+        )
+        """Whether a constraint filters only while that leaves a node."""
+        self.variants: dict[tuple[int, ...], PodSpec] = {}
+        """The spec with these constraints hard and with the others that fall back soft."""
+        self.owned: tuple[OwnedTerm, ...] = ()
+
+
+class PodClass:
+    """Pods that no rule can tell apart, with the nodes on which they are placed."""
+
+    __slots__ = (
+        "devices",
+        "hard_self",
+        "identity",
+        "is_dropped",
+        "kin",
+        "labels",
+        "matched",
+        "namespace",
+        "nodes",
+        "owners",
+        "pods",
+        "relation_plugins",
+        "template",
+        "terminating",
+        "volumes",
+    )
+
+    def __init__(
+        self,
+        template: Template,
+        labels: dict[str, str],
+        *,
+        terminating: bool,
+        volumes: PodVolumes | None = None,
+        devices: PodDevices | None = None,
+    ) -> None:
+        self.namespace = template.namespace
+        self.labels = labels
+        self.terminating = terminating
+        self.compiled_as(template, None)
+        self.volumes = volumes
+        """None for pods without volumes that scheduling reads, or where these are ignored."""
+        self.devices = devices
+        """None for pods that claim no devices or have a node, or where nobody is given devices."""
+        self.identity: object = None
+        self.kin: object = None
+        """Equal for classes of the same pods before and after they are placed; None where they have one class."""
+        self.is_dropped = False
+        """Whether the class is forgotten."""
+        self.matched: dict[MatcherEntry, None] = {}
+        self.nodes: dict[int, int] = {}
+        """How many pods of this class are placed, by slot."""
+        self.pods = 0
+        """How many pods of this class are known, placed or not."""
+        self.owners: dict[OwnerReference, int] = {}
+        """How many of these each owner manages, of those that one manages."""
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the pods have any labels, but for the one by which siblings are told."""
+        return len(self.labels) > (self.template.siblings is not None)
+
+    @property
+    def affinity(self) -> tuple[AffinityTerm, ...]:
+        """The required affinity that a pod of the class has if it is placed now."""
+        template = self.template
+        siblings = template.siblings
+        if siblings is None or siblings.counter.total:
+            return template.affinity
+        return template.affinity_of_first
+
+    def compiled_as(self, template: Template, namespace_labels: Mapping[str, str] | None) -> None:
+        """Replace the template by one of the same spec that differs only in its spread rules.
+
+        The class may as well keep its template, and be told that its namespace has other labels.
+        """
+        self.template = template
+        self.relation_plugins: object = None
+        """The plugins that apply to the class, as placements found them; None: not asked for yet."""
+        own = Subject(self.namespace, namespace_labels, self.labels, self.terminating)
+        self.hard_self = tuple([rule.counts_owner(own) for rule in template.hard_spread])
+        """For each hard spread rule, whether the pod itself counts."""
+
+    def first_for(self, terms: Sequence[AffinityTerm]) -> list[bool]:
+        """For each required term, whether a pod of the class would be the first that matches it.
+
+        The rule for the first pod: such a pod only needs a node with the topology key.
+        """
+        if self.template.affinity_per_term:
+            return [not each.counter.total and self.matches_all((each,)) for each in terms]
+        first = not any(each.counter.total for each in terms) and self.matches_all(terms)
+        return [first] * len(terms)
+
+    def matches_all(self, terms: Iterable[AffinityTerm]) -> bool:
+        """Whether pods of this class match all of the terms themselves."""
+        return all(self in term.matcher.classes for term in terms)
+
+
+class MatchIndex:
+    """Knows which matchers match which classes.
+
+    Both are indexed by label pairs, so that a new one is compared only with those that it can
+    match.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[Matcher, MatcherEntry] = {}
+        self._entries_by_pair: dict[tuple[str, str], dict[MatcherEntry, None]] = {}
+        self._entries_by_namespace: dict[str, dict[MatcherEntry, None]] = {}
+        """The matchers without a label pair that are about these namespaces alone."""
+        self._wide_entries: dict[MatcherEntry, None] = {}
+        """The matchers without a label pair that may match in any namespace."""
+        self.has_dropped_viewed = False
+        """Whether a counter was dropped that views were made of."""
+        self._classes: dict[PodClass, None] = {}
+        self._classes_by_pair: dict[tuple[str, str], dict[PodClass, None]] = {}
+        self._classes_by_namespace: dict[str, dict[PodClass, None]] = {}
+        self.namespace_labels: dict[str, dict[str, str]] = {}
+
+    @property
+    def indexed(self) -> int:
+        """The number of entries in the index of matchers by label pair."""
+        return sum(map(len, self._entries_by_pair.values()))
+
+    def entry(self, matcher: Matcher) -> MatcherEntry:
+        """Return the interned matcher; a new one is compared with the classes that are known."""
+        found = self.entries.get(matcher)
+        if found is not None:
+            return found
+        entry = self.entries[matcher] = MatcherEntry(matcher)
+        pairs, namespaces = label_pairs(matcher), named_namespaces(matcher)
+        if pairs is not None:
+            pairs = list(pairs)
+            for pair in pairs:
+                self._entries_by_pair.setdefault(pair, {})[entry] = None
+            candidates: Iterable[PodClass] = [
+                each for p in pairs for each in self._classes_by_pair.get(p, ())
+            ]
+        elif namespaces is not None:
+            for name in namespaces:
+                self._entries_by_namespace.setdefault(name, {})[entry] = None
+            candidates = [
+                each for name in namespaces for each in self._classes_by_namespace.get(name, ())
+            ]
+        else:
+            self._wide_entries[entry] = None
+            candidates = self._classes
+        for pod_class in candidates:
+            self._meet(entry, pod_class)
+        return entry
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each matcher, counter and term."""
+        for entry in self.entries.values():
+            yield "matchers", size_in_bytes(entry.matcher) + 64 * len(entry.classes)
+            for counter in entry.counters.values():
+                yield "counters", COUNTER_BYTES + counter.size_in_bytes
+            for term in entry.terms:
+                yield "terms", COUNTER_BYTES + term.counter.size_in_bytes
+
+    def is_wide(self, entry: MatcherEntry) -> bool:
+        """Whether the matcher has to be compared with every new class."""
+        return entry in self._wide_entries
+
+    @property
+    def classes(self) -> Iterable[PodClass]:
+        """All known classes."""
+        return self._classes
+
+    def having(self, pair: tuple[str, str]) -> Iterable[PodClass]:
+        """Return the classes with a label."""
+        return self._classes_by_pair.get(pair, ())
+
+    def selected(self, namespace: str, selector: LabelSelector | None) -> list[PodClass]:
+        """Return the classes of a namespace that a selector matches."""
+        pairs = _pairs_of(selector)
+        if pairs is None:
+            candidates = list(self._classes_by_namespace.get(namespace, ()))
+        else:
+            candidates = [each for pair in pairs for each in self.having(pair)]
+        return [
+            each
+            for each in candidates
+            if each.namespace == namespace and selector_matches(selector, each.labels)
+        ]
+
+    def join(self, pod_class: PodClass) -> None:
+        """Add a new class, with no placed pods, and compare it with the matchers that are known."""
+        self._classes[pod_class] = None
+        self._tell_of_namespace(pod_class)
+        self._classes_by_namespace.setdefault(pod_class.namespace, {})[pod_class] = None
+        for pair in pod_class.labels.items():
+            self._classes_by_pair.setdefault(pair, {})[pod_class] = None
+        self._meet_all(pod_class)
+
+    def leave(self, pod_class: PodClass) -> None:
+        """Forget a class that has no pods."""
+        assert not pod_class.nodes
+        del self._classes[pod_class]
+        _discard(self._classes_by_namespace, pod_class.namespace, pod_class)
+        for pair in pod_class.labels.items():
+            _discard(self._classes_by_pair, pair, pod_class)
+        for entry in pod_class.matched:
+            del entry.classes[pod_class]
+
+    def release(self, template: Template) -> None:
+        """Note that a template is forgotten; drop the terms, counters and matchers that only it used."""
+        for term in template.owned:
+            term.matcher.release_term(term)
+            self._note(term.counter)
+            if term.limit is not None:
+                self._note(term.limit.pods)
+        for entry, kind in template.counted:
+            counter = entry.counters[kind]
+            entry.release_counter(kind)
+            self._note(counter)
+        for entry in template.entries:
+            entry.templates -= 1
+            if not entry.templates:
+                self._forget(entry)
+
+    def _note(self, counter: DomainCounter) -> None:
+        if counter.is_dropped and counter.is_viewed:
+            self.has_dropped_viewed = True
+
+    def _forget(self, entry: MatcherEntry) -> None:
+        assert not entry.counters, "no counter of a matcher is used that is not"
+        del self.entries[entry.matcher]
+        for pod_class in entry.classes:
+            del pod_class.matched[entry]
+        pairs, namespaces = label_pairs(entry.matcher), named_namespaces(entry.matcher)
+        if pairs is not None:
+            for pair in dict.fromkeys(pairs):
+                _discard(self._entries_by_pair, pair, entry)
+        elif namespaces is not None:
+            for name in namespaces:
+                _discard(self._entries_by_namespace, name, entry)
+        else:
+            del self._wide_entries[entry]
+
+    def relabel_namespace(self, name: str, labels: dict[str, str] | None) -> None:
+        """Give a namespace other labels (None: it is not stored); update what depends on them."""
+        if self.namespace_labels.get(name) == labels:
+            return
+        if labels is None:
+            del self.namespace_labels[name]
+        else:
+            self.namespace_labels[name] = labels
+        for pod_class in self._classes_by_namespace.get(name, ()):
+            self._tell_of_namespace(pod_class)
+            self._rematch(pod_class)
+
+    def _tell_of_namespace(self, pod_class: PodClass) -> None:
+        """Have constraints that select namespaces know whether they count the pods themselves."""
+        template = pod_class.template
+        if any(rule.namespaces is not None for rule in template.hard_spread):
+            pod_class.compiled_as(template, self.namespace_labels.get(pod_class.namespace))
+
+    def _rematch(self, pod_class: PodClass) -> None:
+        before = pod_class.matched
+        pod_class.matched = {}
+        for entry in before:
+            del entry.classes[pod_class]
+        self._meet_all(pod_class)
+        for entry in before:
+            if pod_class not in entry.classes:
+                _recount(entry, pod_class, -1)
+        for entry in pod_class.matched:
+            if entry not in before:
+                _recount(entry, pod_class, 1)
+
+    def _meet_all(self, pod_class: PodClass) -> None:
+        for entry in self._wide_entries:
+            self._meet(entry, pod_class)
+        for entry in self._entries_by_namespace.get(pod_class.namespace, ()):
+            self._meet(entry, pod_class)
+        for pair in pod_class.labels.items():
+            for entry in self._entries_by_pair.get(pair, ()):
+                self._meet(entry, pod_class)
+
+    def _meet(self, entry: MatcherEntry, pod_class: PodClass) -> None:
+        if pod_class not in entry.classes and matches(entry.matcher, self.subject(pod_class)):
+            entry.classes[pod_class] = None
+            pod_class.matched[entry] = None
+
+    def subject(self, pod_class: PodClass) -> Subject:
+        return Subject(
+            pod_class.namespace,
+            self.namespace_labels.get(pod_class.namespace),
+            pod_class.labels,
+            pod_class.terminating,
+        )
+
+
+def _pairs_of(selector: LabelSelector | None) -> Iterable[tuple[str, str]] | None:
+    """Label pairs of which all that a selector matches have exactly one; None if there are none."""
+    if selector is None:
+        return ()
+    if selector.match_labels:
+        return list(selector.match_labels.items())[:1]
+    for each in selector.match_expressions or ():
+        if each.operator == "In":
+            return [(each.key, value) for value in dict.fromkeys(each.values or ())]
+    return None
+
+
+def _endures(affinity: Affinity | None) -> bool:
+    parts = affinity and (affinity.node_affinity, affinity.pod_affinity, affinity.pod_anti_affinity)
+    return any(
+        each.required_during_scheduling_required_during_execution
+        for each in parts or ()
+        if each is not None
+    )
+
+
+def _recount(entry: MatcherEntry, pod_class: PodClass, sign: int) -> None:
+    for counter in entry.counters.values():
+        for slot, pods in pod_class.nodes.items():
+            counter.add(slot, sign * pods)
+
+
+def _discard(index: dict, key: object, member: object) -> None:  # type: ignore[type-arg]
+    members = index[key]
+    del members[member]
+    if not members:
+        del index[key]

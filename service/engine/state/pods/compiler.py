@@ -1,0 +1,805 @@
+"""Finds the class of a pod: terms and constraints become counters once for each template."""
+
+from collections import Counter, OrderedDict
+from collections.abc import (
+    Callable,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from service.engine.state.devices.device_table import DeviceTable
+from service.engine.state.devices.pod_devices import PodDevices
+from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.counters import (
+    DomainCounter,
+    Eligibility,
+    SpreadCounter,
+)
+from service.engine.state.nodes.node_rules import (
+    NodeRules,
+    ProfileRules,
+    RequiredNodes,
+    RulesInterner,
+    label_keys,
+)
+from service.engine.state.nodes.node_selectors import required_mask
+from service.engine.state.nodes.node_table import HOSTNAME, NodeTable
+from service.engine.state.nodes.taints import untolerated_hard
+from service.engine.state.nodes.topology import TopologyKey
+from service.engine.state.pods.classes import (
+    COUNTER_BYTES,
+    AffinityTerm,
+    MatcherEntry,
+    MatchIndex,
+    OwnedTerm,
+    PodClass,
+    Role,
+    Template,
+)
+from service.engine.state.pods.data_sets import DataSets
+from service.engine.state.pods.default_spread import (
+    DefaultedClasses,
+    DefaultSelectors,
+)
+from service.engine.state.pods.matchers import (
+    Matcher,
+    NamespaceRule,
+    Selector,
+    TermMatcher,
+    compile_namespaces,
+    compile_selector,
+    compile_term,
+    for_incoming,
+    size_in_bytes,
+)
+from service.engine.state.pods.siblings import (
+    KEY,
+    mark_of,
+    siblings_in,
+)
+from service.engine.state.pods.spread import SpreadRule
+from service.engine.state.volumes.pod_volumes import has_ephemeral
+from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
+from service.model.configuration.config import ClusterConfig
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.objects.pods_and_nodes import (
+    Affinity,
+    Partial,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    Toleration,
+    TopologySpreadConstraint,
+)
+from service.model.objects.selectors import spread_selector
+
+IDLE_CLASSES_MAX = 16_384
+"""How many classes without a pod are kept; the least recently used is dropped first."""
+
+IDLE_BYTES_MAX = 64 * 1024 * 1024
+"""About how many bytes classes without a pod, and their templates, may take."""
+
+CLASS_BYTES, LABEL_BYTES = 2_048, 384
+"""About what a class takes, and each of its labels with its place in an index."""
+
+TEMPLATE_BYTES, TERM_BYTES = 4_096, 64
+"""About what a template takes, and each of its mentions of a matcher, counter or term."""
+
+WIDE_WEIGHT = 64 * 1024
+"""What a matcher counts beyond its size if each new class has to be compared with it."""
+
+STEP_CLASSES = 64
+"""How many classes are dropped in one step."""
+
+NOTHING_REQUIRED = RequiredNodes((), (), empty_term_matches_all=False)
+
+NO_RULES = ProfileRules()
+"""The rules that a scheduler without a profile adds: none."""
+
+Selecting = tuple[int, TopologySpreadConstraint, Selector | None]
+"""A spread constraint of a pod: its place in its list, the constraint, and what it selects."""
+EligibilityKey = tuple[tuple[str, ...], RequiredNodes | None, tuple[Toleration, ...] | None]
+
+
+class Eligibilities:
+    """Interned sets of nodes over which spreading counts."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self._known: dict[str, tuple[EligibilityKey, Eligibility]] = {}
+        self._identities: dict[Eligibility, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(
+        self,
+        keys: Iterable[TopologyKey],
+        required: RequiredNodes | None,
+        tolerations: tuple[Toleration, ...] | None,
+    ) -> Eligibility:
+        """Return the set of the nodes with all keys that `required` and the tolerations let in.
+
+        If either is None, the constraint's policy ignores it. The set has one user more afterwards.
+        """
+        keys = sorted(keys, key=lambda key: key.name)
+        rule: EligibilityKey = (tuple(key.name for key in keys), required, tolerations)
+        identity = repr(rule)
+        found = self._known.get(identity)
+        if found is None:
+            found = self._known[identity] = (rule, Eligibility(keys, self._nodes.size))
+            self._identities[found[1]] = identity
+            self._nodes.hold_keys(_keys_of(rule))
+            for slot in np.flatnonzero(self._admits(rule, np.arange(self._nodes.size))):
+                found[1].enter(int(slot))
+        found[1].users += 1
+        return found[1]
+
+    def release(self, eligibility: Eligibility) -> None:
+        """Note that one user less has the set; forget it if it has none."""
+        eligibility.users -= 1
+        if not eligibility.users:
+            rule, _ = self._known.pop(self._identities.pop(eligibility))
+            self._nodes.release_keys(_keys_of(rule))
+
+    def sizes(self) -> Iterator[int]:
+        """Yield about the size in bytes of each set."""
+        for identity, (_, eligibility) in self._known.items():
+            counters = eligibility.nodes_of.values()
+            size = len(identity) + eligibility.mask.nbytes
+            yield size + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
+
+    def resize(self) -> None:
+        for _, eligibility in self._known.values():
+            eligibility.resize(self._nodes.size)
+
+    def enter(self, slot: int) -> None:
+        """Add a node, whose columns are written, to the sets that let it in."""
+        row = np.array([slot])
+        for rule, eligibility in self._known.values():
+            if self._admits(rule, row)[0]:
+                eligibility.enter(slot)
+
+    def leave(self, slot: int) -> None:
+        for _, eligibility in self._known.values():
+            eligibility.leave(slot)
+
+    def verdicts(self) -> Iterator[bool]:
+        """Yield for each set whether it has the nodes that it should, and counts them rightly."""
+        for rule, eligibility in tuple(self._known.values()):
+            slots = np.arange(self._nodes.size)
+            yield bool(np.array_equal(eligibility.mask, self._admits(rule, slots))) and (
+                eligibility.counts_its_nodes()
+            )
+
+    def _admits(self, rule: EligibilityKey, rows: npt.NDArray[np.intp]) -> Mask:
+        names, required, tolerations = rule
+        mask: Mask = self._nodes.alive[rows]
+        for name in names:
+            mask = mask & (self._nodes.key(name).domain_of[rows] >= 0)
+        if required is not None and required.anything:
+            mask = mask & required_mask(self._nodes, required, rows)
+        if tolerations is not None:
+            mask = mask & ~untolerated_hard(self._nodes, tolerations, rows)
+        return mask
+
+
+def _keys_of(rule: EligibilityKey) -> tuple[str, ...]:
+    """Return the labels on which it depends which nodes are in a set."""
+    names, required, _ = rule
+    if required is None:
+        return names
+    return (*names, *label_keys(required, None, NOTHING_REQUIRED, None))
+
+
+class ObjectRules(NamedTuple):
+    """What pods get from objects of other kinds."""
+
+    selectors: DefaultSelectors
+    volumes: VolumeTable
+    devices: DeviceTable
+    data_sets: DataSets
+
+
+class Compiler:
+    """The templates and classes of one cluster under one configuration."""
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        profiles: Mapping[str, ProfileRules],
+        nodes: NodeTable,
+        match_index: MatchIndex,
+        eligibilities: Eligibilities,
+        objects: ObjectRules,
+        dropped: Callable[[NodeRules, bool], None],
+    ) -> None:
+        """`dropped` hears of rules on nodes as `RulesInterner` tells them."""
+        self._config = config
+        self._profiles = profiles
+        self._nodes = nodes
+        self._match_index = match_index
+        self._eligibilities = eligibilities
+        self._selectors = objects.selectors
+        self._defaulted = DefaultedClasses(match_index)
+        self._data_sets = objects.data_sets
+        self._volumes = objects.volumes if config.volumes == "Honor" else None
+        self._devices = objects.devices if config.device_claims == "Allocate" else None
+        self._rules = RulesInterner(
+            nodes, empty_term_matches_all=config.empty_term_matches_all, dropped=dropped
+        )
+        self._daemons = frozenset(config.daemon_namespaces)
+        self._has_defaults = any(each.constraints for each in profiles.values())
+        self._templates: dict[object, Template] = {}
+        self._classes: dict[object, PodClass] = {}
+        self._last: tuple[Pod, PodClass, bool] | None = None
+        """The last pod that was asked about, its class, and whether owners, volumes and devices are no part of it.
+
+        Often it comes again at once, bound to a node.
+        """
+        self._idle: OrderedDict[PodClass, object] = OrderedDict()
+        self.idle_bytes = 0
+        """About what the idle classes take, with the templates of which all classes are idle."""
+        self._brought: dict[PodClass, int] = {}
+        """The classes that no settled pod has had, with the position in the undo log at which they got a pod."""
+        self.loose: dict[PodClass, None] = {}
+        """Those of them that have no pod."""
+        self._kin: Counter[object] = Counter()
+        """How many classes with pods have each `PodClass.kin`."""
+        self._falling_back: dict[Template, None] = {}
+        """The templates that have variants (`service.engine.placing.spread_fallback`)."""
+        self.has_dropped = False
+        """Whether a class was dropped since this was last set back."""
+        self.enduring: dict[PodClass, None] = {}
+        """The classes of known pods with rules that are required during execution."""
+
+    def interned(self) -> dict[str, int]:
+        """Return how many classes and templates are known."""
+        return {"classes": len(self._classes), "templates": len(self._templates)}
+
+    def class_of(self, pod: Pod) -> PodClass:
+        """Return the class of a pod; compile it if it is new."""
+        if self._last is not None:
+            last, known, is_plain = self._last
+            if _share_objects(last, pod) and (is_plain or _own_alike(last, pod)):
+                return known
+        spec, labels = pod.spec, pod.labels
+        takes_defaults = self._has_defaults and self._takes_defaults(spec)
+        table = self._volumes if spec.volumes else None
+        device_table = self._devices if spec.resource_claims and pod.node_name is None else None
+        identity: tuple[object, ...] = (
+            id(spec),
+            pod.namespace,
+            frozenset(labels.items()),
+            pod.terminating,
+            pod.required_node_name,
+            pod.controller if takes_defaults else None,
+            None if table is None else _volumes_identity(pod),
+            None if device_table is None else _devices_identity(pod),
+        )
+        found = self._classes.get(identity)
+        mark = mark_of(pod) if found is None else None
+        if mark is not None:
+            identity = (*identity, mark)
+            found = self._classes.get(identity)
+        if found is None:
+            template = self._template(pod)
+            volumes = None if table is None else PodVolumes(pod, table)
+            own = dict(labels) if mark is None else {**labels, KEY: mark}
+            devices = None if device_table is None else PodDevices(pod, device_table)
+            found = PodClass(
+                template, own, terminating=pod.terminating, volumes=volumes, devices=devices
+            )
+            if template.falls_back or spec.resource_claims:
+                found.kin = identity[:3]
+            self._classes[identity] = found
+            self._brought[found] = 0
+            self._match_index.join(found)
+            if takes_defaults:
+                self._defaulted.add(found, pod)
+            if spec.data_affinity is not None:
+                self._data_sets.add(found, pod)
+            self._rest(found, identity)
+        elif found in self._idle:
+            self._idle.move_to_end(found)
+        is_plain = table is None and not spec.resource_claims and mark is None
+        self._last = (pod, found, is_plain and not takes_defaults)
+        return found
+
+    def hold(self, pod_class: PodClass, position: int) -> None:
+        """Note that one pod more of the class is known since a position in the undo log."""
+        pod_class.pods += 1
+        if pod_class.pods == 1:
+            pod_class.identity = self._unrest(pod_class)
+            if pod_class in self._brought:
+                self._brought[pod_class] = position
+            if pod_class.kin is not None:
+                self._kin[pod_class.kin] += 1
+            if pod_class.template.enduring:
+                self.enduring[pod_class] = None
+
+    def drop(self, pod_class: PodClass) -> None:
+        """Note that one pod less of the class is known; without pods it may be forgotten later."""
+        pod_class.pods -= 1
+        if pod_class.pods == 0:
+            self.enduring.pop(pod_class, None)
+            if pod_class.kin is not None:
+                self._kin[pod_class.kin] -= 1
+                if not self._kin[pod_class.kin]:
+                    del self._kin[pod_class.kin]
+            self._rest(pod_class, pod_class.identity)
+
+    # Which classes without pods are kept
+
+    def settle(self, position: int) -> None:
+        """Note that all pods since before a position are there for good: their classes are not brought any more."""
+        taken = [each for each, since in self._brought.items() if each.pods and since <= position]
+        for each in taken:
+            del self._brought[each]
+
+    def forgetting(self) -> Generator[None, None, None]:
+        """Drop in steps the classes that were brought, have no pods, and are of no use to classes with pods."""
+        loose, origins = list(self.loose), self._origins()
+        for number, each in enumerate(loose, 1):
+            if each in self.loose:
+                if self._serves_others(each, origins):
+                    del self.loose[each], self._brought[each]
+                else:
+                    self._drop(each)
+            if number % STEP_CLASSES == 0:
+                yield
+
+    def forget_idle(self) -> None:
+        """Drop all classes without pods."""
+        while self._idle:
+            self._drop(next(iter(self._idle)))
+
+    def _origins(self) -> dict[int, int]:
+        """Return the specs of which others are variants, all by their ids."""
+        return {
+            id(variant): id(template.spec)
+            for template in self._falling_back
+            for variant in template.variants.values()
+        }
+
+    def _serves_others(self, pod_class: PodClass, origins: Mapping[int, int]) -> bool:
+        """Whether pods of another class are placed as this one: without devices, or as a variant."""
+        if pod_class.kin is not None and pod_class.kin in self._kin:
+            return True
+        origin = origins.get(id(pod_class.template.spec))
+        if origin is None:
+            return False
+        identity = self._idle[pod_class]
+        return isinstance(identity, tuple) and (origin, *identity[1:3]) in self._kin
+
+    def _rest(self, pod_class: PodClass, identity: object) -> None:
+        self._idle[pod_class] = identity
+        template = pod_class.template
+        template.idle += 1
+        self.idle_bytes += _size_of_class(pod_class)
+        if template.idle == template.classes:
+            self.idle_bytes += template.weight
+        if pod_class in self._brought:
+            self.loose[pod_class] = None
+        while len(self._idle) > IDLE_CLASSES_MAX or (
+            self.idle_bytes > IDLE_BYTES_MAX and len(self._idle) > 1
+        ):
+            self._drop(next(iter(self._idle)))
+
+    def _unrest(self, pod_class: PodClass) -> object:
+        identity = self._idle.pop(pod_class)
+        template = pod_class.template
+        if template.idle == template.classes:
+            self.idle_bytes -= template.weight
+        template.idle -= 1
+        self.idle_bytes -= _size_of_class(pod_class)
+        self.loose.pop(pod_class, None)
+        return identity
+
+    def _drop(self, pod_class: PodClass) -> None:
+        """Forget a class without pods."""
+        identity = self._unrest(pod_class)
+        self._last = None
+        self.has_dropped = pod_class.is_dropped = True
+        self._brought.pop(pod_class, None)
+        del self._classes[identity]
+        self._match_index.leave(pod_class)
+        self._defaulted.discard(pod_class)
+        self._data_sets.discard(pod_class)
+        if pod_class.devices is not None:
+            pod_class.devices.table.drop_asker(pod_class.devices)
+        self._release(pod_class.template)
+
+    def _release(self, template: Template) -> None:
+        """Note that a template has one class less, which was not idle; forget it if it has none."""
+        template.classes -= 1
+        if template.classes:
+            if template.idle == template.classes:
+                self.idle_bytes += template.weight
+            return
+        del self._templates[template.identity]
+        self._falling_back.pop(template, None)
+        self._rules.release(template.rules)
+        self._rules.release_needs(template.needs)
+        self._nodes.release_resources(_resources_of(template))
+        for rule in (*template.hard_spread, *template.soft_spread):
+            self._eligibilities.release(rule.eligibility)
+        self._match_index.release(template)
+        self._nodes.release_keys(template.keys)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Yield the kind and about the size in bytes of each thing that is kept."""
+        for pod_class in self._classes.values():
+            yield "classes", _size_of_class(pod_class)
+        for template in self._templates.values():
+            held = (*template.counted, *template.entries, *template.owned)
+            yield "templates", TEMPLATE_BYTES + TERM_BYTES * len(held)
+        yield from self._rules.sizes()
+
+    def reconsider(
+        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+    ) -> None:
+        """Have the rules of pods follow an object that came, changed or went.
+
+        These are their default constraints, and what they ask of the data that nodes have.
+        """
+        affected = dict(self._defaulted.affected(before, after))
+        affected.update(self._data_sets.affected(before, after))
+        for pod_class, pod in affected.items():
+            identity = self._unrest(pod_class) if pod_class in self._idle else None
+            old = pod_class.template
+            labels = self._match_index.namespace_labels.get(pod.namespace)
+            pod_class.compiled_as(self._template(pod), labels)
+            self._release(old)
+            if identity is not None:
+                self._rest(pod_class, identity)
+
+    def _template(self, pod: Pod) -> Template:
+        spec = pod.spec
+        constraints, data = self._constraints(pod), self._data_sets.rules_of(pod)
+        mark = mark_of(pod)
+        identity = (
+            id(spec),
+            pod.namespace,
+            tuple(selector for _, _, selector in constraints),
+            pod.required_node_name,
+            mark,
+            data,
+        )
+        template = self._templates.get(identity)
+        if template is None:
+            needs = self._rules.hold_needs(spec)
+            rules = self._rules.rules_of(pod, needs, self._profile(spec).affinity, data)
+            template = Template(spec, pod.namespace, rules, needs, identity)
+            builder = _TemplateBuilder(self._config, self._nodes, self._match_index, template)
+            builder.build(
+                constraints,
+                self._eligibilities,
+                self._daemons,
+                needs_keys=bool(spec.topology_spread_constraints)
+                or self._profile(spec).constraints_need_keys,
+                mark=mark,
+            )
+            self._nodes.track(_resources_of(template))
+            self._nodes.hold_keys(template.keys)
+            template.weight = self._weight(template)
+            self._templates[identity] = template
+            if template.falls_back:
+                self._falling_back[template] = None
+        elif template.idle == template.classes:
+            self.idle_bytes -= template.weight
+        template.classes += 1
+        return template
+
+    def _weight(self, template: Template) -> int:
+        """Return about what would be free without the template, as if it shared nothing but resources and common keys."""
+        counters = [entry.counters[kind] for entry, kind in template.counted]
+        counters += [term.counter for term in template.owned]
+        own_keys = [name for name in template.keys if self._nodes.users.keys[name] == 1]
+        weight = TEMPLATE_BYTES + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
+        for entry in template.entries:
+            weight += size_in_bytes(entry.matcher)
+            weight += WIDE_WEIGHT if self._match_index.is_wide(entry) else 0
+        return weight + sum(self._nodes.key(name).size_in_bytes for name in own_keys)
+
+    def _constraints(self, pod: Pod) -> list[Selecting]:
+        """Return the pod's own constraints, or else the defaults whose selectors are known."""
+        constraints = pod.spec.topology_spread_constraints or self._profile(pod.spec).constraints
+        if not constraints:
+            return []
+        derived = self._selectors.of(pod) if self._takes_defaults(pod.spec) else None
+        chosen: list[Selecting] = []
+        for index, each in enumerate(constraints):
+            if derived is None or each.label_selector is not None:
+                own = compile_selector(spread_selector(each, pod.labels))
+                chosen.append((index, each, own))
+            elif derived:
+                chosen.append((index, each, derived))
+        return chosen
+
+    def _takes_defaults(self, spec: PodSpec) -> bool:
+        return not spec.topology_spread_constraints and bool(self._profile(spec).constraints)
+
+    def _profile(self, spec: PodSpec) -> ProfileRules:
+        return self._profiles.get(spec.scheduler_name, NO_RULES)
+
+
+def _size_of_class(pod_class: PodClass) -> int:
+    return CLASS_BYTES + LABEL_BYTES * len(pod_class.labels)
+
+
+def _resources_of(template: Template) -> tuple[str, ...]:
+    """Return the resources that pods of a template ask for, before or after they are placed."""
+    amounts = (*template.rules.needs.amounts, *template.use.amounts)
+    return tuple(dict.fromkeys(name for name, _ in amounts))
+
+
+def _share_objects(one: Pod, other: Pod) -> bool:
+    """Whether two pods share the objects that a class is made of, but for owners, volumes and devices."""
+    return (
+        one.spec is other.spec
+        and one.labels is other.labels
+        and one.namespace == other.namespace
+        and one.terminating == other.terminating
+        and one.required_node_name == other.required_node_name
+    )
+
+
+def _own_alike(one: Pod, other: Pod) -> bool:
+    """Whether two pods of one spec have the same owner, volumes and devices."""
+    return (
+        one.controller is other.controller
+        and _volumes_identity(one) == _volumes_identity(other)
+        and _devices_identity(one) == _devices_identity(other)
+    )
+
+
+def _volumes_identity(pod: Pod) -> Hashable:
+    """Equal for pods of one spec and namespace that have the same volumes."""
+    if has_ephemeral(pod.spec.volumes):
+        return pod.claims, pod.name, pod.uid
+    return pod.claims
+
+
+def _devices_identity(pod: Pod) -> Hashable:
+    """Equal for pods of one spec and namespace that ask for the same devices.
+
+    The devices of placed pods are read of their claims.
+    """
+    if not pod.spec.resource_claims or pod.node_name is not None:
+        return None
+    return (pod.device_claims, pod.name, pod.uid) if pod.device_claims else True
+
+
+class _TemplateBuilder:
+    """Fills one template, and interns its matchers and counters."""
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        nodes: NodeTable,
+        match_index: MatchIndex,
+        template: Template,
+    ) -> None:
+        self._config = config
+        self._nodes = nodes
+        self._match_index = match_index
+        self._template = template
+
+    def build(
+        self,
+        constraints: Sequence[Selecting],
+        eligibilities: Eligibilities,
+        daemons: frozenset[str],
+        *,
+        needs_keys: bool,
+        mark: str | None,
+    ) -> None:
+        affinity = self._template.spec.affinity
+        if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
+            self._terms(affinity, daemons)
+            if affinity.pod_affinity and mark is not None:
+                self._exempt_first(affinity.pod_affinity, mark)
+        if constraints:
+            self._spread(constraints, eligibilities, needs_keys=needs_keys)
+
+    def _terms(self, affinity: Affinity, daemons: frozenset[str]) -> None:
+        template = self._template
+        attract = affinity.pod_affinity or PodAffinity()
+        repel = affinity.pod_anti_affinity or PodAffinity()
+        required = self._matchers(_required(attract), frozenset())
+        forbidding = _required(repel)
+        forbidden = self._matchers(forbidding, daemons)
+        limits = [term.max_per_domain for term in forbidding]
+        template.affinity = tuple(self._required_affinity(required))
+        template.affinity_per_term = self._config.affinity_per_term
+        enduring = attract.required_during_scheduling_required_during_execution or ()
+        template.enduring_affinity = tuple(
+            self._required_affinity(self._matchers(enduring, frozenset()))
+        )
+        template.excepts = any(term.except_namespace_selector is not None for term in forbidding)
+        template.anti_affinity = tuple(
+            self._term(frozenset((matcher,)), key, max_per_domain=limit)
+            for (matcher, key), limit in zip(forbidden, limits, strict=True)
+        )
+        wanted = self._weighted(attract, 1)
+        unwanted = self._weighted(repel, -1)
+        template.preferred = tuple(
+            self._term(frozenset((matcher,)), key, weight)
+            for matcher, key, weight in (*wanted, *unwanted)
+        )
+        template.owned = (
+            *(
+                self._owned(Role.FORBIDS, *each, max_per_domain=limit)
+                for each, limit in zip(forbidden, limits, strict=True)
+            ),
+            *(self._owned(Role.ATTRACTS_HARD, *each) for each in required),
+            *(self._owned(Role.ATTRACTS, *each) for each in wanted),
+            *(self._owned(Role.REPELS, m, key, -weight) for m, key, weight in unwanted),
+        )
+
+    def _exempt_first(self, attract: PodAffinity, mark: str) -> None:
+        """Compile the affinity without the terms that are left out until a sibling is placed."""
+        template, itself = self._template, self._nodes.itself
+        kept = [term for term in _required(attract) if not term.first_pod_exempt]
+        template.affinity_of_first = tuple(
+            self._required_affinity(self._matchers(kept, frozenset()))
+        )
+        entry = self._entry(siblings_in(template.namespace, mark))
+        counter = self._counter(entry, itself, lambda: DomainCounter(itself))
+        template.siblings = AffinityTerm(entry, counter)
+
+    def _matchers(
+        self, terms: Sequence[PodAffinityTerm], daemons: frozenset[str]
+    ) -> list[tuple[TermMatcher, str]]:
+        return [(self._matcher(term, daemons), term.topology_key) for term in terms]
+
+    def _weighted(self, affinity: PodAffinity, sign: int) -> list[tuple[TermMatcher, str, int]]:
+        return [
+            (
+                self._matcher(each.pod_affinity_term, frozenset()),
+                each.pod_affinity_term.topology_key,
+                sign * each.weight,
+            )
+            for each in affinity.preferred_during_scheduling_ignored_during_execution or ()
+        ]
+
+    def _matcher(self, term: PodAffinityTerm, daemons: frozenset[str]) -> TermMatcher:
+        return compile_term(
+            term,
+            self._template.namespace,
+            empty_list_means_all=self._config.empty_namespaces_mean_all,
+            reads_selector=self._config.reads_namespace_selectors,
+            daemons=daemons,
+        )
+
+    def _required_affinity(self, terms: list[tuple[TermMatcher, str]]) -> list[AffinityTerm]:
+        """Compile required terms: as in Kubernetes, only pods that match all of them count.
+
+        With `affinity_per_term`, each term counts by itself.
+        """
+        if self._config.affinity_per_term:
+            return [self._term(frozenset((matcher,)), key) for matcher, key in terms]
+        together = frozenset(matcher for matcher, _ in terms)
+        return [self._term(together, key) for key in dict.fromkeys(key for _, key in terms)]
+
+    def _term(
+        self, matcher: Matcher, key: str, weight: int = 0, max_per_domain: int | None = None
+    ) -> AffinityTerm:
+        entry = self._entry(frozenset(for_incoming(each) for each in matcher))
+        topology = self._key(key)
+        counter = self._counter(entry, key, lambda: DomainCounter(topology))
+        return AffinityTerm(entry, counter, weight, max_per_domain)
+
+    def _owned(
+        self,
+        role: Role,
+        matcher: TermMatcher,
+        key: str,
+        weight: int = 0,
+        max_per_domain: int | None = None,
+    ) -> OwnedTerm:
+        entry = self._entry(frozenset((matcher,)))
+        return entry.hold_term(role, self._key(key), weight, max_per_domain)
+
+    def _entry(self, matcher: Matcher) -> MatcherEntry:
+        entry = self._match_index.entry(matcher)
+        if entry not in self._template.entries:
+            self._template.entries[entry] = None
+            entry.templates += 1
+        return entry
+
+    def _key(self, name: str) -> TopologyKey:
+        self._template.keys[name] = None
+        return self._nodes.key(name)
+
+    def _counter(
+        self, entry: MatcherEntry, kind: object, make: Callable[[], DomainCounter]
+    ) -> DomainCounter:
+        self._template.counted.append((entry, kind))
+        return entry.hold_counter(kind, make)
+
+    def _spread(
+        self, constraints: Sequence[Selecting], eligibilities: Eligibilities, *, needs_keys: bool
+    ) -> None:
+        for hard, attribute in ((True, "hard"), (False, "soft")):
+            chosen = [
+                each
+                for each in constraints
+                if (each[1].when_unsatisfiable == "DoNotSchedule") == hard
+            ]
+            keys = [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
+            rules = tuple(self._rule(*each, keys, eligibilities, soft=not hard) for each in chosen)
+            setattr(self._template, f"{attribute}_spread", rules)
+
+    def _rule(
+        self,
+        index: int,
+        constraint: TopologySpreadConstraint,
+        selector: Selector | None,
+        keys: list[TopologyKey],
+        eligibilities: Eligibilities,
+        *,
+        soft: bool,
+    ) -> SpreadRule:
+        rules = self._template.rules
+        eligibility = eligibilities.get(
+            keys,
+            rules.required if constraint.node_affinity_policy == "Honor" else None,
+            rules.tolerations if constraint.node_taints_policy == "Honor" else None,
+        )
+        per_node = soft and constraint.topology_key == HOSTNAME
+        key = self._key(constraint.topology_key)
+        namespaces = compile_namespaces(constraint.namespace_selector, self._template.namespace)
+        count = partial(self._spread_counter, namespaces, selector, key, eligibility)
+        return SpreadRule(
+            index=index,
+            key=key,
+            counter=count(per_node=per_node),
+            needs_key=bool(keys),
+            on_nodes=None if keys else count(per_node=True),
+            per_node=per_node,
+            eligibility=eligibility,
+            max_skew=constraint.max_skew,
+            min_domains=constraint.min_domains or 1,
+            selector=selector,
+            namespaces=None if constraint.namespace_selector is None else namespaces,
+        )
+
+    def _spread_counter(
+        self,
+        namespaces: NamespaceRule,
+        selector: Selector | None,
+        key: TopologyKey,
+        eligibility: Eligibility,
+        *,
+        per_node: bool,
+    ) -> DomainCounter | None:
+        if not selector:
+            return None
+        matcher = TermMatcher(namespaces, selector, terminating_too=False)
+        entry = self._entry(frozenset((matcher,)))
+        if per_node:
+            itself = self._nodes.itself
+            return self._counter(entry, itself, lambda: DomainCounter(itself))
+        return self._counter(
+            entry, (key.name, eligibility), lambda: SpreadCounter(key, eligibility)
+        )
+
+
+def _required(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
+    """Return the required terms of both kinds, which filter alike at scheduling."""
+    return (
+        *(affinity.required_during_scheduling_required_during_execution or ()),
+        *(affinity.required_during_scheduling_ignored_during_execution or ()),
+    )

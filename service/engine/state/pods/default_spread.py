@@ -1,0 +1,156 @@
+"""Which pods a pod's default spread constraints select: those of its services and its owner.
+
+Source: `DefaultSelector` in `pkg/scheduler/framework/plugins/helper/spread.go`, v1.35.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from service.engine.state.pods.classes import MatchIndex, PodClass
+from service.engine.state.pods.matchers import Requirement, Selector, compile_selector
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
+from service.model.kinds_kept_for_rules.services_and_pod_owners import (
+    ReplicaSetBody,
+    ReplicationControllerBody,
+    ServiceBody,
+    StatefulSetBody,
+)
+from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.objects.pods_and_nodes import ObjectName, OwnerReference, Partial, Pod
+
+Labels = Mapping[str, str]
+OwnerKey = tuple[str, str, str, str]
+"""Namespace, version, kind and name of an owner."""
+
+
+class DefaultSelectors:
+    """The selectors of the services and of the owners of pods of one cluster."""
+
+    def __init__(self) -> None:
+        self._services: dict[str, dict[str, Labels]] = {}
+        """The labels that each service selects, by namespace and name, if it selects any."""
+        self._controllers: dict[OwnerKey, Labels] = {}
+        """The labels that replication controllers select; they replace those of services."""
+        self._sets: dict[OwnerKey, Selector] = {}
+        """The selectors of replica sets and stateful sets, which have to match as well."""
+
+    def change(
+        self, key: ObjectName, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+    ) -> None:
+        """Follow an object that came (no `before`), changed, or went (no `after`)."""
+        some = after or before
+        if some is None:
+            return
+        owner = owner_key(some)
+        body = None if after is None else after.body
+        match some.body:
+            case ServiceBody():
+                self._put_service(*key, service_labels(after))
+            case ReplicationControllerBody():
+                self._controllers.pop(owner, None)
+                if isinstance(body, ReplicationControllerBody):
+                    self._controllers[owner] = body.spec.selector or {}
+            case ReplicaSetBody() | StatefulSetBody():
+                self._sets.pop(owner, None)
+                if isinstance(body, ReplicaSetBody | StatefulSetBody):
+                    self._sets[owner] = compile_selector(body.spec.selector) or frozenset()
+            case _:
+                pass
+
+    def _put_service(self, namespace: str, name: str, labels: Labels) -> None:
+        services = self._services.setdefault(namespace, {})
+        services.pop(name, None)
+        if labels:
+            services[name] = labels
+        if not services:
+            del self._services[namespace]
+
+    def of(self, pod: Pod) -> Selector:
+        """Return what the default constraints of a pod select; empty if they do not apply to it."""
+        labels: dict[str, str] = {}
+        for selected in self._services.get(pod.namespace, {}).values():
+            if _has(pod.labels, selected):
+                labels.update(selected)
+        owner = None if pod.controller is None else _key_of(pod.namespace, pod.controller)
+        if owner is not None:
+            labels.update(self._controllers.get(owner, {}))
+        also = self._sets.get(owner, frozenset()) if owner is not None else frozenset()
+        own = (Requirement(key, "In", frozenset((value,))) for key, value in labels.items())
+        return frozenset((*own, *also))
+
+
+class DefaultedClasses:
+    """The classes whose constraints are the defaults, each with one of its pods."""
+
+    def __init__(self, match_index: MatchIndex) -> None:
+        self._match_index = match_index
+        self._pods: dict[PodClass, Pod] = {}
+        self._owned: dict[OwnerKey, dict[PodClass, None]] = {}
+
+    def add(self, pod_class: PodClass, pod: Pod) -> None:
+        """Note that a class takes the defaults."""
+        self._pods[pod_class] = pod
+        if pod.controller is not None:
+            key = _key_of(pod.namespace, pod.controller)
+            self._owned.setdefault(key, {})[pod_class] = None
+
+    def discard(self, pod_class: PodClass) -> None:
+        """Forget a class, if it takes the defaults."""
+        pod = self._pods.pop(pod_class, None)
+        if pod is None or pod.controller is None:
+            return
+        key = _key_of(pod.namespace, pod.controller)
+        del self._owned[key][pod_class]
+        if not self._owned[key]:
+            del self._owned[key]
+
+    def affected(
+        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+    ) -> list[tuple[PodClass, Pod]]:
+        """Return the classes that may select other pods after a change, each with a pod."""
+        found: dict[PodClass, None] = {}
+        for each in (before, after):
+            if each is not None and self._pods:
+                found.update(dict.fromkeys(self._selected(each)))
+                found.update(self._owned.get(owner_key(each), {}))
+        return [(pod_class, self._pods[pod_class]) for pod_class in found]
+
+    def _selected(self, service: KeptObject[Partial]) -> Iterator[PodClass]:
+        labels = service_labels(service)
+        for pair in labels.items():
+            for pod_class in self._match_index.having(pair):
+                if (
+                    pod_class.namespace == service.namespace
+                    and pod_class in self._pods
+                    and _has(pod_class.labels, labels)
+                ):
+                    yield pod_class
+            return  # those with all pairs have the first one
+
+
+def owner_key(kept: KeptObject[Partial]) -> OwnerKey:
+    """Return the key by which the pods that an object owns refer to it."""
+    return kept.namespace, KEPT_KINDS[kept.kind].api_version, kept.kind, kept.name
+
+
+def service_labels(kept: KeptObject[Partial] | None) -> Labels:
+    """Return the labels that a service selects; empty for any other object."""
+    body = None if kept is None else kept.body
+    return (body.spec.selector or {}) if isinstance(body, ServiceBody) else {}
+
+
+def decides(kept: KeptObject[Partial], pod: Pod) -> bool:
+    """Whether an object may decide what the default constraints of a pod select."""
+    if kept.namespace != pod.namespace:
+        return False
+    labels = service_labels(kept)
+    if labels:
+        return _has(pod.labels, labels)
+    return pod.controller is not None and owner_key(kept) == _key_of(pod.namespace, pod.controller)
+
+
+def _key_of(namespace: str, owner: OwnerReference) -> OwnerKey:
+    return namespace, owner.api_version, owner.kind, owner.name
+
+
+def _has(labels: Labels, wanted: Labels) -> bool:
+    return all(labels.get(key) == value for key, value in wanted.items())

@@ -1,0 +1,198 @@
+"""The placed pods of each node, the most important first, in arrays: who would have to leave before whom.
+
+A pod is more important than another one if its priority is higher or, where that is equal, if it has
+run for longer.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from service.engine.state.nodes.columns import Ids, Ints, Mask, Slots
+from service.engine.state.nodes.node_rules import Use
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
+from service.model.objects.pods_and_nodes import Pod
+
+NOBODY: Final = 2**62
+"""The priority where there is no pod: beyond those of all pods."""
+DEPTH_MIN = 8
+DEPTH_MAX = 128
+"""Nodes with more pods than this are crowded: they have no place in the arrays."""
+PODS = "pods"
+"""What every pod takes one of."""
+
+Placed = tuple[Pod, PodClass, Use]
+PlacedOn = Callable[[int], Iterable[Placed]]
+
+
+def importance(pod: Pod) -> tuple[int, int, str]:
+    """A key that sorts the most important pods first."""
+    return -pod.priority, started_at(pod), f"{pod.namespace}/{pod.name}"
+
+
+def started_at(pod: Pod) -> int:
+    """Since when a pod runs, in seconds; while nobody has reported that, since when it exists."""
+    return _seconds(pod.started or pod.created)
+
+
+@lru_cache(maxsize=65_536)
+def _seconds(time: str) -> int:
+    try:
+        return int(datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp())
+    except (ValueError, OverflowError):
+        return 0
+
+
+class ImportanceTable:
+    """What is known of the pods on each node, by their importance there.
+
+    All arrays have the shape (depth, nodes). It is filled when it is asked for first, and from then
+    on repaired for the nodes whose pods have changed.
+    """
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self._position = -1
+        self._pods: list[tuple[Pod, ...]] = []
+        self._ids: dict[PodClass, int] = {}
+        self.classes: list[PodClass] = []
+        """The classes by the numbers that `class_ids` has, also those that have no pods any more."""
+        self._allocate(DEPTH_MIN, 0)
+
+    def _allocate(self, depth: int, width: int) -> None:
+        self.priorities: Ints = np.full((depth, width), NOBODY, dtype=np.int64)
+        self.starts: Ints = np.zeros((depth, width), dtype=np.int64)
+        self.class_ids: Ids = np.zeros((depth, width), dtype=np.int32)
+        self.crowded: Mask = np.zeros(width, dtype=np.bool_)
+        """Shape (nodes,): the nodes that have more pods than the arrays take."""
+        self._amounts: dict[str, Ints] = {}
+        self.used = 0
+        """So many pods a node has at most."""
+
+    @property
+    def depth(self) -> int:
+        """How many pods of a node the arrays have room for."""
+        return len(self.priorities)
+
+    def pods_on(self, slot: int) -> tuple[Pod, ...]:
+        """The pods of a node, the most important first."""
+        return self._pods[slot]
+
+    def amounts(self, resource: str) -> Ints:
+        """What each pod takes of a resource."""
+        found = self._amounts.get(resource)
+        if found is None:
+            found = self._amounts[resource] = np.zeros_like(self.priorities)
+            self._position = -1
+        return found
+
+    def sizes(self) -> Iterator[int]:
+        """Yield the size in bytes of each array."""
+        yield self.priorities.nbytes + self.starts.nbytes + self.class_ids.nbytes
+        yield from (int(each.nbytes) for each in self._amounts.values())
+
+    def forget_dropped(self) -> None:
+        """Drop the amounts of resources that are no longer kept, and start anew if any class is not."""
+        for resource in [each for each in self._amounts if not self._nodes.users.resources[each]]:
+            if resource != PODS:
+                del self._amounts[resource]
+        if any(each.is_dropped for each in self.classes):
+            self._restart(self.depth, self._nodes.size)
+
+    def refresh(self, placed_on: PlacedOn, resources: Iterable[str] = ()) -> None:
+        """Bring everything up to date, with the amounts of these resources."""
+        width = self._nodes.size
+        if width != self.priorities.shape[1] or len(self.classes) > _classes_max(self.priorities):
+            self._restart(DEPTH_MIN, width)
+        for resource in resources:
+            self.amounts(resource)
+        slots = self._nodes.used_since(self._position)
+        while not self._repair(slots, placed_on):
+            self._restart(min(2 * self.depth, DEPTH_MAX), width)
+            slots = self._nodes.used_since(self._position)
+        self._position = self._nodes.usage_log.position
+
+    def _restart(self, depth: int, width: int) -> None:
+        known = list(self._amounts)
+        self._allocate(depth, width)
+        self._pods = [()] * width
+        self._ids, self.classes = {}, []
+        for resource in known:
+            self.amounts(resource)
+        self._position = -1
+
+    def _repair(self, slots: Slots, placed_on: PlacedOn) -> bool:
+        """Fill the columns of some nodes anew; False if one of them needs more depth."""
+        self.priorities[:, slots] = NOBODY
+        for amounts in self._amounts.values():
+            amounts[:, slots] = 0
+        entries = _Entries(self._amounts)
+        for slot in slots.tolist():
+            placed = sorted(placed_on(slot), key=_importance_of_placed)
+            self.crowded[slot] = len(placed) > DEPTH_MAX
+            if len(placed) > DEPTH_MAX:
+                self._pods[slot] = ()
+                continue
+            if len(placed) > self.depth:
+                return False
+            self.used = max(self.used, len(placed))
+            self._pods[slot] = tuple([each[0] for each in placed])
+            for rank, (pod, pod_class, use) in enumerate(placed):
+                entries.add(rank, slot, pod, self._id(pod_class), use)
+        self._write(entries)
+        return True
+
+    def _id(self, pod_class: PodClass) -> int:
+        found = self._ids.get(pod_class)
+        if found is None:
+            found = self._ids[pod_class] = len(self.classes)
+            self.classes.append(pod_class)
+        return found
+
+    def _write(self, entries: "_Entries") -> None:
+        where = entries.ranks, entries.slots
+        self.priorities[where] = entries.priorities
+        self.starts[where] = entries.starts
+        self.class_ids[where] = entries.class_ids
+        for resource, (ranks, slots, amounts) in entries.amounts.items():
+            self._amounts[resource][ranks, slots] = amounts
+
+
+class _Entries:
+    """What is to be written, gathered so that it is written at once."""
+
+    def __init__(self, resources: Iterable[str]) -> None:
+        self.ranks: list[int] = []
+        self.slots: list[int] = []
+        self.priorities: list[int] = []
+        self.starts: list[int] = []
+        self.class_ids: list[int] = []
+        self.amounts: dict[str, tuple[list[int], list[int], list[int]]] = {
+            resource: ([], [], []) for resource in resources
+        }
+
+    def add(self, rank: int, slot: int, pod: Pod, class_id: int, use: Use) -> None:
+        self.ranks.append(rank)
+        self.slots.append(slot)
+        self.priorities.append(pod.priority)
+        self.starts.append(started_at(pod))
+        self.class_ids.append(class_id)
+        for resource, amount in use.amounts:
+            lists = self.amounts.get(resource)
+            if lists is not None:
+                lists[0].append(rank)
+                lists[1].append(slot)
+                lists[2].append(amount)
+
+
+def _importance_of_placed(placed: Placed) -> tuple[int, int, str]:
+    return importance(placed[0])
+
+
+def _classes_max(priorities: Ints) -> int:
+    """So many classes are known before those are forgotten that have no pods any more."""
+    return 1024 + 2 * priorities.size

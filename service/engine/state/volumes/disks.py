@@ -1,0 +1,44 @@
+"""Which nodes have pods that use a disk which they name themselves."""
+
+from collections.abc import Iterable
+
+from service.engine.state.volumes.pod_volumes import DiskKey, DiskUse
+
+Counts = dict[DiskKey, dict[int, int]]
+"""Disk to the number of its users on each slot that has any."""
+
+
+class Disks:
+    """The users of disks, and of these the ones that write."""
+
+    def __init__(self) -> None:
+        self._users: Counts = {}
+        self._writers: Counts = {}
+
+    def count(self, uses: Iterable[DiskUse], slot: int, pods: int) -> None:
+        """Pods that use these disks come to a node, or leave it."""
+        for use in uses:
+            for key in use.keys:
+                _add(self._users, key, slot, pods)
+                if not use.only_reads:
+                    _add(self._writers, key, slot, pods)
+
+    def conflicts(self, uses: Iterable[DiskUse]) -> set[int]:
+        """The nodes on which a pod with these disks would share one that somebody writes."""
+        slots: set[int] = set()
+        for use in uses:
+            others = self._writers if use.only_reads else self._users
+            for key in use.keys:
+                slots.update(others.get(key, ()))
+        return slots
+
+
+def _add(counts: Counts, key: DiskKey, slot: int, pods: int) -> None:
+    by_slot = counts.setdefault(key, {})
+    after = by_slot.get(slot, 0) + pods
+    if after:
+        by_slot[slot] = after
+        return
+    del by_slot[slot]
+    if not by_slot:
+        del counts[key]

@@ -1,0 +1,228 @@
+"""How many volumes are attached to each node, beside how many of each driver can be.
+
+What is attached to a node is worked out from its pods when somebody asks and something there
+changed: a pod with volumes, one of their claims or volumes, an attachment, the drivers. A volume
+that several pods share counts once, so that sums would not do.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Set as AbstractSet
+from typing import Final
+
+import numpy as np
+
+from service.engine.state.nodes.columns import Column, Mask
+from service.engine.state.nodes.node_table import NodeTable
+from service.model.objects.persistent_volumes import DiskName
+
+UNLIMITED: Final = 2**62
+AMPLE: Final = 16
+"""A pod with so few volumes needs no look at nodes if all have room for as many."""
+
+
+class DiskUser:
+    """Pods that have the same volumes."""
+
+    def attached(self) -> set[DiskName]:
+        """What counts towards the limits of a node where one of them is."""
+        raise NotImplementedError
+
+
+class _DriverColumns:
+    """The columns of one driver: how many more volumes each node takes."""
+
+    __slots__ = ("left", "nearly_full")
+
+    def __init__(self, size: int) -> None:
+        self.left = Column(np.int64, UNLIMITED, size)
+        self.nearly_full = 0
+        """The number of nodes with room for fewer than AMPLE volumes."""
+
+    def resize(self, size: int) -> None:
+        self.left.resize(size)
+
+    def put(self, slot: int, left: int) -> None:
+        before = int(self.left.cells[slot])
+        self.nearly_full += (left < AMPLE) - (before < AMPLE)
+        self.left.cells[slot] = left
+
+    def exceeded(self, count: int) -> Mask | None:
+        """Shape (nodes,): where so many more are too many; None: nowhere."""
+        if not self.nearly_full and count <= AMPLE:
+            return None
+        return self.left.values < count
+
+
+class VolumeLimits:
+    """Volumes per node and driver, and their limits."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self._size = 0
+        self._drivers: dict[str, _DriverColumns] = {}
+        self._limits: dict[str, dict[str, int]] = {}
+        """Node name to the limits of drivers there."""
+        self._attachments: dict[str, Counter[DiskName]] = {}
+        """Node name to what is attached there, whoever uses it."""
+        self._placed: dict[int, dict[DiskUser, int]] = {}
+        self._used: dict[int, set[DiskName]] = {}
+        """Slot to what its pods use, for nodes with limits."""
+        self._users: dict[DiskName, set[int]] = {}
+        self._stale: set[int] = set()
+
+    # What changes
+
+    def count(self, user: DiskUser, slot: int, pods: int) -> None:
+        """Pods with volumes come to a node, or leave it."""
+        placed = self._placed.setdefault(slot, {})
+        before = placed.get(user, 0)
+        if before + pods:
+            placed[user] = before + pods
+            if not before:
+                self._join(user, slot)
+            return
+        del placed[user]
+        if not placed:
+            del self._placed[slot]
+        self._stale.add(slot)
+
+    def touch(self, slots: Iterable[int]) -> None:
+        """What the pods there use, or the node itself, may be another."""
+        self._stale.update(slots)
+
+    def touch_all(self) -> None:
+        """What any pod uses may be another."""
+        self._stale.update(self._placed)
+
+    def limit(self, node_name: str, limits: dict[str, int] | None) -> None:
+        """A node has other drivers; None: none that are known."""
+        if limits is None:
+            self._limits.pop(node_name, None)
+        else:
+            self._limits[node_name] = limits
+        self.touch_node(node_name)
+
+    def attach(self, node_name: str, disk: DiskName, times: int) -> None:
+        """A volume is attached to a node (1), or no longer (-1)."""
+        attachments = self._attachments.setdefault(node_name, Counter())
+        attachments[disk] += times
+        if not attachments[disk]:
+            del attachments[disk]
+            if not attachments:
+                del self._attachments[node_name]
+        self.touch_node(node_name)
+
+    def touch_node(self, node_name: str) -> None:
+        """Note that the volumes of a node have changed, if there is such a node."""
+        slot = self._nodes.slots.get(node_name)
+        if slot is not None:
+            self._stale.add(slot)
+
+    def _join(self, user: DiskUser, slot: int) -> None:
+        """Add what new pods use, so that what the others use need not be worked out again."""
+        node = self._nodes.nodes[slot]
+        if node is None or slot in self._stale or self._size != self._nodes.size:
+            self._stale.add(slot)
+            return
+        limits = self._limits.get(node.name)
+        if not limits:
+            return
+        attachments: Container[DiskName] = self._attachments.get(node.name, ())
+        used = self._used.setdefault(slot, set())
+        for disk in user.attached() - used:
+            used.add(disk)
+            self._users.setdefault(disk, set()).add(slot)
+            if disk.driver in limits and disk not in attachments:
+                columns = self._drivers[disk.driver]
+                columns.put(slot, columns.left.cells[slot] - 1)
+
+    # What is asked
+
+    def exceeded(self, disks: Iterable[DiskName]) -> Mask | None:
+        """Shape (nodes,): where these volumes would be too many; None: nowhere."""
+        wanted = frozenset(disks)
+        if not self._limits or not wanted:
+            return None
+        self._refresh()
+        exceeded: Mask | None = None
+        for driver, count in _by_driver(wanted).items():
+            columns = self._drivers.get(driver)
+            over = None if columns is None else columns.exceeded(count)
+            if over is not None:
+                exceeded = over if exceeded is None else exceeded | over
+        if exceeded is None:
+            return None
+        for disk in wanted:
+            for slot in self._users.get(disk, ()):
+                exceeded[slot] = self._exceeds(slot, wanted)
+        return exceeded if exceeded.any() else None
+
+    def users(self, disks: Iterable[DiskName]) -> set[int]:
+        """The nodes with limits on which pods use any of these volumes."""
+        self._refresh()
+        return {slot for disk in disks for slot in self._users.get(disk, ())}
+
+    def _exceeds(self, slot: int, wanted: frozenset[DiskName]) -> bool:
+        """Whether the limits of a node that has some of the volumes already are exceeded by the others."""
+        new = _by_driver(wanted - self._used.get(slot, set()))
+        for driver, count in new.items():
+            columns = self._drivers.get(driver)
+            if columns is not None and int(columns.left.cells[slot]) < count:
+                return True
+        return False
+
+    def _refresh(self) -> None:
+        if self._size != self._nodes.size:
+            self._size = self._nodes.size
+            for columns in self._drivers.values():
+                columns.resize(self._size)
+        for slot in self._stale:
+            self._work_out(slot)
+        self._stale.clear()
+
+    def _work_out(self, slot: int) -> None:
+        node = self._nodes.nodes[slot] if slot < len(self._nodes.nodes) else None
+        limits = self._limits.get(node.name, {}) if node is not None else {}
+        for columns in self._drivers.values():
+            columns.put(slot, UNLIMITED)
+        used = self._disks_of_pods(slot) if limits else set[DiskName]()
+        if used or slot in self._used:
+            self._note(slot, used)
+        if node is None or not limits:
+            return
+        taken = _by_driver(used.union(self._attachments.get(node.name, ())))
+        for driver, limit in limits.items():
+            columns = self._drivers.get(driver) or self._columns(driver)
+            columns.put(slot, limit - taken.get(driver, 0))
+
+    def _columns(self, driver: str) -> _DriverColumns:
+        made = self._drivers[driver] = _DriverColumns(self._size)
+        return made
+
+    def _disks_of_pods(self, slot: int) -> set[DiskName]:
+        used: set[DiskName] = set()
+        for user in self._placed.get(slot, ()):
+            used |= user.attached()
+        return used
+
+    def _note(self, slot: int, used: set[DiskName]) -> None:
+        before = self._used.get(slot, set())
+        for disk in before - used:
+            users = self._users[disk]
+            users.discard(slot)
+            if not users:
+                del self._users[disk]
+        for disk in used - before:
+            self._users.setdefault(disk, set()).add(slot)
+        if used:
+            self._used[slot] = used
+        else:
+            self._used.pop(slot, None)
+
+
+def _by_driver(disks: AbstractSet[DiskName]) -> dict[str, int]:
+    """How many volumes each driver has among these; a Counter would take several times as long."""
+    counts: dict[str, int] = {}
+    for disk in disks:
+        counts[disk.driver] = counts.get(disk.driver, 0) + 1
+    return counts

@@ -1,0 +1,173 @@
+"""For claims without a volume: on each node the volume that they would get, or a new one.
+
+Claims are matched in the order of their sizes, each with the smallest volume that it can have on a
+node, and a claim that finds none is provisioned; nothing is ever taken back for a better choice.
+All nodes are looked at together: a volume that can be used on many is looked at once.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from service.engine.state.nodes.columns import Ids, Mask
+from service.engine.state.nodes.node_sets import NodeSet
+from service.engine.state.volumes.volume_table import VolumeTable
+from service.model.objects.persistent_volumes import PersistentVolume, PersistentVolumeClaim
+from service.model.objects.pods_and_nodes import ObjectName
+from service.model.objects.selectors import matches
+
+NO_VOLUME = -1
+PROVISION = "provision"
+"""In place of the name of a volume that is still to be made."""
+
+
+class VolumeMatches:
+    """What the unbound claims of a pod find on every node."""
+
+    def __init__(self, table: VolumeTable, claims: Sequence[PersistentVolumeClaim]) -> None:
+        """`claims` wait for their first consumer, and are in the order of the pod's volumes."""
+        self._table = table
+        self._size = table.nodes.size
+        self._names: list[str] = []
+        """The volumes that are in question; where one is chosen its number in this list is kept."""
+        self._numbers: dict[str, int] = {}
+        self._chosen: dict[ObjectName, Ids] = {}
+        """Claim to its volume on each node, shape (nodes,)."""
+        self.without_volume: Mask = np.zeros(self._size, dtype=np.bool_)
+        """Shape (nodes,): where a claim has no volume and can't get one."""
+        self.without_room: Mask = np.zeros(self._size, dtype=np.bool_)
+        """Shape (nodes,): where a claim's volume could be made, but for the room there is."""
+        self._selected = [claim for claim in claims if claim.selected_node is not None]
+        others = [claim for claim in claims if claim.selected_node is None]
+        self._others = sorted(others, key=_requested)
+        self._find()
+
+    @property
+    def failing(self) -> Mask:
+        """Shape (nodes,): where not all claims can be bound."""
+        return self.without_volume | self.without_room
+
+    def on(self, slot: int) -> dict[str, str]:
+        """Claim to volume, or `PROVISION`, on a node where all can be bound."""
+        found = {claim.name: PROVISION for claim in self._selected}
+        for claim in self._others:
+            number = int(self._chosen[claim.key][slot])
+            found[claim.name] = PROVISION if number == NO_VOLUME else self._names[number]
+        return found
+
+    def _find(self) -> None:
+        for claim in self._selected:
+            elsewhere = np.ones(self._size, dtype=np.bool_)
+            slot = self._table.nodes.slots.get(claim.selected_node or "")
+            if slot is not None:
+                elsewhere[slot] = False
+            self.without_volume |= elsewhere
+        for rank, claim in enumerate(self._others):
+            self._chosen[claim.key] = self._choose(claim, rank)
+        for claim in self._selected:
+            self._provision(claim, ~self.failing)
+        for claim in self._others:
+            self._provision(claim, (self._chosen[claim.key] == NO_VOLUME) & ~self.failing)
+
+    # Volumes that are there
+
+    def _choose(self, claim: PersistentVolumeClaim, rank: int) -> Ids:
+        """Shape (nodes,): the number of the claim's volume; so many claims were before it."""
+        chosen = np.full(self._size, NO_VOLUME, dtype=np.int32)
+        for volume in self._table.kept_for(claim):
+            if _could_hold(volume, claim):
+                self._assign(chosen, volume)
+                return chosen
+        # From the largest to the smallest, so that the smallest stays.
+        for volume in reversed(self._candidates(claim, rank)):
+            self._assign(chosen, volume)
+        return chosen
+
+    def _candidates(self, claim: PersistentVolumeClaim, rank: int) -> list[PersistentVolume]:
+        """The smallest volumes that the claim could have.
+
+        Of those that can be used on the same nodes one more is enough than claims have chosen.
+        """
+        candidates: list[PersistentVolume] = []
+        counts: dict[NodeSet | None, int] = {}
+        for volume in self._table.free(claim.class_name, claim.requested):
+            if not (_could_hold(volume, claim) and _suits(volume, claim)):
+                continue
+            nodes = self._table.nodes_of(volume)
+            known = counts.get(nodes, 0)
+            if known > rank:
+                continue
+            counts[nodes] = known + 1
+            candidates.append(volume)
+            if nodes is None and known == rank:
+                break
+        return candidates
+
+    def _assign(self, chosen: Ids, volume: PersistentVolume) -> None:
+        """Choose a volume on the nodes where it can be used and no other claim has it."""
+        number = self._number(volume.name)
+        nodes = self._table.nodes_of(volume)
+        before = [each for each in self._chosen.values() if each is not chosen]
+        if nodes is not None and nodes.slots is not None:
+            for slot in nodes.slots:
+                if not any(each[slot] == number for each in before):
+                    chosen[slot] = number
+            return
+        free = np.ones(self._size, dtype=np.bool_) if nodes is None else nodes.mask
+        for each in before:
+            free &= each != number
+        chosen[free] = number
+
+    def _number(self, name: str) -> int:
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = len(self._names)
+            self._names.append(name)
+        return found
+
+    # Volumes that are to be made
+
+    def _provision(self, claim: PersistentVolumeClaim, needed: Mask) -> None:
+        """Note where no volume can be made for a claim, of the nodes where it needs one."""
+        if not needed.any():
+            return
+        storage_class = self._table.provisioning_class(claim)
+        if storage_class is None:
+            self.without_volume |= needed
+            return
+        if storage_class.allowed_topologies:
+            allowed = self._table.sets.of_topologies(storage_class.allowed_topologies).mask
+            self.without_volume |= needed & ~allowed
+            needed &= allowed
+        if self._table.reports_capacity(storage_class):
+            with_room = self._table.with_room(storage_class, claim.requested)
+            self.without_room |= needed & ~_union(with_room, self._size)
+
+
+def _requested(claim: PersistentVolumeClaim) -> int:
+    return claim.requested
+
+
+def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume that is for nobody else is of the kind that a claim asks for."""
+    return (
+        volume.class_name == claim.class_name
+        and volume.capacity >= claim.requested
+        and volume.volume_mode == claim.volume_mode
+        and volume.attributes_class == claim.attributes_class
+        and not volume.terminating
+    )
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a claim selects a volume, and it can be mounted as the claim says."""
+    return volume.access_modes.issuperset(claim.access_modes) and (
+        claim.selector is None or matches(claim.selector, volume.labels)
+    )
+
+
+def _union(sets: Iterable[NodeSet], size: int) -> Mask:
+    union = np.zeros(size, dtype=np.bool_)
+    for each in sets:
+        union |= each.mask
+    return union

@@ -1,0 +1,373 @@
+"""The volumes of a cluster, the claims to them, and which placed pods use which."""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from typing_extensions import override
+
+from service.engine.state.nodes.node_sets import NodeSet, NodeSets
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.volumes.disks import Disks
+from service.engine.state.volumes.limits import DiskUser, VolumeLimits
+from service.engine.state.volumes.pod_volumes import attached_disks, claims_of, disks_of
+from service.model.objects.persistent_volumes import (
+    DRIVERS_OF_PROVISIONERS,
+    NO_PROVISIONER,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    DiskName,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+    VolumeObject,
+)
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+
+Sized = tuple[int, str]
+"""Capacity and name of a volume, by which smaller ones come first."""
+K = TypeVar("K")
+M = TypeVar("M")
+V = TypeVar("V")
+
+
+class VolumeTable:
+    """The objects of volumes by name, and what follows from them and from the pods that are placed.
+
+    Objects are put and removed by the cluster, which knows how to undo it.
+    """
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self.nodes = nodes
+        self.claims: dict[ObjectName, PersistentVolumeClaim] = {}
+        self.volumes: dict[str, PersistentVolume] = {}
+        self.classes: dict[str, StorageClass] = {}
+        self.drivers: dict[str, CSIDriver] = {}
+        self._csi_nodes: dict[str, CSINode] = {}
+        self._capacities: dict[ObjectName, CSIStorageCapacity] = {}
+        self._capacities_of: dict[str, dict[ObjectName, CSIStorageCapacity]] = {}
+        self._attachments: dict[str, VolumeAttachment] = {}
+        self._attachments_of: dict[str, dict[str, VolumeAttachment]] = {}
+        """By volume."""
+        self._affinities: dict[str, bytes] = {}
+        """By volume: equal for equal affinities."""
+        self._free: dict[str, list[Sized]] = {}
+        """By class: the volumes that are available, for nobody and bound to nobody, smallest first."""
+        self._kept_for: dict[ObjectName, dict[str, None]] = {}
+        """By claim: the volumes that name it."""
+        self._bound_to: dict[str, dict[ObjectName, None]] = {}
+        """By volume: the claims that name it."""
+        self._users: dict[ObjectName, dict[PodVolumes, None]] = {}
+        """By claim: the placed pods that use it."""
+        self.disks = Disks()
+        self.limits = VolumeLimits(nodes)
+        self.sets = NodeSets(nodes)
+
+    # Pods
+
+    def count(self, volumes: "PodVolumes", slot: int, pods: int) -> None:
+        """Pods with these volumes come to a node (1) or leave it (-1)."""
+        after = volumes.nodes.get(slot, 0) + pods
+        if after:
+            volumes.nodes[slot] = after
+        else:
+            del volumes.nodes[slot]
+        self.disks.count(volumes.disks, slot, pods)
+        self.limits.count(volumes, slot, pods)
+        for use in volumes.claims:
+            if volumes.nodes:
+                self._users.setdefault(use.key, {})[volumes] = None
+            else:
+                _discard(self._users, use.key, volumes)
+
+    def is_in_use(self, key: ObjectName) -> bool:
+        """Whether a placed pod uses a claim, other than for an ephemeral volume."""
+        return any(
+            use.key == key and not use.is_ephemeral
+            for volumes in self._users.get(key, ())
+            for use in volumes.claims
+        )
+
+    def used_on(self, key: ObjectName) -> set[int]:
+        """The nodes on which placed pods use a claim."""
+        return {slot for volumes in self._users.get(key, ()) for slot in volumes.nodes}
+
+    def disk_of(self, claim: PersistentVolumeClaim) -> DiskName | None:
+        """Return as what a claim counts towards limits: as its volume, or as the one that its class would make."""
+        volume = self.volumes.get(claim.volume_name)
+        if volume is not None:
+            return volume.disk
+        storage_class = self.classes.get(claim.class_name)
+        if storage_class is None or not storage_class.provisioner:
+            return None
+        made_by = storage_class.provisioner
+        driver = DRIVERS_OF_PROVISIONERS.get(made_by, made_by)
+        return DiskName(driver, f"{claim.namespace}/{claim.name}")
+
+    # What claims find
+
+    def nodes_of(self, volume: PersistentVolume) -> NodeSet | None:
+        """The nodes on which a volume can be used; None: all."""
+        if volume.affinity is None:
+            return None
+        return self.sets.of_affinity(volume.affinity, self._affinities[volume.name])
+
+    def zones_of(self, volume: PersistentVolume) -> NodeSet | None:
+        """The nodes that are in the zones of a volume; None: all."""
+        return self.sets.of_zones(volume.zones) if volume.zones else None
+
+    def kept_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+        """The volumes that are for this claim and none else, by name."""
+        for name in sorted(self._kept_for.get(claim.key, ())):
+            volume = self.volumes[name]
+            if volume.claim is not None and volume.claim.names(claim):
+                yield volume
+
+    def free(self, class_name: str, size: int) -> Iterator[PersistentVolume]:
+        """The volumes of a class that are for nobody and have at least this size, smallest first."""
+        free = self._free.get(class_name, [])
+        for index in range(bisect_left(free, (size, "")), len(free)):
+            yield self.volumes[free[index][1]]
+
+    def provisioning_class(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        """The class by which a volume can be made for a claim; None: none can."""
+        storage_class = self.classes.get(claim.class_name)
+        if storage_class is None or storage_class.provisioner in NO_PROVISIONER:
+            return None
+        return storage_class
+
+    def reports_capacity(self, storage_class: StorageClass) -> bool:
+        """Whether volumes of the class can be made only where there is room for them."""
+        driver = self.drivers.get(storage_class.provisioner)
+        return driver is not None and driver.reports_capacity
+
+    def with_room(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
+        """The nodes on which a volume of this size can be made; they may overlap."""
+        for each in self._capacities_of.get(storage_class.name, {}).values():
+            if each.size_max is not None and each.size_max >= size and each.nodes is not None:
+                yield self.sets.of_selector(each.nodes)
+
+    # Objects
+
+    def put(self, new: VolumeObject) -> None:
+        """Add or replace an object."""
+        match new:
+            case PersistentVolumeClaim():
+                self._swap_claim(new.key, new)
+            case PersistentVolume():
+                self._swap_volume(new.name, new)
+            case StorageClass():
+                self.classes[new.name] = new
+                self.limits.touch_all()
+            case CSINode():
+                self._csi_nodes[new.name] = new
+                self.limits.limit(new.name, dict(new.limits))
+            case CSIDriver():
+                self.drivers[new.name] = new
+            case CSIStorageCapacity():
+                self._swap_capacity((new.namespace, new.name), new)
+            case VolumeAttachment():
+                self._swap_attachment(new.name, new)
+
+    def remove(self, old: VolumeObject) -> None:
+        """Remove an object that is there."""
+        match old:
+            case PersistentVolumeClaim():
+                self._swap_claim(old.key, None)
+            case PersistentVolume():
+                self._swap_volume(old.name, None)
+            case StorageClass():
+                del self.classes[old.name]
+                self.limits.touch_all()
+            case CSINode():
+                del self._csi_nodes[old.name]
+                self.limits.limit(old.name, None)
+            case CSIDriver():
+                del self.drivers[old.name]
+            case CSIStorageCapacity():
+                self._swap_capacity((old.namespace, old.name), None)
+            case VolumeAttachment():
+                self._swap_attachment(old.name, None)
+
+    def _swap_claim(self, key: ObjectName, new: PersistentVolumeClaim | None) -> None:
+        named = self._volumes_named_by(self.claims.get(key), new)
+        for volume in named:
+            self._unlist(volume)
+        old = _swap(self.claims, key, new)
+        if old is not None and old.volume_name:
+            _discard(self._bound_to, old.volume_name, key)
+        if new is not None and new.volume_name:
+            self._bound_to.setdefault(new.volume_name, {})[key] = None
+        for volume in named:
+            self._list(volume)
+        self._touch_users(key)
+
+    def _volumes_named_by(self, *claims: PersistentVolumeClaim | None) -> list[PersistentVolume]:
+        names = {claim.volume_name: None for claim in claims if claim is not None}
+        return [self.volumes[name] for name in names if name in self.volumes]
+
+    def _swap_volume(self, name: str, new: PersistentVolume | None) -> None:
+        old = self.volumes.get(name)
+        if old is not None:
+            self._count_attachments(name, -1)
+            self._forget_volume(old)
+        _swap(self.volumes, name, new)
+        if new is not None:
+            self._note_volume(new)
+            self._count_attachments(name, 1)
+        for key in self._bound_to.get(name, ()):
+            self._touch_users(key)
+
+    def _note_volume(self, volume: PersistentVolume) -> None:
+        if volume.affinity is not None:
+            self._affinities[volume.name] = msgspec.json.encode(volume.affinity)
+        if volume.claim is not None:
+            key = (volume.claim.namespace, volume.claim.name)
+            self._kept_for.setdefault(key, {})[volume.name] = None
+        self._list(volume)
+
+    def _forget_volume(self, volume: PersistentVolume) -> None:
+        self._affinities.pop(volume.name, None)
+        if volume.claim is not None:
+            _discard(self._kept_for, (volume.claim.namespace, volume.claim.name), volume.name)
+        self._unlist(volume)
+
+    def _list(self, volume: PersistentVolume) -> None:
+        """Count a volume among the free ones, if it is one."""
+        if self._is_free(volume):
+            free = self._free.setdefault(volume.class_name, [])
+            insort(free, (volume.capacity, volume.name))
+
+    def _unlist(self, volume: PersistentVolume) -> None:
+        """Count a volume among the free ones no longer, if it is one."""
+        if self._is_free(volume):
+            free = self._free[volume.class_name]
+            del free[bisect_left(free, (volume.capacity, volume.name))]
+            if not free:
+                del self._free[volume.class_name]
+
+    def _is_free(self, volume: PersistentVolume) -> bool:
+        """Whether a volume is for nobody, by its own word and by that of all claims."""
+        if volume.claim is not None or volume.terminating or not volume.is_available:
+            return False
+        claims = self._bound_to.get(volume.name, ())
+        return not any(self.claims[key].is_bound for key in claims)
+
+    def _swap_capacity(self, key: ObjectName, new: CSIStorageCapacity | None) -> None:
+        old = _swap(self._capacities, key, new)
+        if old is not None:
+            _discard(self._capacities_of, old.class_name, key)
+        if new is not None:
+            self._capacities_of.setdefault(new.class_name, {})[key] = new
+
+    def _swap_attachment(self, name: str, new: VolumeAttachment | None) -> None:
+        old = _swap(self._attachments, name, new)
+        if old is not None:
+            self._count_attachment(old, -1)
+            _discard(self._attachments_of, old.volume_name, name)
+        if new is not None:
+            self._attachments_of.setdefault(new.volume_name, {})[name] = new
+            self._count_attachment(new, 1)
+
+    def _count_attachments(self, volume_name: str, times: int) -> None:
+        for each in self._attachments_of.get(volume_name, {}).values():
+            self._count_attachment(each, times)
+
+    def _count_attachment(self, attachment: VolumeAttachment, times: int) -> None:
+        """An attachment counts while its volume is there and has a CSI driver."""
+        volume = self.volumes.get(attachment.volume_name)
+        if volume is not None and volume.handle is not None:
+            disk = DiskName(attachment.attacher, volume.handle)
+            self.limits.attach(attachment.node_name, disk, times)
+
+    def _touch_users(self, key: ObjectName) -> None:
+        for volumes in self._users.get(key, ()):
+            self.limits.touch(volumes.nodes)
+
+    # What it counts
+
+    def objects(self) -> Iterator[VolumeObject]:
+        """All objects, kind by kind in the order of their names."""
+        kinds: tuple[Mapping[Any, VolumeObject], ...] = (
+            self.claims,
+            self.volumes,
+            self.classes,
+            self._csi_nodes,
+            self.drivers,
+            self._capacities,
+            self._attachments,
+        )
+        for known in kinds:
+            for key in sorted(known):
+                yield known[key]
+
+    def users(self) -> Iterator[tuple[ObjectName, Counter[int]]]:
+        """Each claim that placed pods use, with the number of these on each slot."""
+        for key, users in self._users.items():
+            total: Counter[int] = Counter()
+            for volumes in users:
+                total.update(volumes.nodes)
+            yield key, total
+
+
+class PodVolumes(DiskUser):
+    """The volumes of the pods of one class, as far as scheduling reads them."""
+
+    __slots__ = ("_attached", "claims", "disks", "nodes", "pod_name", "pod_uid", "table")
+
+    def __init__(self, pod: Pod, table: VolumeTable) -> None:
+        self.table = table
+        self.claims = claims_of(pod)
+        """Each once, in the order of the pod's volumes."""
+        self.disks = disks_of(pod)
+        """The disks that the pod names itself."""
+        self._attached = attached_disks(pod)
+        self.pod_name = f"{pod.namespace}/{pod.name}"
+        self.pod_uid = pod.uid
+        """Name and uid are those of all pods of the class, if one of the claims is ephemeral."""
+        self.nodes: dict[int, int] = {}
+        """Placed pods with these volumes per slot."""
+
+    @override
+    def attached(self) -> set[DiskName]:
+        attached = set(self._attached)
+        for claim in self.known_claims():
+            disk = self.table.disk_of(claim)
+            if disk is not None:
+                attached.add(disk)
+        return attached
+
+    def known_claims(self) -> list[PersistentVolumeClaim]:
+        """The claims that are there."""
+        known = self.table.claims
+        return [known[use.key] for use in self.claims if use.key in known]
+
+    def unbound_claims(self) -> list[PersistentVolumeClaim]:
+        """Those of them that have no volume yet, in the order of the pod's volumes."""
+        return [claim for claim in self.known_claims() if not claim.is_bound]
+
+    def lasting_claims(self) -> list[PersistentVolumeClaim]:
+        """Return the claims that are there and were not made for ephemeral volumes."""
+        known = self.table.claims
+        return [known[u.key] for u in self.claims if not u.is_ephemeral and u.key in known]
+
+
+def _swap(objects: dict[K, V], key: K, new: V | None) -> V | None:
+    """Put an object in place of the one of that key, which is returned; None: of none."""
+    old = objects.pop(key, None)
+    if new is not None:
+        objects[key] = new
+    return old
+
+
+def _discard(index: dict[K, dict[M, V]], key: K, member: M) -> None:
+    members = index.get(key)
+    if members is None:
+        return
+    members.pop(member, None)
+    if not members:
+        del index[key]

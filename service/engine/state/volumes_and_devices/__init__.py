@@ -1,1 +1,0 @@
-"""The volumes and devices of a cluster, the claims to them, and which placed pods use which."""
