@@ -24,7 +24,7 @@ from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.replica.loading import load
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import upgrade
 

@@ -26,8 +26,8 @@ from bench.worlds import HOST, STRIDE, ZONE, pod, preference, term
 from service.app import RandomIds
 from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.planning.next_plan_steps import advance_plans
-from service.scheduler.decide.planning.plan_making import make_plan
+from service.scheduler.plans.advance import advance_plans
+from service.scheduler.plans.make_plan import make_plan
 from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import (

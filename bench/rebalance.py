@@ -33,7 +33,7 @@ from service.model.json_and_patches.strict_json import encode
 from service.model.manifests.manifest import TemplateCache, parse_any
 from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.planning.plan_making import make_plan
+from service.scheduler.plans.make_plan import make_plan
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import Planned, Rebalance, Selection

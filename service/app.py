@@ -63,13 +63,13 @@ from service.model.manifests.generated_names import SUFFIXES, suffix_of
 from service.model.pod_templates.template_cache import TemplateCache
 from service.model.validation.combinators import Limits as ManifestLimits
 from service.sandbox import Evaluator
-from service.scheduler.deciding_workers.cluster_shares import ClusterShares
-from service.scheduler.deciding_workers.deciding_worker_of_cluster import ALL_SERVERS, ClusterOwners
-from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
+from service.scheduler.maintenance.recounts import IdleRecounts, Pace
+from service.scheduler.maintenance.replica_reports import Reporter
+from service.scheduler.ownership.cluster_owners import ALL_SERVERS, ClusterOwners
+from service.scheduler.ownership.shares import ClusterShares
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Store
-from service.scheduler.replica_state_reports import Reporter
-from service.scheduler.service import Scheduler
+from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.scheduler import Scheduler
 from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
 from service.suspects import Suspects

@@ -11,7 +11,15 @@ from tests.test_imports import file_of, source_of
 
 MODULES_MAX = 32
 """So many modules a folder has at most, the folders within it not counted."""
-ARROWS_MAX = {"scheduler": 50, "api": 47, "engine": 46, "model": 40, "store": 48, "cli": 48}
+ARROWS_MAX = {
+    "scheduler": 47,
+    "scheduler/plans": 62,
+    "api": 47,
+    "engine": 46,
+    "model": 40,
+    "store": 48,
+    "cli": 48,
+}
 """How many pairs of rooms there are at most of which one imports the other."""
 
 

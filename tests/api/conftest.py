@@ -16,8 +16,8 @@ from service.app import RandomIds, SystemClock, create_app, templates_of
 from service.extenders import Extenders
 from service.scheduler.protocol.expressions import AnswersQuestions
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock
-from service.scheduler.service import Scheduler
+from service.scheduler.protocol.ports import Clock
+from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
 from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore

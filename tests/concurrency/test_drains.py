@@ -14,7 +14,7 @@ import pytest
 
 from service.model.log.commit_log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.plans.broken_rules import BrokenRules
 from service.scheduler.protocol.intents import (
     CordonNode,
     DeleteObject,

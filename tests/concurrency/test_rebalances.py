@@ -11,13 +11,13 @@ import pytest
 
 from service.model.log.commit_log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
-from service.scheduler.decide.planning.rebalance_goal import Rebalancing
+from service.scheduler.plans.broken_rules import BrokenRules
+from service.scheduler.plans.rebalance.rebalance import Rebalancing
 from service.scheduler.protocol.intents import CordonNode, PutObject, SetPlanState
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanStep
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import MoveReservation
+from service.scheduler.replica.stored_kinds import MoveReservation
 from tests.builders import HOST, matching, node, pod
 from tests.concurrency.checker.rebalances import Rebalances
 from tests.concurrency.plan_run import PlanRun

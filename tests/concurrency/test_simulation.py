@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
-from service.scheduler.decide.placing import one_pod
+from service.scheduler.decide.placing import pod_placement as one_pod
 from service.scheduler.decide.placing.preempting import make_room
-from service.scheduler.decide.writing import pod_binding_and_eviction
+from service.scheduler.decide.writing import bindings as pod_binding_and_eviction
 from tests import seeds
 from tests.concurrency.checker import check
 from tests.concurrency.checker.evicting import is_preemption

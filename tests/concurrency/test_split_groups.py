@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from service.model.errors import MoorageError, StorageUnavailable
 from service.model.log.commit_log import Change
-from service.scheduler.controllers.unfinished_split_groups import SplitGroups
-from service.scheduler.decide import DECISIONS
+from service.scheduler.controllers.group_recovery import SplitGroups
 from service.scheduler.decide.context import at_once
 from service.scheduler.decide.placing.split_groups import advance_group
+from service.scheduler.dispatch import DECISIONS
 from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters, Unit
 from service.scheduler.protocol.intents import AdvanceGroup, ApplyObjects, DeleteObject, PutConfig
 from service.scheduler.protocol.limits import Limits

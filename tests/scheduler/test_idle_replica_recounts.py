@@ -8,8 +8,8 @@ import pytest
 
 from service.engine.state.nodes.rank import VETO
 from service.model.log.audit import ITSELF
-from service.scheduler import idle_replica_recounts
-from service.scheduler.idle_replica_recounts import IdleRecounts, Pace
+from service.scheduler.maintenance import recounts as idle_replica_recounts
+from service.scheduler.maintenance.recounts import IdleRecounts, Pace
 from service.scheduler.protocol.intents import ApplyObjects
 from tests.builders import node, pod
 from tests.scheduler.world import world

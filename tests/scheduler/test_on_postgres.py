@@ -15,7 +15,7 @@ from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.answers import RecordedAnswer
 from service.scheduler.protocol.intents import ApplyObjects, Idempotency, PlacePods
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from service.store.postgres import PostgresStore
 from tests.builders import matching, node, pod
 from tests.scheduler.world import encoded, kinded

@@ -23,7 +23,7 @@ from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, Intent, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from service.store.memory.memory_store import MemoryStore
 from tests.seeds import chance
 

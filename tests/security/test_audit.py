@@ -17,7 +17,7 @@ from service.app import RandomIds, SystemClock, create_app
 from service.model.errors import StorageUnavailable
 from service.model.log.audit import COMMITTED, AuditEntry, AuditRow, Verifier
 from service.model.principals import ADMIN, EVERYBODY, Grant, Principal
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness

@@ -428,7 +428,7 @@ def narrow(monkeypatch) -> None:
 
     async def nothing(*_: object) -> None: ...
 
-    monkeypatch.setattr("service.scheduler.service.Scheduler.loop_here", nothing)
+    monkeypatch.setattr("service.scheduler.scheduler.Scheduler.loop_here", nothing)
     monkeypatch.setattr("service.api.handlers.topology_and_export.ROWS_PER_PIECE", 1)
 
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, strategies as st
 
 import service
 from service.api.security.visibility import OTHER, seen_body, seen_explanation, seen_placement
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import reasons_in
-from service.scheduler.decide.conditions_and_events.redactable_references import (
+from service.scheduler.decide.status.pod_conditions import reasons_in
+from service.scheduler.decide.status.references import (
     pod_named,
     reference,
     without_references,
@@ -97,19 +97,19 @@ OWN_NAMES = {
     "engine/state/devices/pod_devices.py": "the pod's own name, and its claims'",
     "engine/state/volumes/volume_table.py": "the pod's own name, and a claim's, which is counted with others",
     "scheduler/decide/claims/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
-    "scheduler/decide/conditions_and_events/pod_conditions_and_events.py": "the pod that the event is about",
-    "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
+    "scheduler/decide/status/pod_conditions.py": "the pod that the event is about",
+    "scheduler/decide/placing/pod_placement.py": "pods that the request itself names",
     "scheduler/decide/placing/split_groups.py": "the group that the pod itself names",
-    "scheduler/decide/evicting/evictions_that_mend_rules.py": "the owner of a rule in the victim's own namespace",
-    "scheduler/decide/planning/plans_carried_out_at_once.py": "pods that the request itself names or selects",
-    "scheduler/decide/planning/pod_replacement_goal.py": "the pods that the request itself names",
-    "scheduler/decide/conditions_and_events/redactable_references.py": "references, and names in one's own namespace",
+    "scheduler/decide/evicting/minimal_evictions.py": "the owner of a rule in the victim's own namespace",
+    "scheduler/plans/commit_plan.py": "pods that the request itself names or selects",
+    "scheduler/plans/replace/replacement.py": "the pods that the request itself names",
+    "scheduler/decide/status/references.py": "references, and names in one's own namespace",
     "scheduler/decide/object_writes.py": "the object that the request itself names",
     "scheduler/decide/claims/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
     "scheduler/multi_cluster/cluster_prospects.py": "a pod that the request itself names",
-    "scheduler/database_verification/claim_conflicts.py": "findings, told to who reads the whole database",
-    "scheduler/database_verification/overcommitted_nodes.py": "findings, told to who reads the whole database",
-    "scheduler/database_verification/checks_of_loaded_objects.py": "findings, told to who reads the whole database",
+    "scheduler/verification/claim_conflicts.py": "findings, told to who reads the whole database",
+    "scheduler/verification/overcommitted_nodes.py": "findings, told to who reads the whole database",
+    "scheduler/verification/object_checks.py": "findings, told to who reads the whole database",
 }
 """Where names are put together but in references, and whose they are."""
 

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from service.scheduler.protocol.store_and_clock import Store
+from service.scheduler.protocol.ports import Store
 from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 

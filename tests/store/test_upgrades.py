@@ -11,7 +11,7 @@ import pytest
 from service.model.log.commit_log import IdempotencyKey, LogPage, ObjectKey, ObjectRow
 from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.replica.loading import load
-from service.scheduler.replica.stored_manifest_types import StoredManifest, load_manifest
+from service.scheduler.replica.stored_kinds import StoredManifest, load_manifest
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import upgrade

@@ -17,7 +17,7 @@ from service.api.webhooks.delivery import WebhookStore
 from service.api.webhooks.sending import Sender
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifests.manifest import PodGroupManifest, QuotaManifest
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
 
 _COMPUTED = frozenset(

@@ -38,8 +38,8 @@ from service.model.manifests.manifest import (
     parse_pod,
 )
 from service.model.pod_templates.template_cache import TemplateCache
-from service.scheduler.decide.inline_cluster_simulation import Simulation
 from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.simulation import Simulation
 
 T = TypeVar("T", bound=AnyManifest)
 P = TypeVar("P")

@@ -22,7 +22,7 @@ from service.api.telemetry.exposition_summed_over_workers import CONTENT_TYPE
 from service.api.telemetry.readiness_commit_probe import CommitProbe
 from service.model.objects.pods_and_nodes import Value
 from service.model.pod_templates.field_warnings import WARNINGS
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 
 _PAGE_POLICY = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"

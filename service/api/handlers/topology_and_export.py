@@ -24,7 +24,7 @@ from service.model.validation.names import topology_key
 from service.scheduler.protocol.answers import TopologyAnswer
 from service.scheduler.protocol.intents import ReadTopology
 from service.scheduler.replica.loading import Rows
-from service.scheduler.replica.stored_manifest_types import INTERNAL_KINDS
+from service.scheduler.replica.stored_kinds import INTERNAL_KINDS
 
 ROWS_PER_PIECE = 1_000
 """How many objects of an export are sent at once."""

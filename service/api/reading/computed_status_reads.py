@@ -8,7 +8,7 @@ from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.log.commit_log import Head, ObjectPage, ObjectRead, ObjectRow, first_rows
 from service.scheduler.protocol.answers import ShownObject
 from service.scheduler.protocol.intents import ReadComputed
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 
 
 class ComputedReads:

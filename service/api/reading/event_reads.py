@@ -7,7 +7,7 @@ import msgspec
 from service.api.reading.stored_reads import ClusterReads, Wanted
 from service.model.log.commit_log import ObjectPage, ObjectRow
 from service.model.log.events import EventRow
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 
 EVENT_KIND = "Event"
 

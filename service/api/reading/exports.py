@@ -7,7 +7,7 @@ from service.api.reading.filtered_reads import batches_of, sorted_runs
 from service.api.reading.stored_reads import BATCH_ROWS, ClusterReads
 from service.model.log.commit_log import Head, ObjectKey, ObjectRow
 from service.scheduler.replica.replica import Stored
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 
 Wants = Callable[[ObjectKey], bool]
 

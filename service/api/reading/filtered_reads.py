@@ -11,7 +11,7 @@ from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.replica.committed_view import INDEXED_KINDS
 from service.scheduler.replica.replica import Stored
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 
 __all__ = ["INDEXED_KINDS", "FilteredReads"]
 

@@ -12,7 +12,7 @@ from service.model.log.commit_log import Head, ObjectPage, ObjectRow
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.model.selecting_objects.object_order import Order, OrderKey
 from service.scheduler.replica.replica import Stored
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 
 SORTED_LIMIT_MAX = 1_000
 """How many objects a page of a sorted list may have."""

@@ -44,7 +44,7 @@ from service.model.principals import (
     TokenRow,
 )
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.settings import IPAddress, Settings, is_loopback
 
 COMPARED_AFTER_SECONDS = 1.0

@@ -17,7 +17,7 @@ import msgspec
 from service.api.problems import IdentityProviderUnavailable
 from service.background_tasks import log_failure
 from service.model.principals import is_name
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.settings import Settings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")  # fmt: skip

@@ -12,7 +12,7 @@ from service.api.security.authentication import caller_in
 from service.background_tasks import log_failure
 from service.model.errors import StorageUnavailable
 from service.model.log.audit import AuditedCaller, AuditEntry
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 
 REFUSED = frozenset({401, 403, 429})
 TOLD_MAX = 10

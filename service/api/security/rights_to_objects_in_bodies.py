@@ -1,7 +1,7 @@
 """Checks bodies that name objects object by object, if the path names no namespace.
 
 These checks need the body alone. Checks that also depend on stored objects (whether a pod is on a
-node already) are made when the request is decided: see `service.scheduler.decide.admission.pod_write_authorization`.
+node already) are made when the request is decided: see `service.scheduler.decide.admission.authorization`.
 """
 
 from collections.abc import Iterable, Mapping

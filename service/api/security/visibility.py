@@ -27,7 +27,7 @@ from service.model.errors import BindingRefused, Forbidden
 from service.model.log.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.principals import Principal
-from service.scheduler.decide.conditions_and_events.redactable_references import without_references
+from service.scheduler.decide.status.references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.placements import (
@@ -65,7 +65,7 @@ Current = Callable[[Principal], Awaitable[Principal | None]]
 OTHER = "a pod of another tenant"
 """The words that replace a reference to a pod that is not shown.
 
-`service.scheduler.decide.conditions_and_events.redactable_references` says how messages refer to objects.
+`service.scheduler.decide.status.references` says how messages refer to objects.
 """
 
 A_VOLUME = "volume"

@@ -23,7 +23,7 @@ from service.engine.integrity.recount import PARTS
 from service.model.configuration.profiles import DEFAULT_SCHEDULER
 from service.model.pod_templates.field_warnings import WARNINGS, FieldWarning
 from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import Rule
+from service.scheduler.decide.status.pod_conditions import Rule
 from service.settings import Limit
 
 PROFILES_MAX = 50

@@ -13,7 +13,7 @@ from litestar.types import HTTPScope
 from typing_extensions import override
 
 from service.scheduler.commit.tracer import Part, RequestSpan, Tracer
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.settings import InvalidSettings
 
 if TYPE_CHECKING:

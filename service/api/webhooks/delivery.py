@@ -27,7 +27,7 @@ from service.model.webhooks import (
     failed,
     released,
 )
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.settings import Settings
 
 LOG_CHANGES = 1_000

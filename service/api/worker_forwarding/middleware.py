@@ -41,7 +41,7 @@ from service.api.worker_forwarding.unanswered_requests import (
     forward,
 )
 from service.model.principals import ADMIN, Principal
-from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.ownership.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
 """A request with a larger body is decided by the worker where it arrives."""

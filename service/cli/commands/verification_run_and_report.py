@@ -17,7 +17,7 @@ from service.cli.server.stop_signals_without_workers import (
 )
 from service.model.errors import StorageUnavailable
 from service.model.verification_findings import FINDINGS_MAX, ROWS, STATE, Check, Finding
-from service.scheduler.database_verification import LoadedObjects
+from service.scheduler.verification import LoadedObjects
 from service.settings import Settings
 from service.store.row_verification import DatabaseSnapshot, database_snapshot
 from service.store.schema.migrate import is_current

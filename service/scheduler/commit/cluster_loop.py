@@ -35,17 +35,17 @@ from service.model.log.commit_log import (
 from service.model.manifests.manifest import TemplateCache
 from service.model.objects.cel_questions import Question
 from service.model.selecting_objects.object_filters import ObjectFilter
-from service.scheduler.commit.commit_under_lock import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
-from service.scheduler.commit.events_stored_after_commits import Record
+from service.scheduler.commit.event_recorder import Record
+from service.scheduler.commit.locked import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.metrics import Meter, measure
 from service.scheduler.commit.request_batches import TIME_IS_UP, Batch, Ticket, leases_of
-from service.scheduler.decide import is_advisory
+from service.scheduler.dispatch import is_advisory
 from service.scheduler.protocol.expressions import AnswersQuestions, answer_until
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Ids, Store
+from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.protocol.suspects import KnowsSuspects
 from service.scheduler.replica.follower import Follower, LoadObserver, Observer
 from service.scheduler.replica.lag import Lag

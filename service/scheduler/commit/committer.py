@@ -19,7 +19,7 @@ from service.model.log.commit_log import (
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.commit.request_batches import Batch
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, DecideLocked, Ids, Store
+from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
 
 _log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from service.scheduler.commit.request_batches import (
     LongDryRun,
     Ticket,
 )
-from service.scheduler.decide import DECISIONS
 from service.scheduler.decide.context import Decision, DecisionContext, kept_of
+from service.scheduler.dispatch import DECISIONS
 from service.scheduler.protocol.expressions import Unanswered, until_unanswered
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Ids
+from service.scheduler.protocol.ports import Clock, Ids
 from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 

@@ -12,7 +12,7 @@ from service.scheduler.commit.request_batches import MANY_KINDS, AnswerOrError, 
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Replica
 
 Result = Literal["scheduled", "unschedulable", "error"]

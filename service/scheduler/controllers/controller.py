@@ -21,7 +21,7 @@ from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import Intent
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Store
+from service.scheduler.protocol.ports import Clock, Store
 
 PAUSE_SECONDS = 1.0
 """How long to pause after work that failed; clients are asked to retry no sooner, either."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from service.model.errors import MoorageError
 from service.scheduler.controllers.controller import Controllers
-from service.scheduler.protocol.store_and_clock import Clock, Store
+from service.scheduler.protocol.ports import Clock, Store
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from service.scheduler.protocol.store_and_clock import Clock, Store
+from service.scheduler.protocol.ports import Clock, Store
 
 _log = logging.getLogger(__name__)
 

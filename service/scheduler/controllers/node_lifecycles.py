@@ -19,9 +19,9 @@ from service.scheduler.decide.node_lifecycle.taints import evicting, may_have_to
 from service.scheduler.protocol.answers import Answer, NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Store
+from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica.replica import Entry, Replica, Stored
-from service.scheduler.replica.stored_manifest_types import NodeState
+from service.scheduler.replica.stored_kinds import NodeState
 
 _GRACE_LOOKS = 4
 """So many times in a grace period it is looked who is silent, or more often."""

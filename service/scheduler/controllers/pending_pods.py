@@ -20,7 +20,7 @@ from service.scheduler.protocol.intents import NOTHING_SAID, PlacePending, Place
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.protocol.placements import PlacementAnswer, PodRef
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS, KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Entry, Replica
 

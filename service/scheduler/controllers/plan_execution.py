@@ -19,9 +19,9 @@ from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import FoundMoves, Planned, PlansAnswer, Search
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Entry, Replica
-from service.scheduler.replica.stored_manifest_types import MoveReservation
+from service.scheduler.replica.stored_kinds import MoveReservation
 
 _log = logging.getLogger(__name__)
 MakesPlans = Callable[[MakePlan], Awaitable[Planned]]

@@ -16,7 +16,7 @@ from service.scheduler.decide.eviction_rate import watches
 from service.scheduler.protocol.answers import Answer, EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.replica import Entry, Replica
-from service.scheduler.replica.stored_manifest_types import EvictionState
+from service.scheduler.replica.stored_kinds import EvictionState
 
 _RULE = b"SchedulingRequiredDuringExecution"
 

@@ -13,7 +13,7 @@ from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import Intent
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Replica
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from service.model.errors import NotFound, StorageUnavailable
 from service.model.log.commit_log import Head
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Store
+from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "upkeep"
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from service.scheduler.decide.groups.group_membership import status_of
 from service.scheduler.protocol.answers import ComputedAnswer, ShownObject
 from service.scheduler.protocol.intents import ReadComputed
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import StoredManifest
+from service.scheduler.replica.stored_kinds import StoredManifest
 
 
 def shown(replica: Replica, manifest: StoredManifest) -> bytes:

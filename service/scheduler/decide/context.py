@@ -15,7 +15,7 @@ from service.model.pod_templates.field_warnings import FieldWarning, FieldWarnin
 from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Ids
+from service.scheduler.protocol.ports import Ids
 from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Replica
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from service.model.configuration.config import ClusterConfig
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import EvictionsAt, EvictionState
+from service.scheduler.replica.stored_kinds import EvictionsAt, EvictionState
 
 MINUTE = timedelta(minutes=1)
 

@@ -13,7 +13,7 @@ from service.engine.placing.nominations import replaced_by
 from service.model.manifests.manifest import KeptManifest, PodManifest
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import MoveReservation
+from service.scheduler.replica.stored_kinds import MoveReservation
 
 
 def reservations_in(replica: Replica) -> list[MoveReservation]:

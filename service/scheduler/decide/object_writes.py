@@ -22,14 +22,17 @@ from service.model.manifests.manifest import (
 from service.model.manifests.metadata_and_status import FINISHED
 from service.model.objects.pod_resource_requests import requirements
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
-from service.scheduler.decide.admission.allowed_pod_updates import (
-    check_reserved_update,
-    check_update,
+from service.scheduler.decide.admission.authorization import (
+    authorize_change,
+    authorize_removal,
 )
-from service.scheduler.decide.admission.default_storage_class import with_default_class
+from service.scheduler.decide.admission.feature_gates import (
+    check_scopes,
+    without_features_off,
+)
 from service.scheduler.decide.admission.field_ownership import is_managed, recorded
 from service.scheduler.decide.admission.generated_names import with_name
-from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
+from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.admission.plan_admission import refuse_impossible, with_progress
 from service.scheduler.decide.admission.pod_admission import (
     admit,
@@ -41,14 +44,11 @@ from service.scheduler.decide.admission.pod_admission import (
     differs,
     was_admitted,
 )
-from service.scheduler.decide.admission.pod_write_authorization import (
-    authorize_change,
-    authorize_removal,
+from service.scheduler.decide.admission.pod_updates import (
+    check_reserved_update,
+    check_update,
 )
-from service.scheduler.decide.admission.switched_off_features import (
-    check_scopes,
-    without_features_off,
-)
+from service.scheduler.decide.admission.storage_class import with_default_class
 from service.scheduler.decide.claims.device_claims import (
     admit_devices,
     as_written,
@@ -63,9 +63,9 @@ from service.scheduler.decide.claims.volume_bindings import (
 )
 from service.scheduler.decide.computed_status import shown
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.groups.waiting_all_or_none import leave_waiting
+from service.scheduler.decide.groups.waiting_groups import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
-from service.scheduler.decide.node_lifecycle.kept_on_client_writes import (
+from service.scheduler.decide.node_lifecycle.client_writes import (
     as_remembered,
     conditionally_tainted,
     note_deletion,
@@ -79,7 +79,7 @@ from service.scheduler.protocol.intents import (
     PutObject,
 )
 from service.scheduler.replica.replica import Replica, Stored
-from service.scheduler.replica.stored_manifest_types import StoredManifest
+from service.scheduler.replica.stored_kinds import StoredManifest
 
 Effect = Literal["Created", "Changed", "Unchanged"]
 

@@ -36,7 +36,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Entry
-from service.scheduler.replica.stored_manifest_types import WaitingGroup
+from service.scheduler.replica.stored_kinds import WaitingGroup
 
 _SEEN_MAX = 1_000
 SUSPECTS_AFTER_SECONDS = 5.0

@@ -32,7 +32,7 @@ from service.model.manifests.manifest import (
 )
 from service.model.objects.pods_and_nodes import Node, Pod
 from service.scheduler.replica.replica import Entry
-from service.scheduler.replica.stored_manifest_types import MoveReservation, NodeState, WaitingGroup
+from service.scheduler.replica.stored_kinds import MoveReservation, NodeState, WaitingGroup
 
 ADMISSION = "Admission"
 """Stands for a plugin if the pod itself is refused, whatever room there is on nodes."""

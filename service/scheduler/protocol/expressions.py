@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from service.model.errors import Overloaded
 from service.model.objects.cel_questions import OpenQuestions, Question
-from service.scheduler.protocol.store_and_clock import Clock
+from service.scheduler.protocol.ports import Clock
 
 T = TypeVar("T")
 LATE = "The expressions that this request needs could not be evaluated in time."

@@ -11,7 +11,7 @@ from service.model.errors import StorageUnavailable
 from service.model.log.commit_log import Diverged, Head, LogPage
 from service.model.manifests.manifest import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Store
+from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Entry, Mark, Replica

@@ -30,7 +30,7 @@ _LIMITS = Limits()
 
 
 class Source(Protocol):
-    """The part of `service.scheduler.protocol.store_and_clock.Store` that reads objects and their log."""
+    """The part of `service.scheduler.protocol.ports.Store` that reads objects and their log."""
 
     async def read_objects(
         self, cluster_id: int, after: ObjectKey | None, limit: int

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pod_group import POD_GROUP_LABEL
 from service.model.objects.pods_and_nodes import ObjectName
-from service.scheduler.replica.stored_manifest_types import StoredManifest, WaitingGroup
+from service.scheduler.replica.stored_kinds import StoredManifest, WaitingGroup
 
 
 class GroupRef(NamedTuple):

@@ -28,7 +28,7 @@ from service.model.objects.cel_questions import OpenQuestions
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.replica.pod_groups import Groups
 from service.scheduler.replica.quotas import Ledger
-from service.scheduler.replica.stored_manifest_types import (
+from service.scheduler.replica.stored_kinds import (
     ConfigManifest,
     EvictionState,
     GroupReservation,

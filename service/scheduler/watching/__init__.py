@@ -9,7 +9,7 @@ ring, then behind what the log keeps, and gets an error.
 """
 
 from service.scheduler.watching.binding_changes import BindingChange, BindingSelection
-from service.scheduler.watching.commits_of_log_page import LoggedCommit
+from service.scheduler.watching.logged_commits import LoggedCommit
 from service.scheduler.watching.watch_events import EventType, WatchSelection
 from service.scheduler.watching.watches import Watch, Watching
 

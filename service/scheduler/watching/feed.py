@@ -8,9 +8,9 @@ from uuid import UUID
 from service.model.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
 from service.model.log.commit_log import Diverged, Head
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Store
-from service.scheduler.watching.commits_by_node import NodeIndex
-from service.scheduler.watching.commits_of_log_page import LoggedCommit
+from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.watching.logged_commits import LoggedCommit
+from service.scheduler.watching.node_commits import NodeIndex
 from service.scheduler.watching.recent_commits import RecentCommits
 
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from service.model.log.commit_log import LogPage
-from service.scheduler.watching.commits_of_log_page import LoggedCommit
+from service.scheduler.watching.logged_commits import LoggedCommit
 
 
 class PageRoom(Protocol):

@@ -11,10 +11,10 @@ from typing_extensions import override
 from service.model.errors import Denied, Overloaded, StorageUnavailable
 from service.model.log.commit_log import ALL_BODIES, BodySelection, Diverged, Head, LogPage
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.store_and_clock import Clock, Store
-from service.scheduler.watching.commits_by_node import Position
-from service.scheduler.watching.commits_of_log_page import LoggedCommit, commits_of
+from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.feed import Feed, lost_history
+from service.scheduler.watching.logged_commits import LoggedCommit, commits_of
+from service.scheduler.watching.node_commits import Position
 from service.scheduler.watching.page_room import PageRoom, UnlimitedRoom, held_bytes, page_bytes
 
 _UNLIMITED = UnlimitedRoom()

@@ -39,7 +39,7 @@ async def test_an_export_from_memory_is_byte_for_byte_that_from_the_tables(
 
     async def nothing(*_: object) -> None: ...
 
-    monkeypatch.setattr("service.scheduler.service.Scheduler.loop_here", nothing)
+    monkeypatch.setattr("service.scheduler.scheduler.Scheduler.loop_here", nothing)
     from_tables = await over_each_store.client.get(f"{CLUSTER}/export")
 
     assert from_memory.content == from_tables.content

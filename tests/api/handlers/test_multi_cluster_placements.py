@@ -13,7 +13,7 @@ from service.api.handlers import multi_cluster_placements as handlers
 from service.model.errors import StorageUnavailable
 from service.model.log.commit_log import Head
 from service.model.pod_templates.template_cache import TemplateCache
-from service.scheduler.multi_cluster import multi_cluster_placement
+from service.scheduler.multi_cluster import placer as multi_cluster_placement
 from service.scheduler.multi_cluster.cluster_prospects import Ask
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore

@@ -9,7 +9,7 @@ import pytest
 from service.api.telemetry.metrics import Metrics
 from service.app import SystemClock
 from service.model.errors import StorageUnavailable
-from service.scheduler.replica_state_reports import Reporter
+from service.scheduler.maintenance.replica_reports import Reporter
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.paths import ROOT
 from tests.waiting import WAIT_SECONDS

@@ -54,7 +54,7 @@ def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     async def nothing(*_: object) -> None: ...
 
     if request.param == "tables":
-        monkeypatch.setattr("service.scheduler.service.Scheduler.loop_here", nothing)
+        monkeypatch.setattr("service.scheduler.scheduler.Scheduler.loop_here", nothing)
 
 
 def key_by(field: str) -> Callable[[dict[str, Any]], Any]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from service.api.handlers import multi_cluster_placements as handlers
-from service.scheduler.controllers import unfinished_split_groups
-from service.scheduler.controllers.unfinished_split_groups import SplitGroups
+from service.scheduler.controllers import group_recovery as unfinished_split_groups
+from service.scheduler.controllers.group_recovery import SplitGroups
 from service.scheduler.multi_cluster.cluster_prospects import Ask
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.limits import Limits

@@ -23,9 +23,9 @@ from service.api.worker_forwarding.sockets import ForwardedRequest, Listener, So
 from service.app import OtherWorkers, RandomIds, SystemClock, create_app
 from service.model.errors import OutcomeUnknown
 from service.model.principals import BOOTSTRAP, EVERYBODY
-from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import LITESTARS

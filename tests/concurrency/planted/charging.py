@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.scheduler.decide.placing import one_pod
+from service.scheduler.decide.placing import pod_placement as one_pod
 from service.scheduler.replica.quotas import refusals
 from service.scheduler.replica.quotas.charges import Charges
 from service.scheduler.replica.quotas.ledger import Account

@@ -3,10 +3,10 @@
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log.commit_log import Committed, Head, Lost
 from service.scheduler.commit.cluster_loop import ClusterLoop
-from service.scheduler.commit.commit_under_lock import CommitUnderLock
 from service.scheduler.commit.committer import Committer
+from service.scheduler.commit.locked import CommitUnderLock
 from service.scheduler.commit.request_batches import Batch
-from service.scheduler.decide import is_advisory
+from service.scheduler.dispatch import is_advisory
 from tests.concurrency.planted.registry import bug, made_with
 
 

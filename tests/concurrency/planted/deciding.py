@@ -5,14 +5,19 @@ from functools import partial
 from service.engine import GroupPlacement, Placement
 from service.model.errors import RevisionConflict
 from service.model.manifests.manifest import PodManifest
-from service.scheduler import decide as decide_module
+from service.scheduler import dispatch as decide_module
 from service.scheduler.commit import decider as deciding_module
 from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.decide import object_writes
-from service.scheduler.decide.placing import all_or_nothing, gangs, one_pod, placement_request
-from service.scheduler.decide.placing.one_pod import Candidate
+from service.scheduler.decide.placing import (
+    all_or_nothing,
+    gangs,
+    placement_request,
+    pod_placement as one_pod,
+)
+from service.scheduler.decide.placing.pod_placement import Candidate
 from service.scheduler.replica.replica import Replica
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from tests.concurrency.planted.registry import bug, made_with
 
 

@@ -5,17 +5,20 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from service.engine.rules import violations
-from service.scheduler import decide as decide_module
+from service.scheduler import dispatch as decide_module
 from service.scheduler.controllers import rule_evictions
-from service.scheduler.decide.evicting import evictions_that_mend_rules, required_during_execution
-from service.scheduler.decide.evicting.evictions_that_mend_rules import (
+from service.scheduler.decide.evicting import (
+    minimal_evictions as evictions_that_mend_rules,
+    required_during_execution,
+)
+from service.scheduler.decide.evicting.minimal_evictions import (
     Cause,
     EvictionsThatMendRules,
 )
 from service.scheduler.decide.evicting.required_during_execution import Sweep
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import EvictionState
+from service.scheduler.replica.stored_kinds import EvictionState
 from tests.concurrency.planted.registry import bug, made_with
 
 

@@ -9,7 +9,7 @@ from service.model.log.commit_log import Head, LogPage
 from service.scheduler.replica.follower import Follower
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import ConfigManifest
+from service.scheduler.replica.stored_kinds import ConfigManifest
 from tests.concurrency.planted.registry import bug, made_with
 
 

@@ -1,7 +1,12 @@
 """Mistakes in watches, and in keeping clusters apart."""
 
-from service.scheduler.service import Scheduler
-from service.scheduler.watching import LoggedCommit, commits_of_log_page, recent_commits, watches
+from service.scheduler.scheduler import Scheduler
+from service.scheduler.watching import (
+    LoggedCommit,
+    logged_commits as commits_of_log_page,
+    recent_commits,
+    watches,
+)
 from service.scheduler.watching.recent_commits import RecentCommits
 from tests.concurrency.planted.registry import bug, made_with
 

@@ -6,9 +6,9 @@ from contextvars import Context
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from tests.concurrency.simulation.choices import ACTOR, Choices
 from tests.concurrency.simulation.database import Connection, CountedIds, Database, SimulatedClock
 from tests.concurrency.simulation.eventloop import PROCESS, Process

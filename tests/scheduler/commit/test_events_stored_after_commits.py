@@ -4,7 +4,7 @@ from collections import Counter
 
 from service.model.errors import StorageUnavailable
 from service.model.log.events import Event
-from service.scheduler.commit.events_stored_after_commits import EventRecorder
+from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.metrics import NoMeter
 from service.scheduler.protocol.intents import BindPod, EvictPod
 from service.scheduler.protocol.limits import Limits

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from service.scheduler.commit.loaded_clusters import AWAKE_SECONDS, SLEEPERS_AT_A_TIME, Loops
+from service.scheduler.commit.loops import AWAKE_SECONDS, SLEEPERS_AT_A_TIME, Loops
 from tests.builders import node, pod
 from tests.scheduler.world import world
 

@@ -6,7 +6,7 @@ import pytest
 
 from service.model.log.commit_log import Lease
 from service.scheduler.controllers.leases import HeldLease
-from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.store.memory.memory_store import MemoryStore
 from tests.builders import node, pod

@@ -18,7 +18,7 @@ from service.scheduler.protocol.intents import (
     PlacePods,
 )
 from service.scheduler.protocol.placements import PodRef
-from service.scheduler.service import Scheduler
+from service.scheduler.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.scheduler.world import START, CountedIds, World, world
 

@@ -10,8 +10,8 @@ from service.scheduler.controllers.rule_evictions import Evictions
 from service.scheduler.decide.evicting import required_during_execution
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import EvictionState
-from service.scheduler.service import Scheduler
+from service.scheduler.replica.stored_kinds import EvictionState
+from service.scheduler.scheduler import Scheduler
 from tests.builders import REQUIRED_DURING_EXECUTION, matching, namespace, node, pod, requirement
 from tests.scheduler.world import CountedIds, World, world
 

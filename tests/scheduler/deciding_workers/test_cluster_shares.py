@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from service.scheduler.deciding_workers.cluster_shares import ClusterShares, to_pass_on, weight
-from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.ownership.cluster_owners import ClusterOwners
+from service.scheduler.ownership.shares import ClusterShares, to_pass_on, weight
 from service.scheduler.protocol.limits import Limits
 from tests.scheduler.world import StillClock, TroubledStore
 

@@ -6,7 +6,7 @@ import pytest
 
 from service.api.worker_forwarding.unanswered_requests import AnswerLost, Unreachable, forward
 from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.scheduler.deciding_workers.deciding_worker_of_cluster import ClusterOwners
+from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from tests.builders import node, pod
 from tests.scheduler.world import StillClock, TroubledStore, world

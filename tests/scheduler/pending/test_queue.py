@@ -11,8 +11,8 @@ from service.engine import Refusal, place
 from service.model.manifests.manifest import PodManifest, TemplateCache, parse_any
 from service.model.objects.pod_group import POD_GROUP_LABEL
 from service.model.pod_templates.annotated_rules import ANNOTATION
-from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.dispatch import decide
 from service.scheduler.pending.equivalence_classes import State
 from service.scheduler.pending.queue import SUSPECTS_AFTER_SECONDS, PendingQueue
 from service.scheduler.protocol.answers import PendingAnswer
@@ -20,7 +20,7 @@ from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import ConfigManifest
+from service.scheduler.replica.stored_kinds import ConfigManifest
 from tests import strategies
 from tests.builders import (
     IGNORED_DURING_EXECUTION,

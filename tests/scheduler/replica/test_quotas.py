@@ -10,7 +10,7 @@ from service.model.errors import Denied
 from service.model.manifests.manifest import TemplateCache, parse_any
 from service.scheduler.protocol.intents import DeleteObject, PutObject, ReadComputed
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import ConfigManifest, load_manifest
+from service.scheduler.replica.stored_kinds import ConfigManifest, load_manifest
 from tests.builders import matching, node, pod
 from tests.scheduler.world import Manifest, encoded, kinded, world
 from tests.seeds import chance

@@ -12,7 +12,7 @@ from service.model.log.commit_log import Change, CommitInfo
 from service.model.selecting_objects.object_filters import FieldRequirement
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.watching import LoggedCommit, WatchSelection
-from service.scheduler.watching.commits_by_node import NodeIndex
+from service.scheduler.watching.node_commits import NodeIndex
 from tests.builders import pod
 from tests.scheduler.watching.test_watching import AT, change, watched
 from tests.scheduler.world import World

@@ -9,7 +9,7 @@ from service.model.json_and_patches.managed_fields import Json, Manager, apply, 
 from service.model.manifests.manifest import AnyManifest, ObjectManifest, parse_as
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.intents import ApplyPatch
-from service.scheduler.replica.stored_manifest_types import StoredManifest
+from service.scheduler.replica.stored_kinds import StoredManifest
 
 
 def decoded(manifest: StoredManifest | AnyManifest) -> Json:

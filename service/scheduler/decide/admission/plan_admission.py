@@ -16,7 +16,7 @@ from service.model.principals import Verb
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import Replace
-from service.scheduler.replica.stored_manifest_types import StoredManifest
+from service.scheduler.replica.stored_kinds import StoredManifest
 
 KeptPlan = KeptObject[PlanBody]
 _COUNTS = {

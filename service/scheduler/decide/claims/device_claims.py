@@ -38,7 +38,7 @@ from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import StoredManifest
+from service.scheduler.replica.stored_kinds import StoredManifest
 
 ADMIN_ACCESS = "AdminAccessDenied"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"

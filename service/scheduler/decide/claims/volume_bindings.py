@@ -26,7 +26,7 @@ from service.model.manifests.bound_volumes import (
 from service.model.manifests.manifest_kept_for_rules import KeptManifest
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.replica.stored_manifest_types import StoredManifest
+from service.scheduler.replica.stored_kinds import StoredManifest
 
 
 class VolumesMissingError(RuntimeError):

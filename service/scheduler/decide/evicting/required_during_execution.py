@@ -12,15 +12,9 @@ from datetime import datetime, timedelta
 from service.engine.rules.violations import Inspection, Violation, key_of
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, PodSpec
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
-    Rule,
-    evicted,
-    tell_evicted,
-    tell_eviction_blocked,
-)
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
-from service.scheduler.decide.evicting.evictions_that_mend_rules import (
+from service.scheduler.decide.evicting.minimal_evictions import (
     Cause,
     EvictionsThatMendRules,
 )
@@ -30,9 +24,15 @@ from service.scheduler.decide.eviction_rate import (
     eviction_state,
     recent_evictions,
 )
+from service.scheduler.decide.status.pod_conditions import (
+    Rule,
+    evicted,
+    tell_evicted,
+    tell_eviction_blocked,
+)
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
-from service.scheduler.replica.stored_manifest_types import (
+from service.scheduler.replica.stored_kinds import (
     BlockedEviction,
     EvictionsAt,
     EvictionState,

@@ -11,10 +11,10 @@ from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD, Workl
 from service.model.manifests.manifest import KeptManifest, PodGroupManifest, PodManifest
 from service.model.objects.pod_group import PodGroupStatus, phase_of
 from service.model.objects.pods_and_nodes import ObjectName
-from service.scheduler.decide.conditions_and_events.redactable_references import pod_named
+from service.scheduler.decide.status.references import pod_named
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import WaitingGroup
+from service.scheduler.replica.stored_kinds import WaitingGroup
 
 
 class Members(NamedTuple):

@@ -29,7 +29,7 @@ from service.scheduler.decide.node_lifecycle.zones import (
     zone_of,
 )
 from service.scheduler.protocol.intents import SweepNodes
-from service.scheduler.replica.stored_manifest_types import NodeState
+from service.scheduler.replica.stored_kinds import NodeState
 
 SILENT_REASON = "NodeStatusUnknown"
 SILENT_MESSAGE = "Kubelet stopped posting node status."

@@ -7,17 +7,12 @@ from msgspec.structs import replace
 
 from service.engine import Colocation, GroupRefusal, Placement, placing_group
 from service.model.objects.pods_and_nodes import ObjectName
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
-    GATED_REASON,
-    tell_failed,
-)
-from service.scheduler.decide.conditions_and_events.redactable_references import reference
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of, shortage
 from service.scheduler.decide.groups.shared_domain import SharedDomain, shared_domain
-from service.scheduler.decide.groups.waiting_all_or_none import wait_together
+from service.scheduler.decide.groups.waiting_groups import wait_together
 from service.scheduler.decide.placing.gangs import GROUP_SEARCH_ENDED, denials
-from service.scheduler.decide.placing.one_pod import (
+from service.scheduler.decide.placing.pod_placement import (
     Candidate,
     already_placed,
     bind,
@@ -28,6 +23,11 @@ from service.scheduler.decide.placing.one_pod import (
 )
 from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
 from service.scheduler.decide.placing.step_size import StepSize
+from service.scheduler.decide.status.pod_conditions import (
+    GATED_REASON,
+    tell_failed,
+)
+from service.scheduler.decide.status.references import reference
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
     GroupFailure,

@@ -15,17 +15,17 @@ from service.engine import (
 )
 from service.model.errors import Denied
 from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
-    GATED,
-    GATED_REASON,
-)
-from service.scheduler.decide.conditions_and_events.redactable_references import reference
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import Members, shortage
 from service.scheduler.decide.groups.shared_domain import shared_domain
-from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
+from service.scheduler.decide.placing.pod_placement import Candidate, bind, refusal_of
 from service.scheduler.decide.placing.step_size import StepSize
 from service.scheduler.decide.placing.with_extenders import not_asked
+from service.scheduler.decide.status.pod_conditions import (
+    GATED,
+    GATED_REASON,
+)
+from service.scheduler.decide.status.references import reference
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 GROUP_SEARCH_ENDED = "GroupSearchEnded"

@@ -12,17 +12,11 @@ from service.model.errors import Denied
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
 from service.scheduler.decide.admission.pod_admission import UNKNOWN_SCHEDULER
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
-    GATED,
-    GATED_REASON,
-    tell_failed,
-    waiting,
-)
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
 from service.scheduler.decide.groups.group_membership import members_of, waits_with
 from service.scheduler.decide.placing.gangs import Gang
-from service.scheduler.decide.placing.one_pod import (
+from service.scheduler.decide.placing.pod_placement import (
     RESERVED,
     RESERVED_REASON,
     Candidate,
@@ -35,6 +29,12 @@ from service.scheduler.decide.placing.preempting import (
     to_be_evicted,
 )
 from service.scheduler.decide.placing.with_extenders import extenders_for
+from service.scheduler.decide.status.pod_conditions import (
+    GATED,
+    GATED_REASON,
+    tell_failed,
+    waiting,
+)
 from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import PlacePending

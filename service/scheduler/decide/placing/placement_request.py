@@ -14,13 +14,12 @@ from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison
 from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.admission.admission_policies import ask_about_new
 from service.scheduler.decide.admission.generated_names import with_names
-from service.scheduler.decide.admission.ignored_field_warnings import warnings_of
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import GATED_REASON
+from service.scheduler.decide.admission.ignored_fields import warnings_of
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.gangs import Gang
-from service.scheduler.decide.placing.one_pod import (
+from service.scheduler.decide.placing.pod_placement import (
     Candidate,
     already_placed,
     candidates_of,
@@ -31,6 +30,7 @@ from service.scheduler.decide.placing.one_pod import (
 )
 from service.scheduler.decide.placing.split_groups import group_comparison, reservation_comparison
 from service.scheduler.decide.placing.step_size import StepSize
+from service.scheduler.decide.status.pod_conditions import GATED_REASON
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult
 from service.scheduler.replica.pod_groups import GroupRef, group_of

@@ -10,11 +10,11 @@ from service.engine import NoPreemption, Preemption, preempt
 from service.model.manifests.manifest import PodManifest
 from service.model.manifests.metadata_and_status import PREEMPTED_REASON
 from service.model.objects.pods_and_nodes import Pod
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.status.pod_conditions import (
     evicted,
     tell_evicted,
 )
-from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.intents import PlacePods
 
 

@@ -13,21 +13,21 @@ from service.model.multi_cluster.multi_cluster_criteria import (
     ReservationComparison,
 )
 from service.model.objects.pods_and_nodes import Pod
-from service.scheduler.decide.conditions_and_events.pod_conditions_and_events import (
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.groups.group_membership import members_of
+from service.scheduler.decide.groups.waiting_groups import leave_waiting
+from service.scheduler.decide.move_reservations import note_arrival
+from service.scheduler.decide.placing.pod_placement import RESERVED, RESERVED_REASON, Candidate
+from service.scheduler.decide.status.pod_conditions import (
     bound,
     tell_scheduled,
     waiting,
 )
-from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.groups.group_membership import members_of
-from service.scheduler.decide.groups.waiting_all_or_none import leave_waiting
-from service.scheduler.decide.move_reservations import note_arrival
-from service.scheduler.decide.placing.one_pod import RESERVED, RESERVED_REASON, Candidate
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms
 from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_manifest_types import GroupReservation, SplitGroup
+from service.scheduler.replica.stored_kinds import GroupReservation, SplitGroup
 
 BOUND_WITH_IT = (
     "its volumes or devices would have to be bound with it, which is done in one cluster at a time"

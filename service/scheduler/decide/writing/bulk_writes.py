@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
 from service.model.manifests.manifest import Applicable, PriorityClassManifest
 from service.scheduler.decide.admission.generated_names import with_name, with_names
-from service.scheduler.decide.admission.ignored_field_warnings import warnings_of_written
+from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.object_writes import (
     Written,

@@ -11,12 +11,12 @@ from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifests.manifest import PriorityClassManifest
 from service.model.validation.configuration import only_one_default
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.node_lifecycle.kept_on_client_writes import changed_taints
+from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
 from service.scheduler.decide.object_writes import Written, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, PutConfig
 from service.scheduler.replica.replica import Stored
-from service.scheduler.replica.stored_manifest_types import ConfigManifest
+from service.scheduler.replica.stored_kinds import ConfigManifest
 
 
 def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:

@@ -14,7 +14,7 @@ from service.model.manifests.manifest import NodeManifest, PodManifest, QuotaMan
 from service.model.objects.pods_and_nodes import Pod
 from service.model.quotas_and_limits.quota import ResourceQuota
 from service.scheduler.replica.quotas.charges import Charges, Nanos
-from service.scheduler.replica.stored_manifest_types import ConfigManifest, StoredManifest
+from service.scheduler.replica.stored_kinds import ConfigManifest, StoredManifest
 
 
 class Usage(NamedTuple):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from service.engine import Placement
 from service.model.errors import BindingRefused, Conflict
 from service.scheduler.decide.claims.volume_bindings import VolumesMissingError
-from service.scheduler.decide.placing import one_pod
+from service.scheduler.decide.placing import pod_placement as one_pod
 from service.scheduler.protocol.intents import ApplyObjects, BindPod, DeleteObject, PatchConfig
 from tests.builders import HOST, Manifest, claim, node, pod, requirement, storage_class, volume
 from tests.scheduler.world import World, all_of, world

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from service.model.manifests.manifest import TemplateCache, parse_any
-from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.evicting import evictions_that_mend_rules
+from service.scheduler.decide.evicting import minimal_evictions as evictions_that_mend_rules
+from service.scheduler.dispatch import decide
 from service.scheduler.protocol.intents import EvictViolating, PatchConfig
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Replica

@@ -8,7 +8,7 @@ import pytest
 
 from service.model.errors import InvalidManifest
 from service.model.manifests.metadata_and_status import REQUIRED_NODE
-from service.scheduler.decide.placing.one_pod import RESERVED_REASON
+from service.scheduler.decide.placing.pod_placement import RESERVED_REASON
 from service.scheduler.protocol.intents import (
     AdvanceGroup,
     DeleteObject,

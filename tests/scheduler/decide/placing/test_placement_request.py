@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from service.model.errors import InvalidManifest, NotFound, PodDiffers
-from service.scheduler.decide.inline_cluster_simulation import Simulation
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PodRef
+from service.scheduler.simulation import Simulation
 from tests.builders import matching, namespace, node, pod
 from tests.scheduler.world import world
 

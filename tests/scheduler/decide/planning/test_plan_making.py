@@ -18,7 +18,7 @@ from service.model.manifests.manifest import (
 from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.placing.placement_request import place_pods
-from service.scheduler.decide.planning.plan_making import make_plan
+from service.scheduler.plans.make_plan import make_plan
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PodRef

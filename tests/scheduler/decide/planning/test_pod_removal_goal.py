@@ -10,8 +10,8 @@ import pytest
 from service.model.manifests.manifest import TemplateCache, parse_any
 from service.model.objects.pods_and_nodes import LabelSelector
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.planning import pod_removal_goal
-from service.scheduler.decide.planning.plan_making import make_plan
+from service.scheduler.plans.make_plan import make_plan
+from service.scheduler.plans.remove import removal as pod_removal_goal
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import Planned, Remove, Selection

@@ -13,7 +13,7 @@ import pytest
 
 from service.model.manifests.manifest import TemplateCache, parse_any
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.planning.repair_search import find_repairs
+from service.scheduler.plans.repair.search import find_repairs
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.repairs import RepairsAnswer

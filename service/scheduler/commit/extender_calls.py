@@ -1,0 +1,74 @@
+"""Has extenders asked for the pods of one request, one pod after the other, outside of its decisions."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from service.model.errors import FieldError, InvalidManifest, Overloaded
+from service.model.objects.pods_and_nodes import ObjectName
+from service.scheduler.protocol.extenders import (
+    AsksExtenders,
+    ExtenderQuestion,
+    ExtendersToAsk,
+    ExtenderVerdict,
+)
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock
+
+T = TypeVar("T")
+
+
+class ExtenderCalls:
+    """What extenders have said of the pods of one request so far."""
+
+    def __init__(
+        self, extenders: AsksExtenders, clock: Clock, limits: Limits, intent: PlacePods
+    ) -> None:
+        self._extenders = extenders
+        self._clock = clock
+        self._limits = limits
+        self._intent = intent
+        self._deadline = clock.monotonic() + limits.request_seconds_max
+        self._consulted: Mapping[ObjectName, ExtenderVerdict] = {}
+        self._retries = 0
+
+    async def decided(
+        self, question: ExtenderQuestion, decide: Callable[[PlacePods], Awaitable[T]]
+    ) -> T:
+        """Ask about one pod after the other, until the request is decided with what was said.
+
+        Nothing is decided, locked or held in the replica while extenders are asked.
+
+        Raises:
+            InvalidManifest: there are too many such pods in the request.
+            Overloaded: time is up, or others took the chosen nodes again and again.
+        """
+        while True:
+            told = await self._ask(question)
+            try:
+                return await decide(told)
+            except ExtendersToAsk as asking:
+                question = asking.question
+
+    async def _ask(self, question: ExtenderQuestion) -> PlacePods:
+        """Ask about one more pod, and return the request with all that was said."""
+        if question.pod in self._consulted:
+            self._retries += 1
+            if self._retries > self._limits.extended_retries_max:
+                raise Overloaded("The nodes that were chosen with extenders were taken by others.")
+        most = self._limits.extended_pods_max
+        if len(self._consulted) >= most and question.pod not in self._consulted:
+            message = f"has more than {most} pods for which extenders have to be asked"
+            raise InvalidManifest([FieldError(self._intent.path, message)])
+        left = self._deadline - self._clock.monotonic()
+        try:
+            async with asyncio.timeout(left):
+                verdict = await self._extenders.ask(question)
+        except TimeoutError:
+            told = "The time for the request ran out while extenders were asked."
+            raise Overloaded(told) from None
+        self._consulted = {**self._consulted, question.pod: verdict}
+        return replace(self._intent, consulted=self._consulted)

@@ -1,0 +1,110 @@
+"""What writes of clients keep of a node's state, and which taints they add for its conditions.
+
+A PUT of a whole node begins nothing anew.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from service.model.configuration.config import ClusterConfig
+from service.model.manifests.manifest import NodeManifest
+from service.model.objects.condition_taints import asked_keys, conditioned, unconditioned
+from service.model.objects.pods_and_nodes import Taint
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_kinds import NodeState
+
+
+def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
+    """Return an update of a node with what it cannot undo.
+
+    Taints that evict keep the time at which they were added, so that it does not run anew with each
+    update. Taints that a condition asks for stay as long as it does. A node that is silent stays
+    so until it reports; what the update says of Ready is remembered for then.
+    """
+    if not old.node.taints and old.node.ready in ("", "True"):
+        return sent
+    state = context.replica.node_state(old.name)
+    silent = state is not None and state.silent
+    if context.replica.config.evicts_for_taints or silent:
+        sent = _with(sent, _timed(sent.node.taints, old.node.taints))
+    if state is not None and silent:
+        sent = _still_silent(context.replica, sent, old, state)
+    return _keeping_asked(context, sent, old)
+
+
+def conditionally_tainted(config: ClusterConfig, node: NodeManifest, now: str) -> NodeManifest:
+    """Return a node with the taints that its conditions ask for, unless that is left to others."""
+    return _with(node, conditioned(node.node, now)) if config.taints_nodes else node
+
+
+def changed_taints(
+    replica: Replica, before: ClusterConfig, now: str
+) -> Iterator[tuple[NodeManifest, tuple[Taint, ...]]]:
+    """Yield nodes with their new taints, as conditions come to mean taints or are to be ignored."""
+    config = replica.config
+    if config.taints_nodes == before.taints_nodes:
+        return
+    for node in [each for each in replica.cluster.nodes.nodes if each is not None]:
+        taints = node.taints
+        if config.taints_nodes:
+            taints = conditioned(node, now)
+        elif config.node_conditions == "Ignore":
+            taints = unconditioned(node)
+        if taints != node.taints:
+            manifest = replica.node(node.name)
+            assert manifest is not None
+            yield manifest, taints
+
+
+def note_deletion(replica: Replica, name: str) -> None:
+    """Remember that a node is deleted while pods are on it; forget what was remembered otherwise."""
+    state = replica.node_state(name)
+    fails = replica.config.fails_pods_of_deleted_nodes
+    if fails and any(not pod.finished for pod in replica.cluster.pods_of(name)):
+        deleted = NodeState(name=name, deleted=True)
+        if state != deleted:
+            replica.put(deleted)
+    elif state is not None:
+        replica.delete(state.kind, "", name)
+
+
+def _timed(taints: tuple[Taint, ...], old: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    """Give taints that lack it the time at which an equal taint was added before."""
+    times = {(each.key, each.value, each.effect): each.time_added for each in old}
+    return tuple(
+        each
+        if each.time_added is not None
+        else replace(each, time_added=times.get((each.key, each.value, each.effect)))
+        for each in taints
+    )
+
+
+def _keeping_asked(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
+    """Keep the taints that the conditions ask for, unless the cluster leaves them to others."""
+    asked = asked_keys(sent.node)
+    if not asked or not context.replica.config.taints_nodes:
+        return sent
+    present = {(each.key, each.effect) for each in sent.node.taints}
+    kept = tuple(
+        each
+        for each in old.node.taints
+        if each.key in asked and (each.key, each.effect) not in present
+    )
+    return _with(sent, (*sent.node.taints, *kept))
+
+
+def _still_silent(
+    replica: Replica, sent: NodeManifest, old: NodeManifest, state: NodeState
+) -> NodeManifest:
+    if sent.node.ready not in ("Unknown", state.told_ready):
+        replica.put(replace(state, told_ready=sent.node.ready))
+    if sent.node.ready == old.node.ready:
+        return sent
+    condition = old.readiness()
+    return sent if condition is None else sent.with_condition(condition)
+
+
+def _with(manifest: NodeManifest, taints: tuple[Taint, ...]) -> NodeManifest:
+    return manifest if taints == manifest.node.taints else manifest.with_taints(taints)

@@ -1,0 +1,245 @@
+"""One look at all nodes that need one: readiness, taints that evict, deleted nodes.
+
+It is decided like every request, on the state with all earlier ones applied, and again after every
+lost race. Times are the database's.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from service.model.manifests.manifest import PodManifest
+from service.model.manifests.metadata_and_status import DELETED_NODE_REASON
+from service.model.objects.condition_taints import READINESS_KEYS
+from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
+from service.scheduler.decide.node_lifecycle.taints import (
+    AT_ONCE,
+    Tolerated,
+    evicting,
+    first_tolerations,
+    in_whole_seconds,
+    leaves_at,
+    parsed,
+    with_defaults,
+)
+from service.scheduler.decide.status.pod_conditions import (
+    evicted,
+    failed,
+    placed_at,
+    tell_evicted,
+)
+from service.scheduler.protocol.answers import NodesAnswer
+from service.scheduler.protocol.intents import SweepNodes
+from service.scheduler.replica.stored_kinds import NodeState
+
+TAINT_REASON = "DeletionByTaintManager"
+TAINT_MESSAGE = "Taint manager: deleting due to NoExecute taint"
+DELETED_MESSAGE = "PodGC: node no longer exists"
+"""The words are those of Kubernetes' controllers."""
+CHANGES_MAX = 500
+"""How many objects one sweep changes at most; the rest follows in the next."""
+_STEP_NODES = 200
+"""How many nodes are looked at in one step, before other tasks may run."""
+
+
+def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesAnswer]:
+    """Bring taints in step with readiness, evict whom taints evict, and end pods of deleted nodes.
+
+    Raises:
+        Overloaded: too many races were lost.
+    """
+    context.give_up_in_time("The nodes could not be looked at in time.")
+    sweep = _Sweep(context, intent)
+    yield from sweep.run()
+    return NodesAnswer(revision=context.replica.revision, due=sweep.due(), all_down=sweep.all_down)
+
+
+class _Sweep:
+    """One look at all nodes, on one state and at one time."""
+
+    def __init__(self, context: DecisionContext, intent: SweepNodes) -> None:
+        self._context = context
+        self._replica = context.replica
+        self._config = context.replica.config
+        self._intent = intent
+        self._now = intent.clock()
+        self._left = CHANGES_MAX
+        self._times: list[datetime] = []
+        """When something will have to be done."""
+        self._tolerated: dict[tuple[int, tuple[Taint, ...]], Tolerated | None] = {}
+        """What specs, by their ids, tolerate of the taints of nodes."""
+        self.all_down = False
+
+    def run(self) -> Steps[None]:
+        """Do what there is to do now."""
+        yield from self._keep_readiness()
+        for node in self._tainted():
+            self._keep_times(node)
+            yield
+            self._evict_from(node.name)
+        for name in [key[1] for key in self._replica.keys(NodeState.kind)]:
+            yield
+            self._end_pods_of(name)
+
+    def due(self) -> datetime | None:
+        """When there is more to do; None: not before something changes."""
+        if self._left <= 0:
+            return self._now
+        return min(self._times, default=None)
+
+    # Readiness
+
+    def _keep_readiness(self) -> Steps[None]:
+        nodes = self._nodes()
+        if not self._any_unready(nodes):
+            return
+        judged: list[Judged] = []
+        for place, node in enumerate(nodes):
+            if place % _STEP_NODES == _STEP_NODES - 1:
+                yield
+            manifest = self._replica.node(node.name)
+            assert manifest is not None
+            judged.append(judge(manifest, self._replica.node_state(node.name), self._asked()))
+        readiness = Readiness(self._context, judged, self._now)
+        self.all_down = readiness.all_down
+        for place, each in enumerate(judged):
+            if place % _STEP_NODES == _STEP_NODES - 1:
+                yield
+            if self._manages or each.was_silent:
+                self._keep(readiness, each)
+        if readiness.due is not None and self._manages:
+            self._times.append(readiness.due)
+
+    def _any_unready(self, nodes: list[Node]) -> bool:
+        """Whether any node is not ready, silent, or has a taint for that; usually there is none."""
+        if self._intent.silent or self._replica.keys(NodeState.kind):
+            return True
+        return any(
+            node.ready not in ("", "True")
+            or any(each.key in READINESS_KEYS for each in node.taints)
+            for node in nodes
+        )
+
+    @property
+    def _manages(self) -> bool:
+        """Whether conditions and silence mean taints in this cluster."""
+        return self._config.taints_nodes
+
+    def _asked(self) -> SweepNodes:
+        """The intent; where silence means nothing, no node is silent."""
+        return self._intent if self._manages else replace(self._intent, silent=frozenset())
+
+    def _keep(self, readiness: Readiness, judged: Judged) -> None:
+        if self._left <= 0:
+            return
+        manifest = readiness.as_it_should_be(judged)
+        if manifest is not judged.manifest:
+            self._replica.put(manifest)
+            self._left -= 1
+        readiness.remember(judged)
+
+    # Taints that evict
+
+    def _tainted(self) -> list[Node]:
+        if not self._config.evicts_for_taints:
+            return []
+        return [node for node in self._nodes() if evicting(node.taints)]
+
+    def _keep_times(self, node: Node) -> None:
+        """Note now when taints were added whose time nobody has noted."""
+        if self._left <= 0 or all(each.time_added for each in evicting(node.taints)):
+            return
+        manifest = self._replica.node(node.name)
+        assert manifest is not None
+        at = in_whole_seconds(self._now)
+        timed = tuple(
+            replace(each, time_added=at)
+            if each.effect == "NoExecute" and each.time_added is None
+            else each
+            for each in node.taints
+        )
+        self._replica.put(manifest.with_taints(timed))
+        self._left -= 1
+
+    def _evict_from(self, name: str) -> None:
+        cluster = self._replica.cluster
+        node = cluster.node(name)
+        assert node is not None
+        taints = evicting(node.taints)
+        state = self._replica.node_state(name)
+        if state is not None and state.silent and not self._intent.judges:
+            # The node may not have had a chance to report yet.
+            taints = tuple(each for each in taints if each.key not in READINESS_KEYS)
+        for pod in cluster.pods_of(name) if taints else ():
+            if self._left <= 0:
+                return
+            if not pod.terminating and not pod.finished:
+                self._evict_if_due(pod.namespace, pod.name, taints)
+
+    def _evict_if_due(self, namespace: str, name: str, taints: tuple[Taint, ...]) -> None:
+        manifest = self._replica.pod(namespace, name)
+        assert manifest is not None
+        tolerated = self._tolerations(manifest.pod.spec, taints)
+        end = leaves_at(tolerated)
+        if end is not None and AT_ONCE < end <= self._now:
+            came = placed_at(manifest)
+            end = leaves_at(tolerated, parsed(came)) if came else end
+        if end is None:
+            return
+        if end > self._now:
+            self._times.append(end)
+            return
+        if end > AT_ONCE:
+            self._context.rest_on(end)
+        self._replica.put(evicted(self._context, manifest, TAINT_REASON, TAINT_MESSAGE))
+        tell_evicted(self._context, manifest, "NoExecuteTaint", TAINT_MESSAGE)
+        self._left -= 1
+
+    def _tolerations(self, spec: PodSpec, taints: tuple[Taint, ...]) -> Tolerated | None:
+        key = (id(spec), taints)
+        if key not in self._tolerated:
+            tolerations = with_defaults(spec.tolerations, self._config)
+            self._tolerated[key] = first_tolerations(taints, tolerations)
+        return self._tolerated[key]
+
+    # Deleted nodes
+
+    def _end_pods_of(self, name: str) -> None:
+        """End the pods of a deleted node once their time is over; a new node of the name keeps them."""
+        state = self._replica.node_state(name)
+        if state is None or not state.deleted or self._left <= 0:
+            return
+        pods = [pod for pod in self._replica.cluster.pods_of(name) if not pod.finished]
+        is_back = self._replica.cluster.node(name) is not None
+        if is_back or not pods or not self._config.fails_pods_of_deleted_nodes:
+            self._replica.delete(state.kind, "", name)
+            return
+        since = self._now if state.deleted_at is None else state.deleted_at
+        end = since + timedelta(seconds=self._config.orphan_grace_seconds)
+        if end > self._now:
+            if state.deleted_at is None:
+                self._replica.put(replace(state, deleted_at=since))
+            self._times.append(end)
+            return
+        self._context.rest_on(end)
+        keys = [(pod.namespace, pod.name) for pod in pods]
+        self._fail(key for key in keys[: self._left])
+        if len(keys) <= self._left:
+            self._replica.delete(state.kind, "", name)
+        self._left -= len(keys)
+
+    def _fail(self, keys: Iterable[ObjectName]) -> None:
+        for key in keys:
+            manifest = self._replica.pod(*key)
+            assert isinstance(manifest, PodManifest)
+            self._replica.put(failed(self._context, manifest, DELETED_NODE_REASON, DELETED_MESSAGE))
+            tell_evicted(self._context, manifest, "DeletedNode", DELETED_MESSAGE)
+
+    def _nodes(self) -> list[Node]:
+        return sorted(
+            (node for node in self._replica.cluster.nodes.nodes if node is not None),
+            key=lambda node: node.name,
+        )

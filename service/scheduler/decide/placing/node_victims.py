@@ -1,0 +1,33 @@
+"""Says for one pod who would have to leave which node, for somebody else who chooses among them."""
+
+from service.engine import NoPreemption, Victims, preempt
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.placing.pod_placement import candidates_of, held_back_by
+from service.scheduler.protocol.intents import FindVictims
+from service.scheduler.protocol.placements import NodeVictims, VictimsAnswer
+
+
+def find_victims(context: DecisionContext, intent: FindVictims) -> VictimsAnswer:
+    """Find the victims on every node where room can be made; a pod that is held back gains by none.
+
+    Raises:
+        InvalidManifest, PodDiffers, Forbidden: the pod cannot be placed as it was sent.
+    """
+    (candidate,) = candidates_of(context, intent.asked)
+    revision = context.replica.revision
+    if candidate.is_placed or held_back_by(context, candidate) is not None:
+        return VictimsAnswer(revision=revision, nodes={})
+    cluster, budgets = context.replica.cluster, context.budgets(as_given=False)
+    found = preempt(cluster, candidate.pod, budgets, all_candidates=True)
+    if isinstance(found, NoPreemption) or found.candidates is None:
+        return VictimsAnswer(revision=revision, nodes={})
+    nodes = {name: _told(each) for name, each in sorted(found.candidates.items()) if each.pods}
+    return VictimsAnswer(revision=revision, nodes=nodes)
+
+
+def _told(victims: Victims) -> NodeVictims:
+    return NodeVictims(
+        uids=tuple(each.uid for each in victims.pods),
+        namespaces=frozenset(each.namespace for each in victims.pods),
+        budget_violations=victims.violations,
+    )

@@ -1,0 +1,144 @@
+"""Binding a pod to a named node, and marking a pod as to be stopped."""
+
+from service.engine import check
+from service.model.errors import BindingRefused, Conflict, EvictionBlocked
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import Pod
+from service.scheduler.decide.admission.ignored_fields import warnings_of
+from service.scheduler.decide.admission.pod_admission import (
+    admit,
+    knows_scheduler,
+    unknown_scheduler,
+)
+from service.scheduler.decide.claims.device_claims import allocate_devices
+from service.scheduler.decide.claims.volume_bindings import bind_volumes
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.disruption_budgets import exhausted_budgets
+from service.scheduler.decide.move_reservations import note_arrival
+from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
+from service.scheduler.decide.placing.pod_placement import RESERVED
+from service.scheduler.decide.status.pod_conditions import (
+    EVICTION_REASON,
+    GATED,
+    bound,
+    evicted,
+    tell_evicted,
+    tell_forced,
+    tell_scheduled,
+)
+from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
+from service.scheduler.replica.replica import Stored
+
+EVICTION_MESSAGE = "Eviction API: evicting"
+"""The words are those of kube-apiserver for an eviction by a client."""
+
+
+def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
+    """Place a pending pod on a node; a pod that is there already stays as it is.
+
+    Raises:
+        NotFound: there is no such pod, or no such node.
+        RevisionConflict: the pod has another uid.
+        Conflict: the pod is placed on another node, is being deleted, has ended, or
+            has another node reserved.
+        BindingRefused: filters refuse the node, and the binding is not forced.
+        Denied: admission refuses the pod.
+    """
+    stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
+    if manifest.has_ended_with_its_node:
+        raise Conflict(f"The pod has ended, as {manifest.pod.node_name} was deleted.")
+    if manifest.pod.node_name == intent.node_name:
+        return answer_with(context, stored)
+    if manifest.pod.node_name is not None:
+        raise Conflict(f"The pod is placed on {manifest.pod.node_name}.")
+    if (intent.namespace, intent.name) in context.replica.reservations:
+        raise Conflict(f"{RESERVED}.")
+    if not manifest.pod.wants_node:
+        raise Conflict("The pod is being deleted, or has ended, so it cannot be bound.")
+    if context.replica.get("Node", "", intent.node_name) is None:
+        raise missing("Node", "", intent.node_name)
+    admit(context.replica, manifest.pod, manifest.pod)
+    reasons = _reasons(context, manifest, intent)
+    context.warn(warnings_of(context, manifest))
+    bind_volumes(context, manifest.pod, intent.node_name, forced=intent.force)
+    placed = allocate_devices(
+        context, manifest, intent.node_name, manifest.uid, forced=intent.force
+    )
+    placed = bound(context, placed, intent.node_name, manifest.uid)
+    note_arrival(context.replica, placed.pod)
+    answer = _put(context, placed)
+    tell_scheduled(context, manifest, intent.node_name, manifest.uid)
+    if reasons:
+        tell_forced(context, manifest, intent.node_name, reasons)
+    return answer
+
+
+def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
+    """Mark a pod as terminating; one that is so already stays as it is.
+
+    Raises:
+        NotFound: there is no such pod.
+        RevisionConflict: the pod has another uid or resourceVersion.
+        EvictionBlocked: a disruption budget does not allow it now.
+    """
+    stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
+    check_preconditions(Preconditions(resource_version=intent.resource_version), stored)
+    if manifest.pod.terminating:
+        return answer_with(context, stored)
+    _ask_budgets(context, manifest.pod)
+    answer = _put(context, evicted(context, manifest, EVICTION_REASON, EVICTION_MESSAGE))
+    tell_evicted(context, manifest, "EvictionAPI", EVICTION_MESSAGE)
+    return answer
+
+
+def _ask_budgets(context: DecisionContext, pod: Pod) -> None:
+    """Refuse to evict a placed pod that a budget cannot spare, as kube-apiserver does.
+
+    Where Kubernetes refuses a pod that several budgets select, all of them have to allow it, as in
+    a drain.
+    """
+    if pod.node_name is None or pod.finished:
+        return
+    causes = [
+        f"The disruption budget {name} needs {status.desired_healthy} healthy pods "
+        f"and has {status.current_healthy} currently"
+        for name, status in exhausted_budgets(context.replica.cluster, pod)
+    ]
+    if causes:
+        raise EvictionBlocked(causes)
+
+
+def _stored_pod(
+    context: DecisionContext, namespace: str, name: str, uid: str | None
+) -> tuple[Stored, PodManifest]:
+    stored = context.replica.get("Pod", namespace, name)
+    if stored is None:
+        raise missing("Pod", namespace, name)
+    assert isinstance(stored.manifest, PodManifest)
+    check_preconditions(Preconditions(uid=uid), stored)
+    return stored, stored.manifest
+
+
+def _reasons(
+    context: DecisionContext, manifest: PodManifest, intent: BindPod
+) -> dict[str, list[str]]:
+    """Return the reasons of filters against the node; without `force` they are an error."""
+    pod, cluster = manifest.pod, context.replica.cluster
+    if not knows_scheduler(cluster, pod):
+        if intent.force:
+            return {"SchedulerName": [f"{pod.spec.scheduler_name} is no profile"]}
+        raise unknown_scheduler(cluster, pod)
+    reasons = check(cluster, pod, intent.node_name)
+    if pod.spec.scheduling_gates:
+        reasons["SchedulingGates"] = [GATED]
+    if reasons and not intent.force:
+        told = ", ".join(reason for each in reasons.values() for reason in each)
+        raise BindingRefused(f"{intent.node_name} does not fit the pod: {told}.", reasons)
+    return reasons
+
+
+def _put(context: DecisionContext, manifest: PodManifest) -> ObjectAnswer:
+    entry = context.replica.put(manifest)
+    assert entry.after is not None
+    return answer_with(context, entry.after)

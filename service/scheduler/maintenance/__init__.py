@@ -1,0 +1,1 @@
+"""Checks that replicas run on themselves while nothing is asked, and the reports of their state."""

@@ -1,0 +1,243 @@
+"""Recounts the replicas of a process while nobody needs them, and has a wrong one loaded anew.
+
+What a replica keeps is repaired change by change. If a repair were ever forgotten, decisions would
+be wrong until the process ends, and nothing else would tell.
+"""
+
+import logging
+import weakref
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from service.engine.integrity.recount import Mistake, Step, recounting
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import Pod
+from service.scheduler.commit.cluster_loop import ClusterLoop
+from service.scheduler.protocol.ports import Clock
+from service.scheduler.replica.replica import Replica
+from service.scheduler.scheduler import Scheduler
+
+SLICE_SECONDS = 0.001
+"""When so much time of a slice is over, no further step begins; a step mostly takes half as long."""
+CLUSTERS_A_STEP = 500
+"""So many clusters without a changed replica are passed over in one step."""
+BUSY_STEPS_MAX = 50
+"""A cluster that was busy so often in turn, for a second or more, lets the others go first."""
+OVERDUE_SECONDS = 1800.0
+"""A recount that has not ended after so long is logged; an alert tells of it from then on, too."""
+PAUSE_SECONDS_MIN = 0.02
+"""The least time between two slices: sleeping costs, too."""
+REASON = "a recount found it wrong"
+"""Why such a replica is loaded anew, in the log."""
+_log = logging.getLogger(__name__)
+
+
+class Pace(NamedTuple):
+    """How much of the time recounting may take."""
+
+    seconds: float = 30.0
+    """How often a round over all replicas begins; 0: never."""
+    percent: float = 10.0
+    """The share of one processor that a round takes at most."""
+
+
+class RecountMeter(Protocol):
+    """Counts recounts. Its methods raise nothing, and return at once."""
+
+    def recounted(self, seconds: float) -> None:
+        """Recounting took so long."""
+        ...
+
+    def round_ended(self) -> None:
+        """All replicas that had changed were recounted."""
+        ...
+
+    def overdue(self, seconds: float) -> None:
+        """The replica that has waited longest for the end of its recount has waited so long."""
+        ...
+
+    def mistaken(self, part: str) -> None:
+        """This part of a replica was wrong."""
+        ...
+
+
+class _Round(NamedTuple):
+    """The recount of one replica."""
+
+    name: str
+    loop: ClusterLoop
+    replica: Replica
+    version: int
+    """The version of the engine's cluster when it began."""
+    steps: Iterator[Step]
+
+
+class IdleRecounts:
+    """Recounts one replica after the other, each in slices of some steps.
+
+    A replica that has not changed since it was found right is left out.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler, clock: Clock, meter: RecountMeter, pace: Pace | None = None
+    ) -> None:
+        self._scheduler = scheduler
+        self._clock = clock
+        self._meter = meter
+        self._pace = pace or Pace()
+        self._waiting: list[str] = []
+        """The clusters that are still to be recounted in this round."""
+        self._present: _Round | None = None
+        self._in_vain = 0
+        """How often in turn no step could be made, because a request had to be worked on."""
+        self._right: weakref.WeakKeyDictionary[Replica, int] = weakref.WeakKeyDictionary()
+        """The version at which the last recount of a replica began that found nothing."""
+        self._begun = clock.monotonic()
+        """When all clusters were last put among those that are to be recounted."""
+        self._unended: dict[str, float] = {}
+        """By cluster, since when its recount has begun, maybe several times, and not ended."""
+        self._told: set[str] = set()
+        """The clusters of which the log tells that their recounts do not end."""
+
+    async def run(self) -> None:
+        """Recount for ever; do nothing if the pace says so."""
+        while self._pace.seconds and self._pace.percent:
+            begun = self._clock.monotonic()
+            await self._one_round()
+            left = begun + self._pace.seconds - self._clock.monotonic()
+            await self._clock.sleep(max(left, PAUSE_SECONDS_MIN))
+
+    async def _one_round(self) -> None:
+        self.begin()
+        is_over = False
+        while not is_over:
+            spent, is_over = self._slice()
+            rest = spent * (100.0 / self._pace.percent - 1.0)
+            await self._clock.sleep(max(rest, PAUSE_SECONDS_MIN))
+
+    def _slice(self) -> tuple[float, bool]:
+        """Make steps for a short time; return how long that took, and whether the round is over."""
+        begun = self._clock.monotonic()
+        try:
+            is_over = self.step()
+            while not is_over and self._is_free and self._clock.monotonic() < begun + SLICE_SECONDS:
+                is_over = self.step()
+        except Exception:  # noqa: BLE001 - a bug here must not end all recounts
+            _log.exception("A recount failed; the next round goes on.")
+            self._present, self._waiting, is_over = None, [], True
+        spent = self._clock.monotonic() - begun
+        self._meter.recounted(spent)
+        self._meter.overdue(self._overdue())
+        return spent, is_over
+
+    def begin(self) -> None:
+        """Begin a round over all clusters that this process has in memory."""
+        self._wait_for_all()
+        self._present = None
+
+    def _wait_for_all(self) -> None:
+        self._waiting = list(self._scheduler.loops)
+        self._begun = self._clock.monotonic()
+
+    def step(self) -> bool:
+        """Make one step, if no request waits for the replica; return whether the round is over."""
+        present = self._present = self._present or self._next()
+        if present is None:
+            if not self._waiting:
+                self._meter.round_ended()
+            return not self._waiting
+        if present.loop.follower.replica is not present.replica:
+            self._end()
+        elif self._is_free:
+            self._in_vain = 0
+            self._go_on(present)
+        else:
+            self._pass_over(present)
+        return False
+
+    def _pass_over(self, present: _Round) -> None:
+        """Go on with other clusters, if there are any, once one was busy for too long."""
+        self._in_vain += 1
+        if self._in_vain < BUSY_STEPS_MAX:
+            return
+        self._tell_overdue(present.name)
+        if not self._waiting and self._clock.monotonic() >= self._begun + self._pace.seconds:
+            self._wait_for_all()  # else one that is always busy would keep the others waiting
+        if self._waiting:
+            self._waiting.insert(0, present.name)
+            self._present, self._in_vain = None, 0
+
+    @property
+    def _is_free(self) -> bool:
+        return self._present is None or self._present.loop.idle
+
+    def _next(self) -> _Round | None:
+        """Begin with the next replica that has changed; None if there is none among the next ones."""
+        for _ in range(min(len(self._waiting), CLUSTERS_A_STEP)):
+            name = self._waiting.pop()
+            loop = self._scheduler.loops.get(name)
+            replica = None if loop is None else loop.follower.replica
+            if loop is None or replica is None:
+                continue
+            version = replica.cluster.version
+            if self._right.get(replica) != version:
+                self._unended.setdefault(name, self._clock.monotonic())
+                return _Round(name, loop, replica, version, _steps(replica))
+        return None
+
+    def _go_on(self, present: _Round) -> None:
+        try:
+            mistake = next(present.steps)
+        except StopIteration:
+            self._right[present.replica] = present.version
+            self._end()
+            return
+        if mistake is not None:
+            self._tell(present, mistake)
+            self._end()
+            present.loop.reload(REASON)
+
+    def _end(self) -> None:
+        """End the recount of the present replica: it is right, or another one takes its place."""
+        if self._present is not None:
+            self._unended.pop(self._present.name, None)
+            self._told.discard(self._present.name)
+        self._present = None
+
+    def _overdue(self) -> float:
+        """Return how long the longest of the recounts that have begun has not ended, in seconds."""
+        for name in [each for each in self._unended if not self._is_loaded(each)]:
+            del self._unended[name]
+            self._told.discard(name)
+        since = min(self._unended.values(), default=None)
+        return 0.0 if since is None else self._clock.monotonic() - since
+
+    def _is_loaded(self, name: str) -> bool:
+        loop = self._scheduler.loops.get(name)
+        return loop is not None and loop.follower.replica is not None
+
+    def _tell_overdue(self, name: str) -> None:
+        """Log once that a cluster is always busy."""
+        seconds = self._clock.monotonic() - self._unended.get(name, self._clock.monotonic())
+        if seconds >= OVERDUE_SECONDS and name not in self._told:
+            self._told.add(name)
+            told = {"cluster": name, "seconds": round(seconds)}
+            _log.warning("The replica is not recounted, as it is always busy.", extra=told)
+
+    def _tell(self, present: _Round, mistake: Mistake) -> None:
+        self._meter.mistaken(mistake.part)
+        told = {
+            "cluster": present.name,
+            "revision": present.replica.revision,
+            "part": mistake.part,
+            "detail": mistake.detail,
+        }
+        _log.error("The replica is wrong, and is loaded again.", extra=told)
+
+
+def _steps(replica: Replica) -> Iterator[Step]:
+    def stored(namespace: str, name: str) -> Pod | None:
+        manifest = replica.pod(namespace, name)
+        return None if manifest is None else replica.counted(manifest)
+
+    return recounting(replica.cluster, stored, lambda: replica.count(PodManifest.kind))

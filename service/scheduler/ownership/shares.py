@@ -1,0 +1,169 @@
+"""Which worker should decide which clusters, so that each has its share (rendezvous hashing).
+
+The lease says who decides a cluster. Whoever has more than its share passes some on to the workers that
+have fewest. A hash of worker and cluster says which (highest random weight, Thaler and Ravishankar 1998),
+so that a server that was away gets those again that it had. The hash alone would leave two clusters with
+one of two workers every other time; so no worker is given more than its share, and nothing moves between
+workers that have theirs.
+"""
+
+import asyncio
+import hashlib
+import logging
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+
+from service.model.errors import MoorageError
+from service.scheduler.ownership.cluster_owners import ClusterOwners
+from service.scheduler.protocol.ports import Clock
+
+_log = logging.getLogger(__name__)
+
+Prepare = Callable[[str, str], Awaitable[bool]]
+"""Has a worker, whose name comes first, load a cluster; returns whether it has."""
+
+
+def weight(cluster: str, worker: str) -> bytes:
+    """How much a worker ought to decide a cluster, compared with other workers and other clusters.
+
+    Of a worker's name the address counts, if there is one: it is the same after a restart.
+    """
+    known_by = worker.partition("@")[2] or worker
+    return hashlib.blake2b(f"{cluster}\0{known_by}".encode(), digest_size=8).digest()
+
+
+def to_pass_on(
+    own: str, held: Iterable[str], numbers: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
+    """The clusters that a worker should pass on, each with the worker that should have it.
+
+    Args:
+        own: the name of the worker.
+        held: the clusters that it decides.
+        numbers: how many clusters each worker decides that is there, this one included.
+    """
+    has = Counter(numbers)
+    candidates: dict[str, list[str]] = {}
+    left = set(held)
+    while left:
+        to = min(numbers, key=lambda worker: (has[worker], weight(own, worker)))
+        if not _may_give(own, to, has):
+            return
+        if to not in candidates:
+            candidates[to] = sorted(left, key=lambda cluster: (weight(cluster, to), cluster))
+        while (cluster := candidates[to].pop()) not in left:
+            pass
+        left.remove(cluster)
+        has[own] -= 1
+        has[to] += 1
+        yield cluster, to
+
+
+def _may_give(own: str, to: str, has: Counter[str]) -> bool:
+    """Whether a worker has more than its share, or is one of those that give the last ones away.
+
+    All decide that by the same numbers at about the same time, and should not all give to the same one.
+    """
+    share = math.ceil(has.total() / len(has))
+    if has[own] < share or max(has.values()) > share:
+        return has[own] > share
+    givers = sorted(worker for worker in has if has[worker] == share)
+    return givers.index(own) < has.total() // len(has) - has[to]
+
+
+def _nobody(_worker: str) -> bool:
+    """Take every worker for one that stays when this one ends."""
+    return False
+
+
+def _next(cluster: str, has: Mapping[str, int]) -> str:
+    """The worker that gets a cluster, of those that have so many."""
+    return min(has, key=lambda worker: (has[worker], weight(cluster, worker)))
+
+
+class ClusterShares:
+    """Tells that a worker is there, and passes on the clusters that others should have."""
+
+    def __init__(
+        self,
+        cluster_owners: ClusterOwners,
+        clock: Clock,
+        seconds: float,
+        prepare: Prepare,
+        *,
+        ends_too: Callable[[str], bool] = _nobody,
+    ) -> None:
+        """`seconds` is how long a worker counts as being there after it said so.
+
+        `ends_too` returns whether a worker is likely to end when this one does.
+        """
+        self._cluster_owners = cluster_owners
+        self._clock = clock
+        self._seconds = seconds
+        self._prepare = prepare
+        self._ends_too = ends_too
+        self._is_leaving = False
+
+    async def run(self) -> None:
+        """Look again and again, until this is cancelled."""
+        while not self._is_leaving:
+            try:
+                await self.look()
+            except MoorageError:
+                _log.debug("Clusters stay where they are.", exc_info=True)
+            except Exception:  # noqa: BLE001 - it is told
+                # Without this loop the worker would soon count as gone, and never pass anything on.
+                _log.exception("Clusters stay where they are.")
+            await self._clock.sleep(self._seconds / 3)
+
+    async def look(self) -> None:
+        """Look once: whoever gets a cluster loads it before, so that no request waits for that.
+
+        What takes longer than a third of the time for which a worker counts is left for the next look.
+        """
+        owners, end = self._cluster_owners, self._clock.monotonic() + self._seconds / 3
+        numbers = await owners.announce(self._seconds)
+        for cluster, worker in to_pass_on(owners.own, owners.held(), numbers):
+            if self._is_leaving or self._clock.monotonic() >= end:
+                return
+            if await self._prepared(worker, cluster):
+                await owners.pass_on(cluster, worker)
+
+    async def leave(self, seconds: float) -> None:
+        """Pass all clusters on, as this worker is about to end; raises nothing.
+
+        Each of the others gets some, and loads them before, but not for longer than so many seconds
+        altogether: what is left then is passed on all the same.
+        """
+        self._is_leaving = True
+        end = self._clock.monotonic() + seconds
+        try:
+            numbers = await self._cluster_owners.withdraw(self._seconds)
+            has = {name: each for name, each in numbers.items() if not self._ends_too(name)}
+            for cluster in self._cluster_owners.held():
+                while has and not await self._is_reached(to := _next(cluster, has), cluster, end):
+                    del has[to]
+                if has:
+                    has[to] += 1
+                    await self._cluster_owners.pass_on(cluster, to)
+        except MoorageError:
+            _log.debug("Clusters are left to whoever is asked next.", exc_info=True)
+
+    async def _is_reached(self, worker: str, cluster: str, end: float) -> bool:
+        """Have a worker load a cluster; False if it cannot be asked, True if it only takes too long."""
+        try:
+            async with asyncio.timeout(end - self._clock.monotonic()):
+                return await self._prepare(worker, cluster)
+        except TimeoutError:
+            return True
+
+    async def _prepared(self, worker: str, cluster: str) -> bool:
+        """Have a worker load a cluster, however long that takes; meanwhile this one tells that it is there."""
+        preparing = asyncio.ensure_future(self._prepare(worker, cluster))
+        try:
+            while not (await asyncio.wait({preparing}, timeout=self._seconds / 3))[0]:
+                await self._cluster_owners.announce(self._seconds)
+            return preparing.result()
+        finally:
+            preparing.cancel()

@@ -1,0 +1,439 @@
+"""Makes plans for all clusters of a process: small ones among placements, all others beside them.
+
+Planning takes turns with everything else that the event loop does, in slices of three milliseconds
+with a pause after each, so a placement waits for one or two such slices. See docs/decisions/plans.md.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from service.model.errors import Overloaded
+from service.model.manifests.manifest import TemplateCache
+from service.model.times import rfc3339
+from service.scheduler.commit.cluster_loop import ClusterLoop
+from service.scheduler.commit.request_batches import TIME_IS_UP
+from service.scheduler.decide.context import DecisionContext, Steps
+from service.scheduler.decide.placing.placement_request import place_pods
+from service.scheduler.planner.garbage_collection import no_collections
+from service.scheduler.planner.past import PastExplanation
+from service.scheduler.planner.past_explanation import explain_then, go_back
+from service.scheduler.planner.planning_replica import PlanningReplica
+from service.scheduler.plans.capacity import find_capacity
+from service.scheduler.plans.fork import Fork
+from service.scheduler.plans.make_plan import make_plan
+from service.scheduler.plans.repair.search import find_repairs
+from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.clients import CLIENT
+from service.scheduler.protocol.expressions import (
+    AnswersQuestions,
+    Unanswered,
+    answer_until,
+    until_unanswered,
+)
+from service.scheduler.protocol.intents import (
+    ExplainPod,
+    FindCapacity,
+    FindRepairs,
+    MakePlan,
+    PlacePods,
+)
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer
+from service.scheduler.protocol.plans import Fit, PlanBounds, Planned
+from service.scheduler.protocol.ports import Clock, Ids, Store
+from service.scheduler.protocol.repairs import RepairsAnswer
+from service.scheduler.replica.replica import Replica
+
+T = TypeVar("T")
+
+_PAUSE_SECONDS = 0.001
+"""The pause after each slice: the server's own threads get the interpreter at once then, and not only
+after the five milliseconds after which Python takes it from a thread that goes on and on. The event
+loop counts in milliseconds, and takes half of one for none at all."""
+
+
+class Planner:
+    """Makes the plans of one cluster, one after the other."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        expressions: AnswersQuestions | None = None,
+    ) -> None:
+        self._expressions = expressions
+        self.replica = PlanningReplica(templates, limits.plan_fork_behind_max)
+        """The replica that the plans are made on."""
+        self.last_used = clock.monotonic()
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+        self._templates = templates
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Have the plan that is being made end soon, as if its time was over, and refuse all others."""
+        self._stopping = True
+
+    async def plan(self, loop: ClusterLoop, intent: MakePlan) -> Planned:
+        """Make a plan on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            MoorageError: the plan is refused.
+        """
+        async with self._in_turn(loop) as replica:
+            return await self._decide(
+                loop,
+                replica,
+                lambda: make_plan(self._context(replica, self._bounds(intent)), intent),
+            )
+
+    async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
+        """Find the repairs of a pod on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            NotFound, Denied: there is no such pod, or no profile for it.
+        """
+        async with self._in_turn(loop) as replica:
+            bounds = PlanBounds(seconds=self._limits.repair_seconds_max)
+            return await self._decide(
+                loop, replica, lambda: find_repairs(self._context(replica, bounds), intent)
+            )
+
+    async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
+        """Count how many pods fit, on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+        """
+        async with self._in_turn(loop) as replica:
+            return await self._decide(
+                loop,
+                replica,
+                lambda: find_capacity(self._context(replica, PlanBounds()), intent),
+            )
+
+    async def try_out(
+        self, loop: ClusterLoop, intent: PlacePods, deadline: float
+    ) -> PlacementAnswer:
+        """Decide a dry run on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, the cluster was dropped from memory, the time
+                was up, or the client has left.
+            MoorageError: the placement is refused.
+        """
+        client = CLIENT.get()
+
+        def is_unwanted() -> bool:
+            late = self._stopping or self._clock.monotonic() >= deadline
+            return late or (client is not None and client.has_left())
+
+        async with self._in_turn(loop) as replica:
+            mark = replica.mark()
+            try:
+                return await self._decide(
+                    loop,
+                    replica,
+                    lambda: place_pods(self._context(replica, PlanBounds()), intent),
+                    is_unwanted,
+                )
+            finally:
+                await self._run(loop, replica.undoing(mark))
+
+    async def explain(
+        self, loop: ClusterLoop, past: PastExplanation, revision: int
+    ) -> ExplanationAnswer:
+        """Explain a pod on what the cluster was at an earlier revision.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            Compacted: the log no longer tells what was at that revision.
+            MoorageError: the pod cannot be explained.
+        """
+        async with self._in_turn(loop) as replica:
+            await past.find(revision)
+            fork = Fork(self._context(replica, PlanBounds()))
+            try:
+                async for rows in past.states():
+                    await self._run(loop, go_back(fork, rows))
+                return await self._decide(
+                    loop, replica, lambda: explain_then(fork, past.pod, past.intent)
+                )
+            finally:
+                await self._run(loop, fork.restore())
+
+    @asynccontextmanager
+    async def _in_turn(self, loop: ClusterLoop) -> AsyncIterator[Replica]:
+        """Wait for the turn of one plan, and yield the replica at what is settled; it has to be left as it was."""
+        if self._waiting >= self._limits.plans_waiting_max:
+            raise Overloaded("Too many plans of this cluster are waiting.")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                with no_collections():
+                    replica = await self._caught_up(loop)
+                    try:
+                        yield replica
+                    finally:
+                        # A decision that failed or was cancelled half-way leaves its changes behind.
+                        if replica.revision != replica.committed_revision:
+                            self.replica.drop()
+                        else:
+                            replica.cluster.forget_brought()
+        finally:
+            self._waiting -= 1
+            self.last_used = self._clock.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no plan is made or waits."""
+        return not self._waiting
+
+    async def _caught_up(self, loop: ClusterLoop) -> Replica:
+        if self._stopping:
+            raise Overloaded("The server is shutting down.")
+        source = loop.follower.replica
+        replica = None
+        if source is not None:
+            replica = await self._run(loop, self.replica.catching_up(source))
+        if replica is None:
+            raise Overloaded("The cluster is just being loaded.")
+        return replica
+
+    def _bounds(self, intent: MakePlan) -> PlanBounds:
+        """The bounds of a plan; a search for repairs has its own time unless the caller gives it another."""
+        if isinstance(intent.goal, Fit) and intent.bounds.seconds is None:
+            return msgspec.structs.replace(intent.bounds, seconds=self._limits.repair_seconds_max)
+        return intent.bounds
+
+    def _context(self, replica: Replica, bounds: PlanBounds) -> DecisionContext:
+        most = self._limits.plan_seconds_max
+        end = self._clock.monotonic() + min(bounds.seconds or most, most)
+        client = CLIENT.get()
+        return DecisionContext(
+            replica=replica,
+            now=rfc3339(self._clock.now(), "seconds"),
+            templates=self._templates,
+            ids=self._ids,
+            limits=self._limits,
+            attempts=1,
+            hints={},
+            is_late=lambda: (
+                self._stopping
+                or self._clock.monotonic() >= end
+                or (client is not None and client.has_left())
+            ),
+        )
+
+    async def _decide(
+        self,
+        loop: ClusterLoop,
+        replica: Replica,
+        decide: Callable[[], Steps[T]],
+        is_unwanted: Callable[[], bool] = bool,
+    ) -> T:
+        """Decide, and once more when what expressions had to be asked is known."""
+        end = self._clock.monotonic() + self._limits.request_seconds_max
+        start = replica.mark()
+        while True:
+            replica.questions.begin(are_deferred=self._expressions is not None)
+            steps = until_unanswered(decide(), replica.questions)
+            try:
+                return await self._run(loop, steps, is_unwanted)
+            except Unanswered:
+                questions = replica.questions.take()
+                await self._run(loop, replica.undoing(start))
+                assert self._expressions is not None
+                await answer_until(end, self._clock, self._expressions, questions)
+
+    async def _run(
+        self,
+        loop: ClusterLoop,
+        steps: Generator[None, None, T],
+        is_unwanted: Callable[[], bool] = bool,
+    ) -> T:
+        """Run all steps in slices, between which everything else gets its turn.
+
+        Raises:
+            Overloaded: the steps were not wanted any more; what they have changed has still to be
+                undone.
+        """
+        while True:
+            end = self._clock.monotonic() + self._limits.plan_slice_seconds
+            try:
+                next(steps)  # However slow the machine is, each slice gets on.
+                while self._clock.monotonic() < end:
+                    next(steps)
+            except StopIteration as stop:
+                value: T = stop.value
+                return value
+            await self._clock.sleep(_PAUSE_SECONDS)
+            await self._give_way(loop)
+            if is_unwanted():
+                steps.close()
+                raise Overloaded(TIME_IS_UP)
+
+    async def _give_way(self, loop: ClusterLoop) -> None:
+        """Let the requests that the cluster's loop has now be answered first, but not for ever."""
+        end = self._clock.monotonic() + self._limits.plan_patience_seconds
+        while not loop.idle and self._clock.monotonic() < end:
+            await self._clock.sleep(_PAUSE_SECONDS)
+
+
+class Planners:
+    """The planners of all clusters of this process, and what callers may ask of them.
+
+    They answer requests that change nothing, and that placements must not wait for. A cluster's
+    replica is brought to the head by an empty plan that is decided among placements; then the work
+    is done on a second replica.
+    """
+
+    def __init__(  # noqa: PLR0913 - all that they need of the world, by name
+        self,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        *,
+        store: Store,
+        submit: Callable[[str, MakePlan], Awaitable[Planned]],
+        loop_of: Callable[[str], Awaitable[ClusterLoop]],
+        keep: Callable[[asyncio.Task[Any]], None],
+        expressions: AnswersQuestions | None = None,
+    ) -> None:
+        """`submit` has an intent decided among placements, and `keep` keeps a task until it ends."""
+        self._store = store
+        self._expressions = expressions
+        self._submit = submit
+        self._loop_of = loop_of
+        self._keep = keep
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+        self._templates = templates
+        self._by_cluster: dict[int, Planner] = {}
+
+    async def plan(self, cluster: str, intent: MakePlan) -> Planned:
+        """Plan what to do after changes to a cluster, of which nothing is made.
+
+        Small plans are decided among placements.
+
+        Raises:
+            NotFound: there is no such cluster, or the plan names something that is not there.
+            Overloaded: too many plans of this cluster are waiting.
+            MoorageError: the plan is refused.
+        """
+        if intent.is_small(self._limits.plan_small_pods_max):
+            return await self._submit(cluster, intent)
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.plan(loop, intent)
+        )
+
+    async def repairs(self, cluster: str, intent: FindRepairs) -> RepairsAnswer:
+        """Find the least changes after which a stored pod fits.
+
+        Raises:
+            NotFound: there is no such cluster, or no such pod.
+            Denied: the pod's `schedulerName` is no profile.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.repairs(loop, intent)
+        )
+
+    async def capacity(self, cluster: str, intent: FindCapacity) -> CapacityAnswer:
+        """Count how many pods fit.
+
+        Raises:
+            NotFound: there is no such cluster.
+            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.capacity(loop, intent)
+        )
+
+    async def try_out(self, cluster: str, intent: PlacePods, deadline: float) -> PlacementAnswer:
+        """Decide a dry run that takes long, while placements are decided.
+
+        Raises:
+            NotFound: there is no such cluster.
+            Overloaded: too many plans of this cluster are waiting, the time was up by the clock's
+                monotonic seconds, or the client has left.
+            MoorageError: the placement is refused.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.try_out(loop, intent, deadline)
+        )
+
+    async def explain_past(
+        self, cluster: str, intent: ExplainPod, revision: int
+    ) -> ExplanationAnswer:
+        """Explain a pod as of an earlier revision.
+
+        Raises:
+            NotFound: there is no such cluster, or there was no such pod.
+            Compacted: the log no longer tells what was at that revision.
+            InvalidManifest: too many objects have changed since.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+
+        def explain(
+            planner: Planner, loop: ClusterLoop
+        ) -> Coroutine[None, None, ExplanationAnswer]:
+            past = PastExplanation(self._store, self._limits, loop.cluster_id, intent)
+            return planner.explain(loop, past, revision)
+
+        return await self._beside_placements(cluster, explain)
+
+    async def _beside_placements(
+        self, cluster: str, work: Callable[[Planner, ClusterLoop], Coroutine[None, None, T]]
+    ) -> T:
+        """Work on the second replica, after an empty plan that brings the cluster's to the head."""
+        await self._submit(cluster, MakePlan())
+        loop = await self._loop_of(cluster)
+        task = asyncio.create_task(work(self.of(loop.cluster_id), loop))
+        self._keep(task)
+        # Work whose caller goes away is ended in order, else its replica would have to be dropped.
+        return await asyncio.shield(task)
+
+    def of(self, cluster_id: int) -> Planner:
+        """Return the planner of a cluster; if there is none, it is made."""
+        found = self._by_cluster.get(cluster_id)
+        if found is None:
+            found = Planner(
+                self._clock, self._ids, self._limits, self._templates, self._expressions
+            )
+            self._by_cluster[cluster_id] = found
+        return found
+
+    def drop(self, cluster_id: int) -> None:
+        """Forget a cluster."""
+        self._by_cluster.pop(cluster_id, None)
+
+    def stop(self) -> None:
+        """Have all plans end soon."""
+        for each in self._by_cluster.values():
+            each.stop()
+
+    def tick(self) -> None:
+        """Free the memory of replicas that no plan has used of late, and of those over the limit."""
+        kept = [each for each in self._by_cluster.values() if each.replica.is_kept]
+        kept.sort(key=lambda each: each.last_used, reverse=True)
+        unused = self._clock.monotonic() - self._limits.plan_fork_idle_seconds
+        for rank, each in enumerate(kept):
+            too_many = rank >= self._limits.plan_forks_max
+            if each.is_idle and (too_many or each.last_used < unused):
+                each.replica.drop()

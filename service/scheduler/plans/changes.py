@@ -1,0 +1,220 @@
+"""Making the changes of a plan to its fork."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.configuration.config import parse_config
+from service.model.errors import Forbidden, InvalidManifest
+from service.model.json_and_patches.patches import apply_patch
+from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.objects.condition_taints import conditioned
+from service.model.objects.pods_and_nodes import Node, ObjectName
+from service.model.pod_templates.specs_differing_by_node import names_node
+from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
+from service.scheduler.decide.context import Steps
+from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
+from service.scheduler.plans.fork import Fork
+from service.scheduler.plans.selection import (
+    namespaces_of,
+    nodes_of,
+    pods_of,
+    refused,
+)
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.plans import (
+    AddNodes,
+    CordonNodes,
+    PlanChange,
+    PutPods,
+    RemoveNodes,
+    RemovePods,
+    SetConfig,
+    SetLabels,
+    SetNamespaceLabels,
+    SetTaints,
+    UncordonNodes,
+)
+from service.scheduler.replica.stored_kinds import ConfigManifest
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class Displaced(msgspec.Struct, frozen=True):
+    """A pod that has lost its node, and waits."""
+
+    name: ObjectName
+    node_name: str
+    """The node that it was on."""
+
+
+class Changing(msgspec.Struct):
+    """The changes of one plan, as they are made to its fork."""
+
+    fork: Fork
+    caller: Caller
+    displaced: list[Displaced] = msgspec.field(default_factory=list)
+    """The pods that the changes have displaced, in the order in which nodes went."""
+
+    def make(self, changes: tuple[PlanChange, ...]) -> Steps[list[int]]:
+        """Make all changes in their order, and return how many objects each of them is about.
+
+        Raises:
+            InvalidManifest, NotFound, Forbidden: a change cannot be made, or not by this caller.
+        """
+        counts = []
+        for index, change in enumerate(changes):
+            place = f"changes[{index}]"
+            try:
+                counts.append((yield from _MAKE[type(change)](self, change)))
+            except InvalidManifest as error:
+                raise error.under(place) from None
+            except Forbidden as forbidden:
+                raise forbidden.under(place) from None
+        return counts
+
+
+def _remove_nodes(changing: Changing, change: RemoveNodes) -> Steps[int]:
+    found = yield from nodes_of(changing.fork, change.nodes)
+    for node in found:
+        _displace(changing, node.name)
+        changing.fork.replica.delete("Node", "", node.name)
+        yield from changing.fork.pause()
+    return len(found)
+
+
+def _displace(changing: Changing, node_name: str) -> None:
+    """Take the pods off a node that is about to go; those that name it, like daemons, go with it."""
+    replica = changing.fork.replica
+    slot = replica.cluster.nodes.slots[node_name]
+    for pod in [pod for pod, _ in replica.cluster.placed_on(slot)]:
+        if names_node(pod.spec) or pod.terminating:
+            replica.delete("Pod", pod.namespace, pod.name)
+            continue
+        manifest = replica.pod(pod.namespace, pod.name)
+        assert manifest is not None
+        replica.put(unbound(manifest))
+        changing.displaced.append(Displaced((pod.namespace, pod.name), node_name))
+
+
+def unbound(manifest: PodManifest) -> PodManifest:
+    """Return a pod as one that waits for a node; without its status, which says that it is scheduled."""
+    pod = replace(manifest.pod, node_name=None, nominated_node_name=None)
+    return replace(manifest, pod=pod, status=None)
+
+
+def _cordon_nodes(changing: Changing, change: CordonNodes) -> Steps[int]:
+    found = yield from nodes_of(changing.fork, change.nodes)
+    for node in found:
+        yield from _put_node(changing, node, replace(node.node, unschedulable=True))
+    return len(found)
+
+
+def _uncordon_nodes(changing: Changing, change: UncordonNodes) -> Steps[int]:
+    found = yield from nodes_of(changing.fork, change.nodes)
+    for node in found:
+        yield from _put_node(changing, node, replace(node.node, unschedulable=False))
+    return len(found)
+
+
+def _set_labels(changing: Changing, change: SetLabels) -> Steps[int]:
+    found = yield from nodes_of(changing.fork, change.nodes)
+    for node in found:
+        labels = _relabelled(node.labels, change.labels)
+        yield from _put_node(changing, node, replace(node.node, labels=labels))
+    return len(found)
+
+
+def _set_taints(changing: Changing, change: SetTaints) -> Steps[int]:
+    found = yield from nodes_of(changing.fork, change.nodes)
+    for node in found:
+        yield from _put_node(changing, node, replace(node.node, taints=change.taints))
+    return len(found)
+
+
+def _put_node(changing: Changing, stored: NodeManifest, node: Node) -> Steps[None]:
+    if changing.fork.replica.config.taints_nodes:
+        node = replace(node, taints=conditioned(node, changing.fork.context.now))
+    changing.fork.put(replace(stored, node=node))
+    yield from changing.fork.pause()
+
+
+def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str | None]) -> dict[str, str]:
+    merged = {**labels, **changed}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _add_nodes(changing: Changing, change: AddNodes) -> Steps[int]:
+    template, domains = change.template, change.topology
+    for index in range(change.count):
+        name = f"{template.name}-{index}"
+        if changing.fork.replica.get("Node", "", name) is not None:
+            raise refused("template.metadata.name", f"would name a node that is there: {name}")
+        labels = {**template.labels, HOSTNAME: name}
+        if domains is not None:
+            labels[domains.key] = domains.values[index % len(domains.values)]
+        yield from _put_node(
+            changing, template, replace(template.node, name=name, labels=labels, uid="")
+        )
+    return change.count
+
+
+def _remove_pods(changing: Changing, change: RemovePods) -> Steps[int]:
+    found = yield from pods_of(changing.fork, change.pods, changing.caller)
+    for pod in found:
+        changing.fork.replica.delete("Pod", pod.namespace, pod.name)
+        yield from changing.fork.pause()
+    return len(found)
+
+
+def _put_pods(changing: Changing, change: PutPods) -> Steps[int]:
+    context, caller = changing.fork.context, changing.caller
+    for index, sent in enumerate(change.pods):
+        known = was_admitted(sent, caller)
+        try:
+            created = as_created(context, sent, was_admitted=known)
+        except InvalidManifest as error:
+            raise error.under(f"pods[{index}]") from None
+        changing.fork.put(created)
+        yield from changing.fork.pause()
+    return len(change.pods)
+
+
+def _set_config(changing: Changing, change: SetConfig) -> Steps[int]:
+    present = msgspec.json.decode(msgspec.json.encode(changing.fork.replica.config))
+    try:
+        config = parse_config(apply_patch("merge", present, change.config))
+    except InvalidManifest as error:
+        raise error.under("config") from None
+    before = changing.fork.replica.config
+    yield from changing.fork.configure(ConfigManifest(config=config, body=b"{}"))
+    for node, taints in changed_taints(changing.fork.replica, before, changing.fork.context.now):
+        yield from _put_node(changing, node, replace(node.node, taints=taints))
+    return 1
+
+
+def _set_namespace_labels(changing: Changing, change: SetNamespaceLabels) -> Steps[int]:
+    found = namespaces_of(changing.fork, change.namespaces, changing.caller)
+    for each in found:
+        labels = _relabelled(each.labels, change.labels)
+        namespace = replace(each.namespace_object, labels=labels)
+        changing.fork.put(replace(each, namespace_object=namespace))
+        yield from changing.fork.pause()
+    return len(found)
+
+
+_MAKE: Mapping[type[PlanChange], Callable[[Changing, Any], Steps[int]]] = {
+    RemoveNodes: _remove_nodes,
+    CordonNodes: _cordon_nodes,
+    UncordonNodes: _uncordon_nodes,
+    AddNodes: _add_nodes,
+    SetLabels: _set_labels,
+    SetTaints: _set_taints,
+    RemovePods: _remove_pods,
+    PutPods: _put_pods,
+    SetConfig: _set_config,
+    SetNamespaceLabels: _set_namespace_labels,
+}
+"""The function that makes each kind of change, and returns how many objects it is about."""

@@ -1,0 +1,88 @@
+"""A fork: a replica that is changed for a plan, and is then again as it was.
+
+The plan changes it tentatively, and leaves a trail of marks, back along which the changes are
+undone in steps: to undo the loss of a zone at once would take as long as thousands of placements.
+"""
+
+from msgspec.structs import replace
+
+from service.scheduler.decide.context import DecisionContext, Steps
+from service.scheduler.replica.copying import copying
+from service.scheduler.replica.replica import Mark, Replica
+from service.scheduler.replica.stored_kinds import ConfigManifest, StoredManifest
+
+_STEP_CHANGES = 8
+"""About how many changes are made, or undone, in one step."""
+
+
+class Fork:
+    """The replica of a context, for as long as a plan changes it."""
+
+    def __init__(self, context: DecisionContext) -> None:
+        self.context = context
+        """The context of the plan's decisions; after `configure` it has another replica."""
+        self.revision = context.replica.revision
+        """The revision of the state that the plan begins with."""
+        self._first = context.replica
+        self._trail: list[Mark] = [context.replica.mark()]
+        self._tried = 0
+        """Where the last step of what is tried out ended."""
+
+    @property
+    def replica(self) -> Replica:
+        """The replica as the plan has changed it so far."""
+        return self.context.replica
+
+    def put(self, manifest: StoredManifest) -> None:
+        """Add or replace an object as a fact, which nobody judges."""
+        self.replica.put(manifest)
+
+    def pause(self) -> Steps[None]:
+        """End a step if enough was changed in it."""
+        if self.replica is not self._first:
+            self.replica.settle_all()
+            yield
+            return
+        mark = self.replica.mark()
+        if mark.position - self._trail[-1].position >= _STEP_CHANGES:
+            self._trail.append(mark)
+            yield
+
+    def try_out(self) -> Mark:
+        """Return the present moment, to which `take_back` can return until the next `pause`."""
+        return self.replica.mark()
+
+    def step(self) -> Steps[None]:
+        """End a step, like `pause`, but with all that was tried out still to be taken back."""
+        mark = self.replica.mark()
+        if mark.position - self._tried >= _STEP_CHANGES:
+            self._tried = mark.position
+            if self.replica is self._first:
+                self._trail.append(mark)
+            yield
+
+    def take_back(self, moment: Mark) -> Steps[None]:
+        """Undo what was tried out since a moment, step by step."""
+        while self.replica is self._first and self._trail[-1].position > moment.position:
+            self._first.undo(self._trail.pop())
+            yield
+        self.replica.undo(moment)
+        self._tried = moment.position
+
+    def configure(self, manifest: ConfigManifest) -> Steps[None]:
+        """Set another configuration.
+
+        Most settings decide how everything is compiled, so another replica is made with it, step by
+        step, of the objects as they are now.
+        """
+        now = self.replica
+        replica = yield from copying(
+            {kind: now.objects(kind) for kind in now.kinds}, self.context.templates, manifest
+        )
+        self.context = replace(self.context, replica=replica, budget_cache=None)
+
+    def restore(self) -> Steps[None]:
+        """Undo all changes step by step; the first replica is then exactly as it was."""
+        while self._trail:
+            self._first.undo(self._trail.pop())
+            yield

@@ -1,0 +1,1 @@
+"""Moving placed pods to better nodes: objectives, search, moves in waves, and progress."""

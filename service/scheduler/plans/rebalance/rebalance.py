@@ -1,0 +1,298 @@
+"""The goal that placed pods are better placed than they are, as the objectives say in their order.
+
+The search finds nodes for some pods, on the engine alone. Then it is tried in which order the pods
+can move, so that no required rule is broken and no disruption budget exceeded between two waves: one
+pod in each wave where that is possible, else those together that have to move at once. What cannot
+be done so is left out, and what comes after the best state that was reached.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations, islice
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from service.engine.optimize.moves import Costs, Moving
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.plans.rebalance_objectives import Objective
+from service.scheduler.decide.context import Steps
+from service.scheduler.decide.disruption_budgets import Allowances
+from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
+from service.scheduler.plans.changes import unbound
+from service.scheduler.plans.drained_pods import units_of
+from service.scheduler.plans.fork import Fork
+from service.scheduler.plans.protected_pods import is_protected
+from service.scheduler.plans.rebalance.objectives import measures_of
+from service.scheduler.plans.rebalance.search import Places, Rearranging
+from service.scheduler.plans.selection import pods_of, refused
+from service.scheduler.protocol.intents import MakePlan, PlacePods
+from service.scheduler.protocol.plans import PlanStep, Rebalance, Unplaced
+
+_ASKED = PlacePods(dry_run=True)
+_PAIRS_MAX = 200
+"""How many pairs are tried that might move at once, where no single pod can move next."""
+_SAME = "it makes way for pods that move later"
+
+
+class Rebalancing:
+    """Moves pods on a fork while that improves the objectives, and gathers the steps."""
+
+    def __init__(self, fork: Fork, intent: MakePlan, goal: Rebalance) -> None:
+        self._fork = fork
+        self._intent = intent
+        self._goal = goal
+        self.steps: list[PlanStep] = []
+        self.unplaced: list[Unplaced] = []
+        self.complete = False
+        """Whether the search ended by itself, and all that it found can be done."""
+
+    def rebalance(self) -> Steps[None]:
+        """Move pods, in waves, until no improvement is found or a bound is reached.
+
+        Raises:
+            NotFound, Forbidden: as of `pods_of`.
+            InvalidManifest: more pods are selected than one plan may move.
+        """
+        pods = yield from self._movable()
+        if not pods:
+            self.complete = True
+            return
+        context, cluster = self._fork.context, self._fork.replica.cluster
+        moving = Moving(cluster, measures_of(self._fork, self._goal))
+        mark = cluster.mark()
+        search = Rearranging(cluster, moving, pods, self._moves_max, context.is_late)
+        yield from search.search()
+        places, history = search.places, search.history
+        cluster.undo(mark)
+        moving.moved()
+        reached = yield from self._carried_out(moving, places, history, search.changes)
+        self.complete = reached and not search.ended_early
+
+    def _carried_out(
+        self, moving: Moving, places: Places, history: Sequence[Places], wanted: Costs
+    ) -> Steps[bool]:
+        """Move pods in waves, in one way or another; return whether as much is reached as was found."""
+        order = _order(places, history)
+        attempts = (
+            [_Part(places, order)],
+            [_Part(places, order[::-1])],
+            [_Part(places, order, at_once=True)],
+            [_Part(each, list(each)) for each in history],
+        )
+        best: _Waves | None = None
+        for parts in attempts if places else ():
+            waves = _Waves(self._fork, moving, self._labels())
+            for part in parts:
+                yield from waves.carry_out(part)
+            is_allowed = self._moves_max is None or len(waves.steps) <= self._moves_max
+            if is_allowed and waves.changes <= wanted:
+                self.steps = waves.steps
+                return True
+            if is_allowed and (best is None or waves.changes < best.changes):
+                best = waves
+            yield from waves.take_back()
+        if best is not None and best.changes < moving.none:
+            yield from best.repeat()
+            self.steps = best.steps
+        return not places
+
+    def _movable(self) -> Steps[list[ObjectName]]:
+        """Return the pods that may leave their nodes, in the order in which they are asked about."""
+        pods = yield from pods_of(self._fork, self._goal.pods, self._intent.caller)
+        cluster = self._fork.replica.cluster
+        placed = [
+            each
+            for each in pods
+            if each.pod.node_name is not None
+            and not each.pod.finished
+            and cluster.node(each.pod.node_name) is not None
+        ]
+        most = self._fork.context.limits.plan_pods_max
+        if len(placed) > most:
+            raise refused(
+                "selector", f"selects {len(placed)} pods, over the limit of {most} in one plan"
+            )
+        allowances = Allowances(cluster)
+        found = []
+        for unit in units_of(placed):
+            pod = unit.pods[0].pod
+            if unit.group is not None or is_protected(pod, self._intent.bounds.protect):
+                continue
+            if pod.spec.scheduler_name in cluster.pipelines and not allowances.blocking([pod]):
+                found.append((pod.namespace, pod.name))
+        yield
+        return found
+
+    @property
+    def _moves_max(self) -> int | None:
+        bounds = self._intent.bounds
+        limits = (self._goal.moves_max, bounds.moves_max, bounds.evictions_max)
+        return min((each for each in limits if each is not None), default=None)
+
+    def _labels(self) -> list[Objective]:
+        """Return which objective each measure belongs to."""
+        return [
+            name
+            for name in self._goal.objectives
+            for _ in range(2 if name in ("Packing", "Fragmentation") else 1)
+        ]
+
+
+def _order(places: Places, history: Sequence[Places]) -> list[ObjectName]:
+    """Return the pods that move, in the order in which they came to where they go."""
+    last: dict[ObjectName, int] = {}
+    for index, each in enumerate(history):
+        for key in each:
+            last[key] = index
+    return sorted(places, key=lambda key: (last.get(key, 0), key))
+
+
+class _Part(NamedTuple):
+    """Pods that move to nodes that were found, in an order that may be possible."""
+
+    places: Places
+    order: list[ObjectName]
+    at_once: bool = False
+    """Whether it is tried first that all move at once."""
+
+
+class _Waves:
+    """Moves pods to nodes that were found, wave by wave, and stays at the best state."""
+
+    def __init__(self, fork: Fork, moving: Moving, labels: Sequence[Objective]) -> None:
+        self._fork = fork
+        self._labels = labels
+        self._moving = moving
+        self._allowances = Allowances(fork.replica.cluster)
+        self._start = fork.try_out()
+        self._waves: list[Places] = []
+        self.steps: list[PlanStep] = []
+        self.changes: Costs = moving.none
+
+    def carry_out(self, part: _Part) -> Steps[None]:
+        """Move pods to their nodes as far as that can be done, and go back to the best state."""
+        places, left = part.places, part.order
+        best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
+        if part.at_once and (yield from self._move(places, left)):
+            left = []
+            if self.changes < best[0]:
+                best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
+        while left and not self._fork.context.is_late():
+            moved = yield from self._next(places, left)
+            if not moved:
+                break
+            left = [each for each in left if each not in moved]
+            if self.changes < best[0]:
+                best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
+        self.changes, waves, steps, moment = best
+        if len(self.steps) > steps:
+            del self.steps[steps:]
+            del self._waves[waves:]
+            yield from self._fork.take_back(moment)
+
+    def take_back(self) -> Steps[None]:
+        """Have all pods where they were at the beginning; what was done is still known."""
+        yield from self._fork.take_back(self._start)
+        self._moving.moved()
+
+    def repeat(self) -> Steps[None]:
+        """Do again what was done and taken back."""
+        done, self._waves, self.steps = self._waves, [], []
+        self.changes = self._moving.none
+        self._allowances.renew()
+        for each in done:
+            yield from self._move(each, list(each))
+
+    def _next(self, places: Places, left: Sequence[ObjectName]) -> Steps[Sequence[ObjectName]]:
+        """Move one pod, else two at once, else all that are left; return which."""
+        together = islice(combinations(left, 2), _PAIRS_MAX)
+        for keys in (*((key,) for key in left), *together, left):
+            done = yield from self._move(places, keys)
+            if done:
+                return keys
+        return ()
+
+    def _move(self, places: Places, keys: Sequence[ObjectName]) -> Steps[bool]:
+        """Move pods at once, if budgets and rules allow it; else leave the fork as it was."""
+        manifests = [self._manifest(key) for key in keys]
+        pods = [each.pod for each in manifests]
+        if self._allowances.blocking(pods) is not None:
+            return False
+        self._moving.moved()
+        change = self._moving.change(
+            [(pod, places[key]) for pod, key in zip(pods, keys, strict=True)]
+        )
+        if change is None:
+            return False
+        start = self._fork.try_out()
+        if not self._place(manifests, places, keys):
+            self._fork.replica.undo(start)
+            yield
+            return False
+        self._allowances.renew()
+        self._waves.append({key: places[key] for key in keys})
+        wave = 1 + (self.steps[-1].wave if self.steps else 0)
+        reason = self._reason(change)
+        nodes = self._fork.replica.cluster.nodes.nodes
+        for pod, key in zip(pods, keys, strict=True):
+            node = nodes[places[key]]
+            assert node is not None
+            self.steps.append(_evicted(pod, node.name, wave, reason))
+        self.changes = tuple(a + b for a, b in zip(self.changes, change, strict=True))
+        yield from self._fork.step()
+        return True
+
+    def _place(
+        self, manifests: Sequence[PodManifest], places: Places, keys: Sequence[ObjectName]
+    ) -> bool:
+        """Take pods off their nodes, and have them get those that were found for them."""
+        context = self._fork.context
+        left = [unbound(each) for each in manifests]
+        for each in left:
+            context.replica.put(each)
+        waiting = dict(zip(keys, left, strict=True))
+        placed = True
+        while waiting and placed:  # One may need another to be there before it.
+            placed = False
+            for key, each in tuple(waiting.items()):
+                if self._gets(key, each, places[key]):
+                    del waiting[key]
+                    placed = True
+        return not waiting
+
+    def _gets(self, key: ObjectName, manifest: PodManifest, slot: int) -> bool:
+        """Place a pod on a node, or leave it without one if it does not get this one."""
+        context = self._fork.context
+        node = context.replica.cluster.nodes.nodes[slot]
+        assert node is not None
+        start = self._fork.try_out()
+        context.remember(*key, node.name)
+        if place_pod(context, _ASKED, Candidate(manifest, manifest)).node_name == node.name:
+            return True
+        context.replica.undo(start)
+        return False
+
+    def _manifest(self, key: ObjectName) -> PodManifest:
+        found = self._fork.replica.pod(*key)
+        assert found is not None
+        return found
+
+    def _reason(self, change: Costs) -> str:
+        for name, each in zip(self._labels, change, strict=True):
+            if each:
+                better = f"{name} is less by {-each} with it there"
+                return better if each < 0 else _SAME
+        return _SAME
+
+
+def _evicted(pod: Pod, to: str, wave: int, reason: str) -> PlanStep:
+    return PlanStep(
+        action="Evict",
+        namespace=pod.namespace,
+        name=pod.name,
+        from_node=pod.node_name or UNSET,
+        to=to,
+        wave=wave,
+        reason=reason,
+    )

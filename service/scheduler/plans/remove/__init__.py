@@ -1,0 +1,1 @@
+"""Scale-in: which of the selected pods to delete, and in what order."""

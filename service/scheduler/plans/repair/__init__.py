@@ -1,0 +1,1 @@
+"""The smallest change that makes an unschedulable pod fit."""

@@ -1,0 +1,1 @@
+"""Rollouts: pods of a new template replace those of the last one, wave by wave."""

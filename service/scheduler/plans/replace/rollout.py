@@ -1,0 +1,333 @@
+"""Rolling releases: which pods are old and new, and what a wave may do, on the state of now.
+
+The plan that tells beforehand and the plan that is carried out take their waves from here. First
+it is decided who goes, by disruption budgets, by the number of pods that have to be available, and
+by the required rules of all others; then new pods are placed while there may be more of them. Pods
+that were told to go keep their room until they are gone.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Container, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from service.engine.rules.violations import Violation, key_of
+from service.model.errors import InvalidManifest
+from service.model.manifests.manifest import PodManifest
+from service.model.objects.pods_and_nodes import ObjectName
+from service.model.plans.plans import ProtectedPods
+from service.scheduler.decide.admission.pod_admission import as_created, as_updated
+from service.scheduler.decide.context import DecisionContext, Steps
+from service.scheduler.decide.disruption_budgets import Allowances
+from service.scheduler.decide.placing.placement_request import place_one_by_one
+from service.scheduler.decide.placing.pod_placement import Candidate
+from service.scheduler.plans.broken_rules import BrokenRules
+from service.scheduler.plans.fork import Fork
+from service.scheduler.plans.protected_pods import is_protected
+from service.scheduler.plans.remove.order import is_ready, removal_order_of
+from service.scheduler.plans.waves import (
+    PROTECTED,
+    Kept,
+    breaking,
+    kept_by_budget,
+)
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.plans import Replace
+from service.scheduler.replica.pod_groups import group_of
+from service.scheduler.replica.replica import Replica
+
+_STEP_OBJECTS = 200
+
+
+class Release(NamedTuple):
+    """The pods of a rolling release at one moment."""
+
+    old: Sequence[PodManifest]
+    """The pods that are to go and were not told so yet, in the order in which they go."""
+    leaving: Sequence[PodManifest]
+    """The pods that were told to go or have lost their node, and are not gone."""
+    new: Sequence[PodManifest]
+    """The pods of the template that stay, by name."""
+    taken: frozenset[str]
+    """All names of pods that a new one might get, and cannot get now."""
+    differing: PodManifest | None = None
+    """A pod that has the name of a new one and is another one."""
+
+
+class PodReadiness:
+    """Which pods are available: those that are reported as ready, and others that are taken for ready."""
+
+    def __init__(self) -> None:
+        self._assumed: set[ObjectName] = set()
+
+    def assume(self, pods: Sequence[PodManifest]) -> None:
+        """Take pods for ready from now on."""
+        self._assumed.update((each.namespace, each.name) for each in pods)
+
+    def of(self, manifest: PodManifest) -> bool:
+        """Whether a pod is available."""
+        if manifest.pod.node_name is None:
+            return False
+        return (manifest.namespace, manifest.name) in self._assumed or is_ready(manifest)
+
+
+def look(context: DecisionContext, goal: Replace) -> Steps[Release]:
+    """Find the pods of a rolling release.
+
+    Old pods go as a ReplicaSet's would: without a node or not ready first, then as
+    `removal_order_of` says. Pods that have ended are nobody's business.
+    """
+    old, leaving, new = list[PodManifest](), list[PodManifest](), list[PodManifest]()
+    taken: set[str] = set()
+    differing = None
+    same = _Same(context, goal)
+    for index, each in enumerate(_pods(context.replica, goal.namespace)):
+        if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+            yield
+        lost = _is_lost(context.replica, each)
+        active = not (each.pod.terminating or each.pod.finished or lost)
+        if _has_name_of(goal.template, each):
+            taken.add(each.name)
+            if active and not same(each):
+                differing = differing or each
+            elif active:
+                new.append(each)
+        elif goal.is_about(each) and not each.pod.finished:
+            (old if active else leaving).append(each)
+    beside = Counter(each.pod.node_name for each in (*old, *new))
+    old.sort(key=lambda each: removal_order_of(each, beside[each.pod.node_name]))
+    new.sort(key=lambda each: each.name)
+    return Release(old, leaving, new, frozenset(taken), differing)
+
+
+class Departure(NamedTuple):
+    """Who goes in a wave, and why others that might go stay."""
+
+    gone: Sequence[PodManifest]
+    kept: Sequence[tuple[PodManifest, Kept]]
+
+
+class Departing:
+    """Chooses who goes in a wave, on a fork that is afterwards as it was."""
+
+    def __init__(
+        self,
+        fork: Fork,
+        goal: Replace,
+        readiness: PodReadiness,
+        protect: ProtectedPods | None = None,
+    ) -> None:
+        self._protect = protect
+        self._fork = fork
+        self._goal = goal
+        self._readiness = readiness
+        self._rules = BrokenRules(fork.replica.cluster)
+        self._allowances = Allowances(fork.replica.cluster)
+        self._kept: list[tuple[PodManifest, Kept]] = []
+        self._own: Collection[ObjectName] = ()
+        """The pods whose own topology spread constraints are not heeded."""
+
+    def choose(self, release: Release, most: int) -> Steps[Departure]:
+        """Return who goes: as many as may, but at most so many; and why nobody else does.
+
+        If the release would end here because a constraint counts old and new pods together, and
+        old ones may not leave the new ones behind as uneven as that, they leave all the same: such
+        constraints are about where pods come.
+        """
+        chosen = self._allowed(release, most)
+        start = self._fork.try_out()
+        if (yield from self._broken_without(chosen)):
+            yield from self._fork.take_back(start)
+            yield from self._rules.look()
+            chosen = yield from self._one_by_one(release, most)
+            if not chosen and not incoming(release, self._goal, 0, most):
+                self._own = {(each.namespace, each.name) for each in (*release.old, *release.new)}
+                chosen = yield from self._one_by_one(release, most)
+        yield from self._fork.take_back(start)
+        return Departure(chosen, self._kept)
+
+    def _allowed(self, release: Release, most: int) -> list[PodManifest]:
+        """Return who goes if no rule of others is heeded."""
+        spare = _Spare(self._goal, release, self._readiness, most)
+        chosen: list[PodManifest] = []
+        for each in release.old:
+            if spare.has_none:
+                break
+            if spare.is_enough_for(each) and self._takes(each):
+                spare.take(each)
+                chosen.append(each)
+        return chosen
+
+    def _one_by_one(self, release: Release, most: int) -> Steps[list[PodManifest]]:
+        """Return who goes if nobody goes whom another pod needs where it is."""
+        self._kept.clear()
+        self._allowances.give_back()
+        spare = _Spare(self._goal, release, self._readiness, most)
+        chosen: list[PodManifest] = []
+        for each in release.old:
+            if spare.has_none:
+                break
+            if not spare.is_enough_for(each) or self._blocked(each):
+                continue
+            start = self._fork.try_out()
+            broken = yield from self._broken_without([each])
+            if broken:
+                yield from self._fork.take_back(start)
+                self._kept.append((each, breaking(broken[0], {each.namespace})))
+                continue
+            spare.take(each)
+            self._take(each)
+            chosen.append(each)
+        return chosen
+
+    def _takes(self, pod: PodManifest) -> bool:
+        if self._blocked(pod):
+            return False
+        self._take(pod)
+        return True
+
+    def _blocked(self, pod: PodManifest) -> bool:
+        """Whether a bound or a budget keeps a pod where it is, which is noted then."""
+        if pod.pod.node_name is None:
+            return False
+        if is_protected(pod.pod, self._protect):
+            self._kept.append((pod, PROTECTED))
+            return True
+        budget = self._allowances.blocking([pod.pod])
+        if budget is not None:
+            self._kept.append((pod, kept_by_budget(budget)))
+        return budget is not None
+
+    def _take(self, pod: PodManifest) -> None:
+        if pod.pod.node_name is not None:
+            self._allowances.take([pod.pod])
+
+    def _broken_without(self, pods: Sequence[PodManifest]) -> Steps[list[Violation]]:
+        """Take pods away, and return the rules that are broken by it, or may be."""
+        placed = [each for each in pods if each.pod.node_name is not None]
+        if not placed:
+            return []
+        cluster = self._fork.replica.cluster
+        classes = {cluster.class_of(each.pod) for each in placed}
+        for each in placed:
+            self._fork.replica.delete(each.kind, each.namespace, each.name)
+            yield from self._fork.step()
+        broken = yield from self._rules.newly_broken(classes)
+        return [each for each in broken if not self._is_own_spread(each)]
+
+    def _is_own_spread(self, violation: Violation) -> bool:
+        return violation.breach.rule.is_about_spread and key_of(violation.pod) in self._own
+
+
+class _Spare:
+    """How many old pods may still go in a wave.
+
+    As in Kubernetes' deployment controller, pods that are not ready may go although none is
+    missing then, but never so many that too few would be there once the new ones are ready.
+    """
+
+    def __init__(self, goal: Replace, release: Release, readiness: PodReadiness, most: int) -> None:
+        least = goal.bounds.available_min
+        new_ready = sum(map(readiness.of, release.new))
+        old_ready = sum(map(readiness.of, release.old))
+        self._readiness = readiness
+        self._pods = min(len(release.old) + new_ready - least, most)
+        self._available = old_ready + new_ready - least
+
+    @property
+    def has_none(self) -> bool:
+        """Whether nobody may go any more."""
+        return self._pods <= 0
+
+    def is_enough_for(self, pod: PodManifest) -> bool:
+        """Whether this pod may go."""
+        return not self.has_none and (self._available > 0 or not self._readiness.of(pod))
+
+    def take(self, pod: PodManifest) -> None:
+        """Count a pod as gone."""
+        self._pods -= 1
+        self._available -= self._readiness.of(pod)
+
+
+def incoming(release: Release, goal: Replace, gone: int, most: int) -> list[PodManifest]:
+    """Return the new pods that may come now that so many go, at most so many, as they are sent."""
+    there = len(release.old) - gone + len(release.new)
+    room = min(goal.bounds.pods_max - there, goal.replicas - len(release.new), most)
+    names = _free_names(goal.template.name, release.taken)
+    return [goal.template.named(next(names)) for _ in range(max(room, 0))]
+
+
+def place_new(
+    context: DecisionContext, intent: PlacePods, pods: Sequence[PodManifest]
+) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
+    """Place new pods, and return those that were placed; and others, with why they were not.
+
+    They are all alike, so that none is tried after the first that was refused. Members of a group
+    are placed together.
+    """
+    placed: list[PodManifest] = []
+    for some in [list(pods)] if pods and group_of(pods[0]) is not None else [[p] for p in pods]:
+        try:
+            created = [as_created(context, each, was_admitted=False) for each in some]
+        except InvalidManifest as error:
+            return placed, [(some[0], Kept("InvalidManifest", str(error)))]
+        candidates = [Candidate(each, None) for each in created]
+        answer = yield from place_one_by_one(context, intent, candidates)
+        refused = [
+            (pod, Kept(result.reason or result.outcome, result.message or ""))
+            for pod, result in zip(created, answer.results, strict=True)
+            if result.node_name is None
+        ]
+        stored = [context.replica.pod(each.namespace, each.name) for each in answer.results]
+        placed += [each for each in stored if each is not None and each.pod.node_name is not None]
+        if refused:
+            return placed, refused
+        yield
+    return placed, []
+
+
+class _Same:
+    """Whether stored pods are those of a template, though they may have more labels."""
+
+    def __init__(self, context: DecisionContext, goal: Replace) -> None:
+        self._context = context
+        self._template = goal.template
+        self._labels = goal.template.pod.labels.items()
+
+    def __call__(self, stored: PodManifest) -> bool:
+        if not self._labels <= stored.pod.labels.items():
+            return False
+        pod = replace(self._template.pod, name=stored.name, labels=stored.pod.labels)
+        sent = replace(self._template, pod=pod)
+        try:
+            updated = as_updated(self._context, sent, stored, was_admitted=False)
+        except InvalidManifest:  # Defaults of the namespace contradict it now; it is not that pod.
+            return False
+        return updated.same_pod(stored)
+
+
+def _pods(replica: Replica, namespace: str) -> Iterator[PodManifest]:
+    for stored in replica.objects(PodManifest.kind):
+        assert isinstance(stored.manifest, PodManifest)
+        if stored.manifest.namespace == namespace:
+            yield stored.manifest
+
+
+def _is_lost(replica: Replica, pod: PodManifest) -> bool:
+    """Whether a pod is on a node that is not there any more."""
+    node_name = pod.pod.node_name
+    return node_name is not None and replica.cluster.node(node_name) is None
+
+
+def _has_name_of(template: PodManifest, pod: PodManifest) -> bool:
+    number = pod.name.removeprefix(f"{template.name}-")
+    return number != pod.name and number.isascii() and number.isdigit()
+
+
+def _free_names(name: str, taken: Container[str]) -> Iterator[str]:
+    number = 0
+    while True:
+        if f"{name}-{number}" not in taken:
+            yield f"{name}-{number}"
+        number += 1

@@ -1,0 +1,130 @@
+"""The next wave of a rolling release that is carried out.
+
+A wave begins when all new pods of the waves before it are reported as ready, so the state says by
+itself which wave comes next, and none is taken twice. Pods that were lost meanwhile are missing
+like those that have not come yet.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from service.model.manifests.manifest import PodManifest
+from service.model.plans.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress, ProtectedPods
+from service.scheduler.decide.context import DecisionContext, Steps
+from service.scheduler.decide.node_lifecycle.taints import parsed
+from service.scheduler.plans.fork import Fork
+from service.scheduler.plans.replace.rollout import (
+    Departing,
+    PodReadiness,
+    Release,
+    look,
+    place_new,
+)
+from service.scheduler.plans.replace.wave_size import arrival, group_too_large
+from service.scheduler.plans.waves import EVICTIONS_OVER, Kept
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.plans import Replace
+
+EXCEEDED = "ProgressDeadlineExceeded"
+"""The word is that of a Deployment's condition."""
+_DIFFERS = Kept("PodDiffers", "It has the name of a new pod, and is another one.")
+_NOT_READY = Kept("NotReady", "It is not reported as ready, and the next wave waits for it.")
+_PLACING = PlacePods()
+_READINESS = PodReadiness()
+
+Waiting = tuple[PodManifest, Kept]
+"""A pod that cannot leave or come now, and why."""
+
+
+class Wave(NamedTuple):
+    """What a look at a rolling release has found, and what was done."""
+
+    release: Release
+    """The pods as they were before."""
+    gone: Sequence[PodManifest] = ()
+    """The old pods that were told to go."""
+    placed: Sequence[PodManifest] = ()
+    """The new pods that have come."""
+    waiting: Sequence[Waiting] = ()
+
+
+def look_only(context: DecisionContext, goal: Replace) -> Steps[Wave]:
+    """Look at a rolling release, and do nothing."""
+    return Wave((yield from look(context, goal)))
+
+
+class WaveLimits(NamedTuple):
+    """What one wave may do."""
+
+    most: int
+    """How many pods it evicts, and how many it places, at most."""
+    evictions_left: int | None = None
+    """How many pods may still be evicted for the plan; None: any number."""
+    protect: ProtectedPods | None = None
+
+    @property
+    def evictions(self) -> int:
+        """How many pods the wave evicts at most."""
+        return self.most if self.evictions_left is None else min(self.most, self.evictions_left)
+
+
+def take_wave(
+    context: DecisionContext,
+    goal: Replace,
+    evict: Callable[[PodManifest], None],
+    limits: WaveLimits,
+) -> Steps[Wave]:
+    """Take the next wave if its time has come: evict old pods, and place new ones."""
+    release = yield from look(context, goal)
+    if release.differing is not None:
+        return Wave(release, waiting=[(release.differing, _DIFFERS)])
+    unready = [each for each in release.new if not _READINESS.of(each)]
+    if unready:
+        return Wave(release, waiting=[(each, _NOT_READY) for each in unready])
+    too_large = group_too_large(context, release, goal)
+    if too_large is not None:
+        return Wave(release, waiting=[too_large])
+    fork = Fork(context.aside())
+    departing = Departing(fork, goal, _READINESS, limits.protect)
+    gone, kept = yield from departing.choose(release, limits.evictions)
+    yield from fork.restore()
+    for each in gone:
+        evict(each)
+    if limits.evictions_left == 0 and release.old:
+        kept = [*kept, (release.old[0], EVICTIONS_OVER)]
+    pods, held = arrival(context, release, goal, len(gone), limits.most)
+    placed, refused = yield from place_new(context, _PLACING, pods)
+    return Wave(release, gone, placed, [*kept, *held, *refused])
+
+
+def progress_after(wave: Wave, status: PlanProgress, at: str, *, resumed: bool) -> PlanProgress:
+    """Return how far a plan has come after a look at its release; `at` is the time of that."""
+    release = wave.release
+    now = replace(
+        status,
+        waves=status.waves + bool(wave.gone or wave.placed),
+        placed=status.placed + len(wave.placed),
+        updated=len(release.new) + len(wave.placed),
+        ready=sum(map(_READINESS.of, release.new)),
+        evicted=status.evicted + len(wave.gone),
+        leaving=len(release.leaving) + sum(each.pod.node_name is not None for each in wave.gone),
+        waiting=len(release.old) - len(wave.gone),
+    )
+    if now != status or resumed:
+        return replace(now, progressed_at=at, reason=None)
+    return now
+
+
+def is_done(status: PlanProgress, goal: Replace) -> bool:
+    """Whether all new pods are there and ready, and no old one is there."""
+    there = status.updated >= goal.replicas and status.ready == status.updated
+    return there and not status.leaving and not status.waiting
+
+
+def deadline_of(status: PlanProgress, goal: KeptGoal) -> datetime:
+    """Return when the plan is without progress for too long."""
+    seconds = goal.progress_deadline_seconds or DEADLINE_SECONDS
+    return parsed(status.progressed_at) + timedelta(seconds=seconds)

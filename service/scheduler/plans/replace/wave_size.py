@@ -1,0 +1,71 @@
+"""How many new pods of a release come in a wave: within its bounds, the limits, and whole groups.
+
+Members of a group get nodes only with enough others. So as many come at once as the group needs to
+have some, also if that is more than the limit of one wave; and if the bounds of the release never
+leave room for as many, nobody goes for it either.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.model.manifests.manifest import PodManifest
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.groups.group_membership import members_of
+from service.scheduler.plans.replace.rollout import Release, incoming
+from service.scheduler.plans.waves import Kept
+from service.scheduler.protocol.plans import Replace
+from service.scheduler.replica.pod_groups import group_of
+
+
+class NewPodsOfWave(NamedTuple):
+    """The new pods of a wave, as they are sent, and the first of those that the limits keep away."""
+
+    pods: Sequence[PodManifest]
+    held: Sequence[tuple[PodManifest, Kept]] = ()
+
+
+def arrival(
+    context: DecisionContext, release: Release, goal: Replace, gone: int, most: int
+) -> NewPodsOfWave:
+    """Return the new pods that may come now that so many go: about so many at most, and whole groups."""
+    needed = _members_needed(context, goal)
+    pods = incoming(release, goal, gone, max(most, needed))
+    room = max(context.limits.objects_max - context.replica.object_count, 0)
+    if len(pods) <= room:
+        return NewPodsOfWave(pods)
+    count = room if room >= needed else 0
+    message = (
+        f"With {len(pods) - count} more new pods the cluster would have more objects than it may "
+        f"(objects_max): {context.limits.objects_max}."
+    )
+    return NewPodsOfWave(pods[:count], [(pods[count], Kept("TooManyObjects", message))])
+
+
+def group_too_large(
+    context: DecisionContext, release: Release, goal: Replace
+) -> tuple[PodManifest, Kept] | None:
+    """Return a new pod that never gets a node, since too few others may come at once; None: all may."""
+    needed = _members_needed(context, goal)
+    new = len(release.new)
+    room = goal.bounds.pods_max - max(goal.bounds.available_min, new)
+    most = min(room, goal.replicas - new)
+    if needed <= most or new >= goal.replicas:
+        return None
+    group = group_of(goal.template)
+    assert group is not None
+    message = (
+        f"{members_of(context.replica, group).title} needs {needed} more members at once, and at "
+        f"most {most} new pods may come at once (replicas, maxSurge, maxUnavailable)."
+    )
+    first = goal.template.named(f"{goal.template.name}-{new}")
+    return first, Kept("GroupTooLarge", message)
+
+
+def _members_needed(context: DecisionContext, goal: Replace) -> int:
+    """Return how many new pods have to come at once, so that the members of their group get nodes."""
+    group = group_of(goal.template)
+    if group is None:
+        return 0
+    members = members_of(context.replica, group)
+    gated = members.gated
+    return max(members.min_member - members.scheduled - len(members.waiting) + gated, 0)

@@ -1,0 +1,168 @@
+"""Finding the objects that a change of a plan is about."""
+
+from collections.abc import Callable, Iterator
+
+from service.model.errors import FieldError, InvalidManifest
+from service.model.manifests.manifest import (
+    DEFAULT_NAMESPACE,
+    NamespaceManifest,
+    NodeManifest,
+    PodManifest,
+)
+from service.model.objects.selectors import matches
+from service.scheduler.decide.context import Steps
+from service.scheduler.decide.object_writes import missing
+from service.scheduler.plans.fork import Fork
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.plans import Domains, Selection
+
+_STEP_OBJECTS = 200
+
+
+def nodes_of(fork: Fork, selection: Selection) -> Steps[list[NodeManifest]]:
+    """Return the selected nodes, ordered by name.
+
+    Raises:
+        NotFound: a node that is named is not there.
+    """
+    if selection.names is not None:
+        found = [_node(fork, name) for name in dict.fromkeys(selection.names)]
+    else:
+        found = yield from _all_nodes(fork)
+    return sorted(
+        (each for each in found if _is_meant(selection, each)), key=lambda each: each.name
+    )
+
+
+def pods_of(fork: Fork, selection: Selection, caller: Caller) -> Steps[list[PodManifest]]:
+    """Return the selected pods, ordered by namespace and name.
+
+    Raises:
+        NotFound: a pod that is named is not there.
+        Forbidden: a namespace is named in which the caller may not place pods.
+    """
+    if selection.namespace is not None:
+        _require_placing(caller, selection.namespace)
+    if selection.names is not None:
+        namespace = selection.namespace or DEFAULT_NAMESPACE
+        _require_placing(caller, namespace)
+        found = [_pod(fork, namespace, name) for name in dict.fromkeys(selection.names)]
+    else:
+        found = yield from _all_pods(fork, selection, _reach(caller))
+    chosen = [each for each in found if _is_chosen(fork, selection, each)]
+    return sorted(chosen, key=lambda each: (each.namespace, each.name))
+
+
+def namespaces_of(fork: Fork, selection: Selection, caller: Caller) -> list[NamespaceManifest]:
+    """Return the selected namespaces that are stored, ordered by name.
+
+    Raises:
+        NotFound: a namespace that is named is not stored.
+        Forbidden: one is named in which the caller may not place pods.
+    """
+    for name in selection.names or ():
+        _require_placing(caller, name)
+        if fork.replica.get("Namespace", "", name) is None:
+            raise missing("Namespace", "", name)
+    reaches = _reach(caller)
+    return sorted(
+        (
+            each.manifest
+            for each in fork.replica.objects("Namespace")
+            if isinstance(each.manifest, NamespaceManifest)
+            and reaches(each.manifest.name)
+            and (selection.names is None or each.manifest.name in selection.names)
+            and (selection.selector is None or matches(selection.selector, each.manifest.labels))
+        ),
+        key=lambda each: each.name,
+    )
+
+
+def _all_nodes(fork: Fork) -> Steps[list[NodeManifest]]:
+    found = []
+    for index, stored in enumerate(fork.replica.objects("Node")):
+        assert isinstance(stored.manifest, NodeManifest)
+        found.append(stored.manifest)
+        if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+            yield
+    return found
+
+
+def _all_pods(
+    fork: Fork, selection: Selection, reaches: Callable[[str], bool]
+) -> Steps[list[PodManifest]]:
+    """Return the pods of a namespace, or of all that are reached; those of domains node by node."""
+    found = []
+    every = (
+        _pods_everywhere(fork)
+        if selection.topology is None
+        else _pods_on_nodes(fork, selection.topology)
+    )
+    for index, pod in enumerate(every):
+        if selection.namespace in (None, pod.namespace) and reaches(pod.namespace):
+            found.append(pod)
+        if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+            yield
+    return found
+
+
+def _pods_everywhere(fork: Fork) -> Iterator[PodManifest]:
+    for stored in fork.replica.objects("Pod"):
+        assert isinstance(stored.manifest, PodManifest)
+        yield stored.manifest
+
+
+def _pods_on_nodes(fork: Fork, topology: Domains) -> Iterator[PodManifest]:
+    nodes = fork.replica.cluster.nodes
+    for slot, node in enumerate(nodes.nodes):
+        if node is not None and node.labels.get(topology.key) in topology.values:
+            for pod, _ in fork.replica.cluster.placed_on(slot):
+                yield _pod(fork, pod.namespace, pod.name)
+
+
+def _is_meant(selection: Selection, node: NodeManifest) -> bool:
+    if selection.selector is not None and not matches(selection.selector, node.labels):
+        return False
+    domains = selection.topology
+    return domains is None or node.labels.get(domains.key) in domains.values
+
+
+def _is_chosen(fork: Fork, selection: Selection, pod: PodManifest) -> bool:
+    if selection.selector is not None and not matches(selection.selector, pod.labels):
+        return False
+    domains = selection.topology
+    if domains is None:
+        return True
+    node = None if pod.pod.node_name is None else fork.replica.cluster.node(pod.pod.node_name)
+    return node is not None and node.labels.get(domains.key) in domains.values
+
+
+def _node(fork: Fork, name: str) -> NodeManifest:
+    stored = fork.replica.get("Node", "", name)
+    if stored is None:
+        raise missing("Node", "", name)
+    assert isinstance(stored.manifest, NodeManifest)
+    return stored.manifest
+
+
+def _pod(fork: Fork, namespace: str, name: str) -> PodManifest:
+    found = fork.replica.pod(namespace, name)
+    if found is None:
+        raise missing("Pod", namespace, name)
+    return found
+
+
+def _reach(caller: Caller) -> Callable[[str], bool]:
+    """Return whether a caller may place pods in a namespace; others are as if they were not there."""
+    where = caller.principal.namespaces("place", caller.cluster)
+    return lambda namespace: where is None or namespace in where
+
+
+def _require_placing(caller: Caller, namespace: str) -> None:
+    caller.require("place", namespace, "a plan changes only what its caller may place.")
+
+
+def refused(path: str, message: str, value: object = None) -> InvalidManifest:
+    """Make the refusal of one field of a plan."""
+    shown = value if isinstance(value, str | int) else None
+    return InvalidManifest([FieldError(path, message, shown)])

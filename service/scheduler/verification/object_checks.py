@@ -1,0 +1,117 @@
+"""The objects of one cluster as they come out of a database, and what is wrong with them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from service.engine.rules.violations import Inspection
+from service.model.log.commit_log import ObjectRow
+from service.model.manifests.manifest import PodManifest, QuotaManifest, TemplateCache
+from service.model.quotas_and_limits.quota import format_amount
+from service.model.verification_findings import FINDINGS_MAX, Check, Finding
+from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.stored_kinds import StoredManifest, load_manifest
+from service.scheduler.verification.claim_conflicts import torn_bindings
+from service.scheduler.verification.overcommitted_nodes import overfull_nodes
+
+Wrong = tuple[str, str]
+"""What something wrong is about, and a sentence that says what is wrong."""
+
+
+class LoadedObjects:
+    """A replica that is made of the rows of a cluster, and notes the rows that cannot be true."""
+
+    def __init__(self, revision: int) -> None:
+        """`revision` is that of the head, beyond which no object can have been changed."""
+        self._revision = revision
+        self._templates = TemplateCache()
+        self._replica = Replica(self._templates)
+        self._mistaken: list[Wrong] = []
+        self.count = 0
+        """How many objects there are, those that cannot be read included."""
+
+    def load(self, rows: Sequence[ObjectRow]) -> None:
+        """Add objects, in the order of their keys. Those that cannot be read are left out."""
+        self.count += len(rows)
+        self._replica.load([row for row in rows if self._is_readable(row)])
+
+    def _is_readable(self, row: ObjectRow) -> bool:
+        try:
+            manifest = load_manifest(row.kind, row.body, self._templates)
+        except Exception as raised:  # noqa: BLE001 - damaged bytes may be anything
+            error = raised.__cause__ or raised
+            self._note(row, f"It cannot be read: {type(error).__name__}: {error}")
+            return False
+        for told in _differences(row, manifest, self._revision):
+            self._note(row, told)
+        return True
+
+    def _note(self, row: ObjectRow, message: str) -> None:
+        if len(self._mistaken) < FINDINGS_MAX:
+            name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+            self._mistaken.append((f"{row.kind} {name}", message))
+
+    def findings(self, check: Check) -> list[Finding]:
+        """What one of the checks of `service.model.verification_findings.STATE` finds."""
+        wrong = _CHECKS[check](self)
+        return [
+            Finding(check=check, subject=subject, message=message)
+            for subject, message in islice(wrong, FINDINGS_MAX)
+        ]
+
+    def mistaken(self) -> Iterator[Wrong]:
+        """Yield rows whose columns are not those of their objects."""
+        yield from self._mistaken
+
+    def overfull(self) -> Iterator[Wrong]:
+        """Yield nodes with pods that do not fit into them."""
+        yield from overfull_nodes(self._replica)
+
+    def broken_rules(self) -> Iterator[Wrong]:
+        """Yield placed pods that break a required rule, as `moorage violations` does."""
+        inspection = Inspection(self._replica.cluster)
+        for pod_class in inspection.suspects(self._replica.cluster.placed_classes()):
+            for each in inspection.of(pod_class):
+                pod, rule = each.pod, each.breach.rule
+                told = f"On node {pod.node_name} it breaks {rule.path} ({rule.plugin})"
+                yield f"Pod {pod.namespace}/{pod.name}", f"{told}: {each.breach.reason}."
+
+    def exceeded_quotas(self) -> Iterator[Wrong]:
+        """Yield quotas of which more is used than they allow."""
+        for stored in self._replica.objects(QuotaManifest.kind):
+            namespace, name = stored.manifest.namespace, stored.manifest.name
+            quota, used = self._replica.ledger.usage(namespace, name)
+            for resource in sorted(quota.hard):
+                if used[resource] > quota.hard[resource]:
+                    amounts = (used[resource], quota.hard[resource])
+                    told, allowed = (format_amount(resource, each) for each in amounts)
+                    subject = f"ResourceQuota {namespace}/{name}"
+                    yield (
+                        subject,
+                        f"Its pods use {told} of {resource}, of which {allowed} are allowed.",
+                    )
+
+    def torn_bindings(self) -> Iterator[Wrong]:
+        """Yield claims and volumes that contradict each other, and devices that are given twice."""
+        yield from torn_bindings(self._replica.cluster)
+
+
+_CHECKS: Mapping[Check, Callable[[LoadedObjects], Iterator[Wrong]]] = {
+    Check.COPIES: LoadedObjects.mistaken,
+    Check.CAPACITY: LoadedObjects.overfull,
+    Check.RULES: LoadedObjects.broken_rules,
+    Check.QUOTAS: LoadedObjects.exceeded_quotas,
+    Check.BINDINGS: LoadedObjects.torn_bindings,
+}
+
+
+def _differences(row: ObjectRow, manifest: StoredManifest, revision: int) -> Iterator[str]:
+    """Yield where the columns of a row say something else than the object itself."""
+    if (manifest.namespace, manifest.name) != (row.namespace, row.name):
+        yield f"Its manifest is that of {manifest.namespace or '-'}/{manifest.name}."
+    if manifest.uid != row.uid:
+        yield f"The row has the uid {row.uid or '-'}, the manifest {manifest.uid or '-'}."
+    node_name = manifest.pod.node_name if isinstance(manifest, PodManifest) else None
+    if node_name != row.node_name:
+        yield f"The row has the node {row.node_name or '-'}, the manifest {node_name or '-'}."
+    if row.revision > revision:
+        yield f"It is of revision {row.revision}, and the head is at {revision}."
