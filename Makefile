@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check public client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers upgrades dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test quick clients explore-contract explore verdicts engine-check lint format openapi openapi-check public client page page-check docs looks browser conformance bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers upgrades dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ gate-test: .clients/ready test ## run the tests of `make test` and those of `mak
 test: setup ## run the tests (TESTS=tests/cli for a part of them)
 	@$(PYTEST) --junitxml=$(VERDICTS)/compiled.xml $(or $(TESTS),tests)
 	@$(if $(TESTS),:,MOORAGE_ENGINE=interpreted $(PYTEST) --junitxml=$(VERDICTS)/interpreted.xml $(INTERPRETED))
+
+# The pure layers, with nothing synced or compiled first, no database, and no process of a server.
+quick: ## run the tests of model, engine, and scheduler from their sources; about a minute (TESTS=… for others)
+	@MOORAGE_ENGINE=interpreted $(PYTEST) --quiet --durations=5 --ignore tests/scheduler/test_on_postgres.py \
+	  $(or $(TESTS),tests/model tests/engine tests/scheduler)
 
 clients: CHOSEN = clients
 clients: setup .clients/ready ## make clients of the OpenAPI document with four generators and use them; lint it; try it with many requests
