@@ -49,6 +49,8 @@ class Suspects:
     def __init__(self, folder: Path | None) -> None:
         self._file = None if folder is None else folder / _FILE
         self._slot = None if folder is None else _slot_of(folder, os.getpid())
+        self._first = 0
+        """The first byte of what is noted; it is 0 in the slot while nothing is decided."""
         self._read_at = -1
         self._deaths: dict[Identity, int] = {}
         self._spec = b""
@@ -78,12 +80,23 @@ class Suspects:
         if self._slot is not None:
             noted = f"{cluster_id}\n{self._of(spec)}\n{namespace}\n{name}\0".encode()
             self._slot[: len(noted)] = noted
+            self._first = noted[0]
         return self.deaths(cluster_id, namespace, spec) if self._deaths else 0
 
     def decided(self) -> None:
         """Note that no pod is being decided."""
+        self._first = 0
+        self.pause()
+
+    def pause(self) -> None:
+        """Note that other work is done before the decision goes on."""
         if self._slot is not None:
             self._slot[0] = 0
+
+    def resume(self) -> None:
+        """Note that the decision goes on."""
+        if self._slot is not None:
+            self._slot[0] = self._first
 
     def close(self) -> None:
         """End in good order: this process decides nothing any more."""

@@ -44,21 +44,31 @@ class Evaluator:
         """Have the answers to all questions among the known ones."""
         asked_before = {each for key in _keys(questions) if (each := self._asked.get(key))}
         new = {each.key: each for each in questions if each.key not in self._asked}
-        done = asyncio.get_running_loop().create_future()
-        self._asked.update(dict.fromkeys(new, done))
-        try:
-            await self._answer_in_turns(list(new.values()))
-        finally:
-            for key in new:
-                del self._asked[key]
-            done.set_result(None)
+        await self._answer_in_turns(list(new.values()))
         if asked_before:
             await asyncio.wait(asked_before)
 
     async def _answer_in_turns(self, questions: list[Question]) -> None:
         """Answer one batch after the other, so that whoever asks much waits longer than others."""
-        for start in range(0, len(questions), BATCH_QUESTIONS):
-            await self._answer_batch(questions[start : start + BATCH_QUESTIONS])
+        starts = range(0, len(questions), BATCH_QUESTIONS)
+        batches = [questions[start : start + BATCH_QUESTIONS] for start in starts]
+        ends = [asyncio.get_running_loop().create_future() for _ in batches]
+        for batch, end in zip(batches, ends, strict=True):
+            self._asked.update(dict.fromkeys(_keys(batch), end))
+        try:
+            for batch, end in zip(batches, ends, strict=True):
+                await self._answer_batch(batch)
+                self._end(batch, end)
+        finally:
+            for batch, end in zip(batches, ends, strict=True):
+                self._end(batch, end)
+
+    def _end(self, batch: list[Question], end: asyncio.Future[None]) -> None:
+        """Let go on who waits for the questions of a batch."""
+        if not end.done():
+            for key in _keys(batch):
+                del self._asked[key]
+            end.set_result(None)
 
     def children(self) -> list[int]:
         """Return the process ids of the children that do nothing now."""
@@ -83,7 +93,7 @@ class Evaluator:
                 deaths = 0
                 continue
             deaths = 1 if told else deaths + 1
-            if reason or deaths >= DEATHS_MAX:
+            if len(told) < len(questions) and (reason or deaths >= DEATHS_MAX):
                 self._give_up(questions[len(told)], reason or KILLED)
                 deaths = 0
 

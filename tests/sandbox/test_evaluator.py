@@ -60,7 +60,7 @@ async def test_answers_are_those_of_the_expressions(evaluators):
     yes, no = asked('device.driver == "gpu.example.com"'), asked('device.driver == "other"')
     absent = asked('device.attributes["a"].b == 1')
     policy = PolicyQuestion(
-        ("object.a == 1", "object.b.all(x, x > 1)"), b'{"a": 1, "b": [1]}', "", None, None, {}
+        ("object.a == 1", "object.b.all(x, x > 1)"), b'{"a": 1, "b": [1]}', None, None, {}
     )
     await evaluator.answer([yes, no, absent, policy])
     assert known(yes) is True

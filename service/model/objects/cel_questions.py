@@ -73,8 +73,6 @@ class PolicyQuestion(msgspec.Struct, frozen=True, tag="policy", array_like=True)
 
     texts: tuple[str, ...]
     new: bytes
-    uid: str
-    """The pod's uid, which is another one each time that a new pod is decided."""
     old: bytes | None
     namespace: bytes | None
     request: dict[str, str]
@@ -82,8 +80,7 @@ class PolicyQuestion(msgspec.Struct, frozen=True, tag="policy", array_like=True)
     @property
     def key(self) -> Key:
         """What equal questions have in common; they are too large to be kept."""
-        same = self.new.replace(self.uid.encode(), b"") if self.uid else self.new
-        asked = (self.texts, same, self.old, self.namespace, self.request)
+        asked = (self.texts, self.new, self.old, self.namespace, self.request)
         return (blake2b(msgspec.msgpack.encode(asked), digest_size=20).digest(),)
 
     def answer(self, guard: Guard = nullcontext) -> Any:
@@ -139,6 +136,8 @@ class OpenQuestions:
     """What a decision asks expressions, and what of that is not answered yet."""
 
     def __init__(self) -> None:
+        self.turn = 0
+        """Changes with each decision: within one, what is open stays open."""
         self.are_deferred = False
         """Whether somebody answers open questions; otherwise they are answered at once."""
         self.open: dict[Key, Question] = {}
@@ -154,6 +153,7 @@ class OpenQuestions:
 
     def begin(self, *, are_deferred: bool) -> None:
         """Forget what is open of the last decision; say whether open questions are answered."""
+        self.turn += 1
         self.are_deferred = are_deferred
         self.open.clear()
 

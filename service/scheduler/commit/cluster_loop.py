@@ -148,7 +148,7 @@ class ClusterLoop:
         """
         if self.ended:
             raise ClusterGone
-        if len(self._inbox) >= self._limits.inbox_requests_max:
+        if len(self._inbox) + len(self._aside) >= self._limits.inbox_requests_max:
             raise Overloaded("Too many requests of this cluster are waiting.")
         self.last_used = self._clock.monotonic()
         self._inbox.append(ticket)
@@ -435,15 +435,20 @@ class ClusterLoop:
         except Exception as error:  # noqa: BLE001 - a bug must not leave the request unanswered
             _log.exception("Expressions could not be evaluated.")
             ticket.answer(error)
-        self._inbox.appendleft(ticket)
+        if self._inbox and self._inbox[0].attempts > ticket.attempts:
+            self._inbox.append(ticket)  # The first has the most attempts (P6).
+        else:
+            self._inbox.appendleft(ticket)
         self._wake.set()
 
     async def _wait_shortly(self, ticket: Ticket, asking: asyncio.Task[None]) -> None:
         """Wait for answers, but not so long that other pending pods have to wait for them."""
         self._asking.add(asking)
         asking.add_done_callback(self._end_asking)
-        done, _ = await asyncio.wait({asking}, timeout=self._limits.pending_answers_seconds)
-        ticket.has_waited = not done
+        begun, most = self._clock.monotonic(), self._limits.pending_answers_seconds
+        done, _ = await asyncio.wait({asking}, timeout=max(0.0, most - ticket.waited))
+        ticket.waited += self._clock.monotonic() - begun
+        ticket.has_waited = not done or ticket.waited >= most
         if done:
             await asking
 

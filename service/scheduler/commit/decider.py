@@ -14,6 +14,7 @@ from service.scheduler.commit.request_batches import (
     LongDryRun,
     Ticket,
 )
+from service.scheduler.commit.suffixes import DrawnOnce
 from service.scheduler.decide.context import Decision, DecisionContext, kept_of
 from service.scheduler.dispatch import DECISIONS
 from service.scheduler.protocol.expressions import Unanswered, until_unanswered
@@ -80,8 +81,9 @@ class Decider:
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
-                self._suspects.decided()
+                self._suspects.pause()
                 await self._clock.sleep(0)
+                self._suspects.resume()
                 between()
                 now = self._clock.monotonic()
                 ticket.check(now)
@@ -135,9 +137,9 @@ class Decider:
         ticket.plan_on(replica)
         context = DecisionContext(
             replica=replica,
-            now=batch.now,
+            now=ticket.now or batch.now,
             templates=self._templates,
-            ids=self._ids,
+            ids=self._ids if ticket.ids is None else ticket.ids.again(),
             limits=self._limits,
             attempts=ticket.attempts,
             hints=ticket.hints if ticket.keeps_nodes else {},
@@ -186,14 +188,21 @@ class Decider:
     def _postpone(
         self, replica: Replica, batch: Batch, ticket: Ticket, start: Mark
     ) -> Generator[None, None, None]:
-        """Undo a decision that needs answers of expressions, and have it made again with them."""
+        """Undo a decision that needs answers of expressions, and have it made again with them.
+
+        What it brought to the engine stays until then: it would be brought again, and what was
+        found out about nodes would have to be asked once more.
+        """
         questions = replica.questions.take()
         yield from replica.undoing(start)
         batch.end = replica.mark()
         ticket.attempts -= 1
+        ticket.began = None
+        ticket.now = ticket.now or batch.now
+        ticket.ids = ticket.ids or DrawnOnce(self._ids)
+        self._suspects.decided()
         assert self._set_aside is not None
         self._set_aside(ticket, questions)
-        yield from self._forget(replica)
 
     def _forget(self, replica: Replica) -> Generator[None, None, None]:
         """Forget what the decision that has ended brought to the engine, and which pod it was about."""

@@ -24,6 +24,7 @@ from service.model.log.commit_log import (
 from service.model.log.events import Event
 from service.model.manifests.manifest import PodManifest
 from service.model.selecting_objects.selectable_fields import fields_before
+from service.scheduler.commit.suffixes import DrawnOnce
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
 from service.scheduler.protocol.answers import Answer, RecordedAnswer
@@ -72,6 +73,12 @@ class Ticket(msgspec.Struct, eq=False):
     """Why the decision under way has to end; None if it may go on."""
     has_waited: bool = False
     """Whether it was set aside for the answers of expressions as long as it may be."""
+    waited: float = 0.0
+    """For how many seconds it was set aside in all."""
+    ids: DrawnOnce | None = None
+    """The names that are drawn for it; None if it was never set aside."""
+    now: str | None = None
+    """When it was first decided, if it was set aside since: objects are written as of then."""
     attempts: int = 0
     planned_at: int | None = None
     """The committed revision on which the request was first decided (P9)."""

@@ -16,6 +16,7 @@ from service.model.manifests.manifest import TemplateCache
 from service.model.times import rfc3339
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.request_batches import TIME_IS_UP
+from service.scheduler.commit.suffixes import DrawnOnce
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.planner.garbage_collection import no_collections
@@ -90,12 +91,11 @@ class Planner:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
             MoorageError: the plan is refused.
         """
-        async with self._in_turn(loop) as replica:
-            return await self._decide(
-                loop,
-                replica,
-                lambda: make_plan(self._context(replica, self._bounds(intent)), intent),
-            )
+
+        def decide(replica: Replica) -> Steps[Planned]:
+            return make_plan(self._context(replica, self._bounds(intent)), intent)
+
+        return await self._decided(loop, decide)
 
     async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
         """Find the repairs of a pod on the state that is settled in a cluster's loop.
@@ -104,11 +104,12 @@ class Planner:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
             NotFound, Denied: there is no such pod, or no profile for it.
         """
-        async with self._in_turn(loop) as replica:
-            bounds = PlanBounds(seconds=self._limits.repair_seconds_max)
-            return await self._decide(
-                loop, replica, lambda: find_repairs(self._context(replica, bounds), intent)
-            )
+        bounds = PlanBounds(seconds=self._limits.repair_seconds_max)
+
+        def decide(replica: Replica) -> Steps[RepairsAnswer]:
+            return find_repairs(self._context(replica, bounds), intent)
+
+        return await self._decided(loop, decide)
 
     async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
         """Count how many pods fit, on the state that is settled in a cluster's loop.
@@ -117,12 +118,11 @@ class Planner:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
             InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
         """
-        async with self._in_turn(loop) as replica:
-            return await self._decide(
-                loop,
-                replica,
-                lambda: find_capacity(self._context(replica, PlanBounds()), intent),
-            )
+
+        def decide(replica: Replica) -> Steps[CapacityAnswer]:
+            return find_capacity(self._context(replica, PlanBounds()), intent)
+
+        return await self._decided(loop, decide)
 
     async def try_out(
         self, loop: ClusterLoop, intent: PlacePods, deadline: float
@@ -140,17 +140,12 @@ class Planner:
             late = self._stopping or self._clock.monotonic() >= deadline
             return late or (client is not None and client.has_left())
 
-        async with self._in_turn(loop) as replica:
-            mark = replica.mark()
-            try:
-                return await self._decide(
-                    loop,
-                    replica,
-                    lambda: place_pods(self._context(replica, PlanBounds()), intent),
-                    is_unwanted,
-                )
-            finally:
-                await self._run(loop, replica.undoing(mark))
+        ids = DrawnOnce(self._ids)
+
+        def decide(replica: Replica) -> Steps[PlacementAnswer]:
+            return place_pods(self._context(replica, PlanBounds(), ids.again()), intent)
+
+        return await self._decided(loop, decide, is_unwanted)
 
     async def explain(
         self, loop: ClusterLoop, past: PastExplanation, revision: int
@@ -162,17 +157,20 @@ class Planner:
             Compacted: the log no longer tells what was at that revision.
             MoorageError: the pod cannot be explained.
         """
-        async with self._in_turn(loop) as replica:
-            await past.find(revision)
-            fork = Fork(self._context(replica, PlanBounds()))
-            try:
-                async for rows in past.states():
-                    await self._run(loop, go_back(fork, rows))
-                return await self._decide(
-                    loop, replica, lambda: explain_then(fork, past.pod, past.intent)
-                )
-            finally:
-                await self._run(loop, fork.restore())
+
+        async def explain() -> ExplanationAnswer:
+            async with self._in_turn(loop) as replica:
+                await past.find(revision)
+                fork = Fork(self._context(replica, PlanBounds()))
+                try:
+                    async for rows in past.states():
+                        await self._run(loop, go_back(fork, rows))
+                    steps = explain_then(fork, past.pod, past.intent)
+                    return await self._attempt(loop, replica, steps)
+                finally:
+                    await self._run(loop, fork.restore())
+
+        return await self._until_answered(explain)
 
     @asynccontextmanager
     async def _in_turn(self, loop: ClusterLoop) -> AsyncIterator[Replica]:
@@ -191,7 +189,7 @@ class Planner:
                         if replica.revision != replica.committed_revision:
                             self.replica.drop()
                         else:
-                            replica.cluster.forget_brought()
+                            await self._run(loop, replica.cluster.forgetting())
         finally:
             self._waiting -= 1
             self.last_used = self._clock.monotonic()
@@ -218,7 +216,9 @@ class Planner:
             return msgspec.structs.replace(intent.bounds, seconds=self._limits.repair_seconds_max)
         return intent.bounds
 
-    def _context(self, replica: Replica, bounds: PlanBounds) -> DecisionContext:
+    def _context(
+        self, replica: Replica, bounds: PlanBounds, ids: Ids | None = None
+    ) -> DecisionContext:
         most = self._limits.plan_seconds_max
         end = self._clock.monotonic() + min(bounds.seconds or most, most)
         client = CLIENT.get()
@@ -226,7 +226,7 @@ class Planner:
             replica=replica,
             now=rfc3339(self._clock.now(), "seconds"),
             templates=self._templates,
-            ids=self._ids,
+            ids=ids or self._ids,
             limits=self._limits,
             attempts=1,
             hints={},
@@ -237,26 +237,55 @@ class Planner:
             ),
         )
 
-    async def _decide(
+    async def _decided(
+        self,
+        loop: ClusterLoop,
+        decide: Callable[[Replica], Steps[T]],
+        is_unwanted: Callable[[], bool] = bool,
+    ) -> T:
+        """Decide in a turn of its own, and leave the replica as it was."""
+
+        async def attempt() -> T:
+            async with self._in_turn(loop) as replica:
+                start = replica.mark()
+                try:
+                    return await self._attempt(loop, replica, decide(replica), is_unwanted)
+                finally:
+                    await self._run(loop, replica.undoing(start))
+
+        return await self._until_answered(attempt)
+
+    async def _attempt(
         self,
         loop: ClusterLoop,
         replica: Replica,
-        decide: Callable[[], Steps[T]],
+        steps: Steps[T],
         is_unwanted: Callable[[], bool] = bool,
     ) -> T:
-        """Decide, and once more when what expressions had to be asked is known."""
+        """Decide once.
+
+        Raises:
+            Unanswered: it has to be decided again when its questions are answered.
+            Overloaded: nobody wants it any more.
+        """
+        replica.questions.begin(are_deferred=self._expressions is not None)
+        try:
+            return await self._run(loop, until_unanswered(steps, replica.questions), is_unwanted)
+        except Unanswered:
+            raise Unanswered(replica.questions.take()) from None
+
+    async def _until_answered(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Make an attempt, and another when what expressions had to be asked is known.
+
+        Others have their turns meanwhile.
+        """
         end = self._clock.monotonic() + self._limits.request_seconds_max
-        start = replica.mark()
         while True:
-            replica.questions.begin(are_deferred=self._expressions is not None)
-            steps = until_unanswered(decide(), replica.questions)
             try:
-                return await self._run(loop, steps, is_unwanted)
-            except Unanswered:
-                questions = replica.questions.take()
-                await self._run(loop, replica.undoing(start))
+                return await attempt()
+            except Unanswered as unanswered:
                 assert self._expressions is not None
-                await answer_until(end, self._clock, self._expressions, questions)
+                await answer_until(end, self._clock, self._expressions, unanswered.questions)
 
     async def _run(
         self,

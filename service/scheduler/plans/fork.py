@@ -79,6 +79,7 @@ class Fork:
         replica = yield from copying(
             {kind: now.objects(kind) for kind in now.kinds}, self.context.templates, manifest
         )
+        replica.cluster.devices.questions = now.cluster.devices.questions
         self.context = replace(self.context, replica=replica, budget_cache=None)
 
     def restore(self) -> Steps[None]:

@@ -19,6 +19,10 @@ LATE = "The expressions that this request needs could not be evaluated in time."
 class Unanswered(Exception):  # noqa: N818 - the decision is made again
     """A decision needs answers that are not known yet."""
 
+    def __init__(self, questions: Sequence[Question] = ()) -> None:
+        super().__init__()
+        self.questions = questions
+
 
 class AnswersQuestions(Protocol):
     """Evaluates expressions within bounds of time and memory."""
@@ -33,23 +37,35 @@ def until_unanswered(
 ) -> Generator[None, None, T]:
     """Take the steps of a decision, and end it early when it has met an open question.
 
+    It goes on for as many steps as it took to the first open question, so that questions about
+    many objects are answered together. Whatever it says then, errors too, may rest on what is not
+    known, and is thrown away.
+
     Raises:
-        Unanswered: it has.
+        Unanswered: it has met one.
     """
-    told, is_open = False, questions.open
-    while True:
-        try:
-            if is_open and not told:
-                told = True
-                steps.throw(Unanswered())
-            else:
+    is_open, count, first = questions.open, 0, 0
+    try:
+        while True:
+            try:
                 next(steps)
-        except StopIteration as stop:
+            except StopIteration as stop:
+                if is_open:
+                    raise Unanswered from None
+                value: T = stop.value
+                return value
+            except Exception:
+                if is_open:
+                    raise Unanswered from None
+                raise
+            count += 1
             if is_open:
-                raise Unanswered from None
-            value: T = stop.value
-            return value
-        yield
+                first = first or count
+                if count >= 2 * first or questions.are_many:
+                    raise Unanswered
+            yield
+    finally:
+        steps.close()
 
 
 async def answer_until(

@@ -31,6 +31,14 @@ class KnowsSuspects(Protocol):
         """Note that no pod is being decided."""
         ...
 
+    def pause(self) -> None:
+        """Note that other work is done before the decision goes on."""
+        ...
+
+    def resume(self) -> None:
+        """Note that the decision goes on."""
+        ...
+
 
 class NoSuspects:
     """Knows of none, and notes nothing."""
@@ -50,4 +58,10 @@ class NoSuspects:
         return 0
 
     def decided(self) -> None:
+        """Note nothing."""
+
+    def pause(self) -> None:
+        """Note nothing."""
+
+    def resume(self) -> None:
         """Note nothing."""

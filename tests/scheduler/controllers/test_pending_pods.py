@@ -68,6 +68,12 @@ class Deaths:
     def decided(self) -> None:
         self.decided_pods.append("")
 
+    def pause(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
 
 async def test_a_pod_of_which_two_workers_died_is_set_aside():
     deaths = Deaths()

@@ -46,7 +46,7 @@ V = TypeVar("V")
 class NodeVerdicts:
     """Which nodes can meet some claims, kept up with what changes on them."""
 
-    __slots__ = ("askers", "failing", "position", "reasons", "unanswered")
+    __slots__ = ("askers", "failing", "position", "reasons", "turn", "unanswered")
 
     def __init__(self) -> None:
         self.askers: dict[object, None] = {}
@@ -57,6 +57,8 @@ class NodeVerdicts:
         """By slot, why not."""
         self.position = -1
         """How many changes were known when the nodes were looked at; -1: they never were."""
+        self.turn = -1
+        """The decision in which the nodes were looked at last."""
         self.unanswered: set[int] = set()
         """The slots where it is not known yet which devices are selected."""
 
@@ -148,10 +150,11 @@ class DeviceTable:
 
     def _refresh(self, verdicts: NodeVerdicts, wanted: tuple[WantedClaim, ...]) -> None:
         slots = self._changed_since(verdicts.position)
-        if verdicts.unanswered:
+        if verdicts.unanswered and verdicts.turn != self.questions.turn:
             again = [slot for slot in verdicts.unanswered if slot < self.nodes.size]
             slots = list(dict.fromkeys([*slots, *again]))
             verdicts.unanswered.clear()
+        verdicts.turn = self.questions.turn
         verdicts.position = self._forgotten + len(self._touched)
         size = self.nodes.size
         if len(verdicts.failing) != size:

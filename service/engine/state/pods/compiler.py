@@ -358,6 +358,8 @@ class Compiler:
                     self._drop(each)
             if number % STEP_CLASSES == 0:
                 yield
+        while self.is_full:
+            self._drop(next(iter(self._idle)))
 
     def forget_idle(self) -> None:
         """Drop all classes without pods."""
@@ -391,10 +393,13 @@ class Compiler:
             self.idle_bytes += template.weight
         if pod_class in self._brought:
             self.loose[pod_class] = None
-        while len(self._idle) > IDLE_CLASSES_MAX or (
-            self.idle_bytes > IDLE_BYTES_MAX and len(self._idle) > 1
-        ):
+        while len(self._idle) > IDLE_CLASSES_MAX or (self.is_full and not self.loose):
             self._drop(next(iter(self._idle)))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether idle classes take more bytes than they may; a decision's own ones stay until its end."""
+        return self.idle_bytes > IDLE_BYTES_MAX and len(self._idle) > 1
 
     def _unrest(self, pod_class: PodClass) -> object:
         identity = self._idle.pop(pod_class)

@@ -109,7 +109,6 @@ def _question(
     return PolicyQuestion(
         texts=tuple([each.expression for each in asked]),
         new=sent.render(),
-        uid=sent.uid if stored is None else "",
         old=None if stored is None else stored.render(),
         namespace=None if namespace is None else namespace.render(),
         request={
