@@ -9,6 +9,7 @@ from service.model.manifests.generated_names import undrawn
 from service.model.objects import cel_questions
 from service.model.objects.cel_questions import (
     ANSWERS,
+    ANSWERS_MAX,
     Answers,
     DeviceQuestion,
     PolicyQuestion,
@@ -87,10 +88,13 @@ class Waiting(Answering):
 @pytest.fixture(autouse=True)
 def nothing_is_known():
     forget_answers()
+    yield
+    forget_answers()
 
 
-def forget_answers():
-    vars(ANSWERS).update(vars(Answers()))
+def forget_answers(most=ANSWERS_MAX):
+    """Forget all answers; keep at most so many from now on."""
+    vars(ANSWERS).update(vars(Answers(most)))
 
 
 def asking_of(answering, **options):
@@ -141,8 +145,8 @@ async def test_the_uid_that_a_client_sends_hides_nothing_from_policies():
         assert tried.results[0].outcome == "Placed"
         for uid in ("evil", None):
             placed = await w.place(of_image("b", "evilgood/x", uid))
-            assert placed.results[0].outcome == "Unschedulable"
-            assert placed.results[0].reason == "PolicyDenied"
+            (result,) = placed.results
+            assert (result.outcome, result.reason) == ("Denied", "PolicyDenied")
         with pytest.raises(Denied):
             await w.apply(of_image("b", "evilgood/x", "evil"))
         assert await w.stored("Pod", "default", "b") is None
@@ -218,7 +222,7 @@ async def test_answers_that_were_forgotten_are_asked_for_again():
 
 async def test_a_decision_ends_that_needs_more_answers_than_are_kept(monkeypatch):
     monkeypatch.setattr(cel_questions, "OPEN_MAX", 40)
-    monkeypatch.setitem(vars(ANSWERS), "_most", 120)
+    forget_answers(most=120)
     answering = Answering()
     async with asking_of(answering) as w:
         await configure(w)
