@@ -63,7 +63,7 @@ def charge_not_undone(patch):
     patch.setattr(Replica, "undo", undo_but_charges)
 
 
-@bug("P9, A2", "one_pod.refusal_of")
+@bug("P9, A2", "pod_placement.refusal_of")
 def quota_not_asked_again(patch):
     """After a lost race quotas are not looked at again."""
     refusal_of = one_pod.refusal_of

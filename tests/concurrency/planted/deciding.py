@@ -21,7 +21,7 @@ from service.scheduler.scheduler import Scheduler
 from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("P9, A2", "one_pod.place")
+@bug("P9, A2", "pod_placement.place")
 def hint_kept_without_a_check(patch):
     """After a lost race a pod goes where it was to go before, whatever happened meanwhile."""
     place = one_pod.place

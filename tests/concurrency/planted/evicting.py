@@ -104,7 +104,7 @@ def budget_of_each_look(patch):
     patch.setattr(required_during_execution, "recent_evictions", lambda state, now: [])
 
 
-@bug("A14", "evictions_that_mend_rules.let_leave")
+@bug("A14", "minimal_evictions.let_leave")
 def both_sides_evicted(patch):
     """Further victims are chosen as if nobody had gone."""
 
