@@ -19,6 +19,7 @@ from service.scheduler.protocol.intents import (
     ApplyPatch,
     BindPod,
     ExplainPod,
+    FindCapacity,
     MakePlan,
     PlacePods,
     PutConfig,
@@ -168,6 +169,22 @@ async def test_policies_are_asked_about_generated_names_in_few_rounds(how):
         assert len(answering.rounds) <= 3
 
 
+@pytest.mark.parametrize("how", ["placed", "tried", "applied"])
+async def test_a_request_ends_however_long_policies_take(how):
+    answering = Slow(1.2)
+    async with asking_of(answering) as w:
+        await configure(w, ANY_NAME)
+        await w.apply(node("n"))
+        answering.clock = w.clock
+        intents = {
+            "placed": w.placing(pod("a"), pod("b")),
+            "tried": w.placing(pod("a"), pod("b"), dry_run=True),
+            "applied": ApplyObjects(manifests=w.parsed(pod("a"), pod("b"))),
+        }
+        await w.ask(intents[how])
+        assert answering.rounds == [2]
+
+
 async def test_a_managed_pod_is_written_however_long_policies_take():
     answering = Slow(1.2)
     async with asking_of(answering) as w:
@@ -248,6 +265,23 @@ def evaluated_here(monkeypatch):
 
         monkeypatch.setattr(kind, "answer", noting)
     return found
+
+
+async def test_work_beside_placements_evaluates_nothing_itself(evaluated_here):
+    answering = Answering()
+    async with asking_of(answering) as w:
+        await configure(w, ANY_NAME)
+        await with_devices(w, device_claim("c", asking(1, at("n1-0"))))
+        pods = w.placing(pod("web").devices("c")).pods
+        planners = w.schedulers[0].planners
+        counted = await planners.capacity("default", FindCapacity(pods=pods))
+        assert counted.fits == 1
+        forget_answers()
+        dry_run = PlacePods(pods=pods, dry_run=True)
+        tried = await planners.try_out("default", dry_run, w.clock.seconds + 30)
+        assert tried.results[0].node_name == "n1"
+        assert len(answering.rounds) <= 6
+        assert evaluated_here == []
 
 
 async def test_a_plan_with_other_policies_evaluates_none_itself(evaluated_here):
