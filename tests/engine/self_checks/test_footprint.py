@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from service.engine import Cluster, explain, place
+from service.engine import Cluster, GroupPlacement, explain, place, place_group
 from service.engine.integrity.digest import digest
 from service.engine.integrity.footprint import Footprint, footprint, total_bytes
 from service.engine.preemption.search import preempt
@@ -256,6 +256,19 @@ def test_matchers_that_each_new_class_is_compared_with_count_more(monkeypatch):
         engine.settle(engine.mark())
     wide = [each for each in engine.matchers() if engine.is_wide(each)]
     assert 0 < len(wide) <= 10
+
+
+@pytest.mark.parametrize("bound", [64 * 1024 * 1024, 20_000])
+def test_a_group_is_placed_whose_classes_exceed_the_bytes_of_idle_ones(monkeypatch, bound):
+    monkeypatch.setattr(pod_class_lookup, "IDLE_BYTES_MAX", bound)
+    engine = Scene(*(node(f"n{n}").label(zone=f"z{n % 2}") for n in range(4))).engine
+    around = [
+        pod(f"p{n}").label(i=f"{n}").require_affinity("zone", matching(i=f"{(n + 1) % 6}"))
+        for n in range(6)
+    ]
+    placed = place_group(engine, [parsed(each, incoming=True) for each in around])
+    assert isinstance(placed, GroupPlacement)
+    assert len(placed.placements) == 6
 
 
 @settings(max_examples=examples(30), deadline=None, phases=[Phase.generate])
