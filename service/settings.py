@@ -208,9 +208,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     forwarding_dir: str | None = None
     """The folder in which these workers find each other; `moorage serve` sets it."""
     suspects_dir: str | None = None
-    """Where a server notes of which pods its workers may have died, so that it knows after a restart.
+    """Folder for the record of pods that may have killed a worker, kept across restarts.
 
-    Without it, that is in the data folder, or with a `database_url` forgotten with the server."""
+    Default: `suspects` in the data folder; with a `database_url`, a temporary folder that is lost at
+    shutdown."""
     server_id: str | None = None
     """What other servers know this one by, anew at every start; `moorage serve` sets it."""
     peer_address: PeerAddress | None = None
@@ -370,7 +371,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     statement_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 30
     """How long a statement may take until its request is answered 503; migrations have no limit."""
     request_timeout_seconds: Seconds = 30
-    """How long a request may wait, be decided and be tried again before it is answered 503."""
+    """Time limit for a request, including waiting and retries; beyond it, the answer is 503."""
     revision_wait_seconds: Seconds = 5
     """How long a read waits for the revision that `minRevision` names."""
     watch_bookmark_seconds: Seconds = 5
