@@ -206,8 +206,10 @@ def test_a_drain_that_was_stopped_can_be_started_again_from_the_same_answer(
         expect(page.get_by_role("button", name="Cancel drain-n1")).to_be_visible()
         if change == "cancel":
             client.post(f"{CLUSTER}/plans/drain-n1/cancel", json={}).raise_for_status()
-        client.delete(f"{CLUSTER}/plans/drain-n1").raise_for_status()
+        else:
+            client.delete(f"{CLUSTER}/plans/drain-n1").raise_for_status()
         expect(ask).to_be_visible()
+    client.delete(f"{CLUSTER}/plans/drain-n1")
 
 
 def test_a_question_that_the_browser_closed_can_be_asked_again(visit: Visit) -> None:
