@@ -208,9 +208,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     forwarding_dir: str | None = None
     """The folder in which these workers find each other; `moorage serve` sets it."""
     suspects_dir: str | None = None
-    """Where a server notes of which pods its workers may have died, so that it knows after a restart.
+    """Folder for the record of pods that may have killed a worker, kept across restarts.
 
-    Without it, that is in the data folder, or with a `database_url` forgotten with the server."""
+    Default: `suspects` in the data folder; with a `database_url`, a temporary folder that is lost at
+    shutdown."""
     server_id: str | None = None
     """What other servers know this one by, anew at every start; `moorage serve` sets it."""
     peer_address: PeerAddress | None = None
@@ -287,19 +288,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     objects_max: Count = 2_000_000
     """How many objects a cluster may have; beyond that requests that add more are refused."""
     pod_terms_max: Count = 100
-    """How many affinity terms one pod may have: required and preferred ones to pods, preferred ones to nodes."""
+    """Maximum affinity terms in one pod: all pod (anti-)affinity terms, and preferred node affinity terms."""
     pod_expressions_max: Count = 2_500
-    """How many requirements all selectors of one pod may have together."""
+    """Maximum requirements in one pod, over all its selectors."""
     pod_values_max: Count = 10_000
-    """How many values all selectors of one pod may name together."""
+    """Maximum values in one pod, over all its selectors."""
     pod_topology_keys_max: Count = 64
-    """How many different labels of nodes the rules of one pod may name, as topology keys or in selectors."""
+    """Maximum different node labels in the rules of one pod, as topology keys or in selectors."""
     pod_constraints_max: Count = 32
-    """How many topology spread constraints one pod may have."""
+    """Maximum topology spread constraints in one pod."""
     pod_resources_max: Count = 64
-    """How many different resources one pod may request."""
+    """Maximum different resources that one pod may request."""
     pod_ports_max: Count = 1_000
-    """How many host ports one pod may ask for."""
+    """Maximum host ports that one pod may request."""
     request_items_max: Count = 10_000
     """How many items any other list in a request may have, and how many replicas it may ask for."""
     fields_max: Count = 50
@@ -335,9 +336,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     plans_waiting_max: Count = 20
     """How many plans of one cluster a process makes or keeps waiting; more are refused."""
     bytes_in_flight_max: Bytes = 256 * _MIB
-    """The bytes that one process holds of received bodies, unsent answers, and pages of watches.
+    """Maximum bytes of received bodies, unsent answers, and watch pages that one process holds.
 
-    Watches hold at most a quarter of them, and those of one caller at most a quarter of that."""
+    Watches may use a quarter of this, and the watches of one caller a quarter of that."""
     compressed_bytes_min: Bytes = 4 * _KIB
     """Shorter answers are sent as they are, also to clients that take compressed ones."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
@@ -370,7 +371,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     statement_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 30
     """How long a statement may take until its request is answered 503; migrations have no limit."""
     request_timeout_seconds: Seconds = 30
-    """How long a request may wait, be decided and be tried again before it is answered 503."""
+    """Time limit for a request, including waiting and retries; beyond it, the answer is 503."""
     revision_wait_seconds: Seconds = 5
     """How long a read waits for the revision that `minRevision` names."""
     watch_bookmark_seconds: Seconds = 5

@@ -342,7 +342,7 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "PreconditionFailed": ProblemKind(
         412,
         "A precondition does not hold",
-        "The object's ETag is not one that If-Match or If-None-Match allows. Read it again.",
+        "The object's ETag does not satisfy If-Match or If-None-Match. Read the object again.",
     ),
     "BodyTooLarge": ProblemKind(
         413,
@@ -378,9 +378,9 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "EvictionBlocked": ProblemKind(
         429,
         "A disruption budget does not allow the eviction",
-        "The pod is placed, and without it a PodDisruptionBudget that selects it would have fewer healthy pods than it "
-        "needs. `reasons` has, under `DisruptionBudget`, how many each such budget needs and has. Nothing was done. Ask "
-        "again after the seconds in `Retry-After`, or drain the node, which waits for budgets.",
+        "Evicting the pod would leave a PodDisruptionBudget with fewer healthy pods than it requires. `reasons` lists, "
+        "under `DisruptionBudget`, the required and current number for each such budget. Nothing was changed. Try again "
+        "after the seconds in `Retry-After`, or drain the node: a drain waits for budgets.",
     ),
     "TooManyBytes": ProblemKind(
         429,
@@ -409,10 +409,10 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "ObjectUnreadable": ProblemKind(
         500,
         "A stored object cannot be read",
-        "The row of an object is damaged, or of a version that this server does not know. `detail` names the object, "
-        "if the caller may read it. Without it no request of its cluster can be decided exactly, so these are refused; "
-        "all other objects can still be read, and lists name what they leave out. Asking again does not help: "
-        "`moorage verify` finds such rows, and they have to be put right in the database, or restored.",
+        "An object's row is damaged, or was written by a version this server does not know. `detail` names the object "
+        "if the caller may read it. Requests that change its cluster cannot be decided exactly without it, so they are "
+        "refused. All other objects can still be read, and lists name the objects they omit. Retrying does not help. "
+        "`moorage verify` finds such rows; repair them in the database or restore a backup.",
     ),
     "Internal": ProblemKind(
         500,
@@ -487,7 +487,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     errors: list[FieldError] | None = None
     """Every wrong field, all at once; of a binding that is not confirmed, every rule that does not hold."""
     reasons: dict[str, list[str]] | None = None
-    """Why a pod does not fit the node: what each plugin says; why it cannot be evicted: `DisruptionBudget`."""
+    """Why a pod does not fit the node: what each plugin says. Why it cannot be evicted: `DisruptionBudget`."""
 
 
 def headers_of(code: str) -> Sequence[str]:

@@ -191,6 +191,38 @@ def test_a_drain_that_has_started_is_offered_no_more_but_shown(
     client.delete(f"{CLUSTER}/plans/drain-n1").raise_for_status()
 
 
+@pytest.mark.parametrize("change", ["cancel", "delete"])
+def test_a_drain_that_was_stopped_can_be_started_again_from_the_same_answer(
+    change: str, visit: Visit, client: httpx.Client
+) -> None:
+    put(client, "namespaces/shop/pods/web-0", pod("web-0", nodeName="n1"))
+    page = visit.open("what-if", MOVING)
+    plan_to_drain(page, "n1")
+    ask = page.get_by_role("button", name="Drain n1…")
+    for _ in range(2):
+        ask.click()
+        say(page, "Drain n1")
+        expect(page.locator(".real")).to_contain_text("The drain of n1 has started")
+        expect(page.get_by_role("button", name="Cancel drain-n1")).to_be_visible()
+        if change == "cancel":
+            client.post(f"{CLUSTER}/plans/drain-n1/cancel", json={}).raise_for_status()
+        else:
+            client.delete(f"{CLUSTER}/plans/drain-n1").raise_for_status()
+        expect(ask).to_be_visible()
+    client.delete(f"{CLUSTER}/plans/drain-n1")
+
+
+def test_a_question_that_the_browser_closed_can_be_asked_again(visit: Visit) -> None:
+    page = visit.open("what-if", MOVING)
+    plan_to_drain(page, "n1")
+    page.get_by_role("button", name="Drain n1…").click()
+    # Chrome closes a dialog by itself at a second Escape in a row.
+    page.locator("dialog").evaluate("dialog => dialog.close()")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.get_by_role("button", name="Drain n1…").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
 def test_a_drain_that_fails_says_why_and_can_be_tried_again(
     visit: Visit, client: httpx.Client
 ) -> None:
@@ -255,7 +287,7 @@ def test_a_drain_is_kept_and_followed_to_its_end(visit: Visit, client: httpx.Cli
     page.get_by_role("button", name="Pause drain-n1").click()
     expect(kept.locator(".tag")).to_have_text("Paused")
     page.get_by_role("button", name="Resume drain-n1").click()
-    expect(page.get_by_role("dialog")).to_contain_text("The server goes on evicting pods.")
+    expect(page.get_by_role("dialog")).to_contain_text("The server resumes evicting pods.")
     say(page, "Resume drain-n1")
     expect(kept).to_contain_text("1 evicted, 1 of them still there")
     client.delete(f"{CLUSTER}/namespaces/shop/pods/web-0").raise_for_status()

@@ -123,8 +123,9 @@ async def list_clusters(
             tag="clusters",
             summary="Read a cluster's configuration and size",
             description="`counts` has the pods, and the configuration's lists of namespaces have the names, of "
-            "namespaces that the caller may read. The ETag is that of the configuration, so 304 says that this is the "
-            "same, and nothing of `revision` and `counts`; `Moorage-Revision` is always the present revision.",
+            "namespaces that the caller may read. The ETag covers only the configuration: 304 means that the "
+            "configuration is unchanged; `revision` and `counts` may have changed. `Moorage-Revision` is always the "
+            "current revision.",
             parameters=(IF_CHANGED,),
             answers={200: _cluster("The cluster.")},
         )
@@ -229,9 +230,9 @@ async def patch_cluster(
             access=Admin(),
             tag="clusters",
             summary="Delete a cluster with all that is in it",
-            description="A cluster created later under the same name is another one, whose revisions are all "
-            "higher; a stream that goes on from an old one gets 410. `default` is "
-            "no exception: once deleted it is not there until a PUT makes it again.",
+            description="A cluster created later under the same name is a different cluster, and all its revisions are "
+            "higher. A stream that resumes from an old revision gets 410. This includes `default`: once deleted, it "
+            "stays deleted until a PUT creates it again.",
             parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
             answers={200: _cluster("The cluster as it was.")},
             problems=("OutcomeUnknown", "PreconditionFailed"),

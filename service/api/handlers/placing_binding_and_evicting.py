@@ -290,9 +290,9 @@ _EVICT = Operation(
     tag="placements",
     summary="Mark a pod as to be stopped",
     description="Sets its `deletionTimestamp` and the condition DisruptionTarget; its orchestrator "
-    "stops it and confirms with a DELETE. As in Kubernetes, a pod on a node is refused while a disruption budget that "
-    "selects it allows no disruption; a pod without a node, or one that is leaving or has ended, is not. All budgets "
-    "that select a pod have to allow it.",
+    "stops it and confirms with a DELETE. As in Kubernetes, evicting a pod that is on a node is refused while a "
+    "disruption budget that selects it allows no disruption. Pods without a node, and pods that are terminating or "
+    "finished, can always be evicted. All budgets that select a pod have to allow it.",
     parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
         types={JSON: placement_types.Eviction},

@@ -192,11 +192,11 @@ class ListMeta(Value, frozen=True, kw_only=True):
 
 
 class ListOfObjects(Value, frozen=True, kw_only=True):
-    """What all lists have that may be left without some objects."""
+    """A list that may omit some objects."""
 
     unreadable: list[str] | msgspec.UnsetType = msgspec.UNSET
-    """Names of objects that the list is left without, as their rows in the database cannot be read: with
-    the namespace before a slash, if they are in one. Absent if there are none."""
+    """Objects missing from the list because their rows cannot be read, as `namespace/name` or `name`.
+    Absent if there are none."""
 
 
 class EventList(Value, frozen=True, kw_only=True):

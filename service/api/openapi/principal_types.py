@@ -32,7 +32,7 @@ class Grant(Value, frozen=True, kw_only=True):
     """A role on one cluster or all, in one namespace or all."""
 
     role: str
-    """The role. One that this version does not know, as a newer one may give it, gives nothing."""
+    """Name of the role. A role unknown to this version (for example, from a newer one) grants nothing."""
     cluster: str | None = None
     """Name of the cluster; absent: all."""
     namespace: str | None = None

@@ -41,7 +41,8 @@ export function Confirm(props: {
     if (!props.isBusy && !isSecondOfTwo) props.confirm();
   };
   return (
-    <dialog ref={dialog} class="confirm" aria-labelledby={title} aria-live="off" onCancel={cancel} onKeyDown={keepInside}>
+    <dialog ref={dialog} class="confirm" aria-labelledby={title} aria-live="off" onCancel={cancel} onClose={props.close}
+      onKeyDown={keepInside}>
       <h2 id={title}>{props.title}</h2>
       {props.children}
       {props.problem && <p class="problem" role="alert">{props.problem}</p>}

@@ -4,7 +4,7 @@ import { clusterPath, post, put, told, type Schemas } from '../api/client';
 import { movesOf, othersOf, wavesOf } from '../model/planning';
 import { counted, named } from '../model/quantity';
 import { Confirm } from '../parts/confirm';
-import { keptId, type KeptDrain } from './kept-plans';
+import { keptId, revisionOf, type KeptDrain } from './kept-plans';
 
 type Answer = Schemas['PlanAnswer'];
 
@@ -17,7 +17,7 @@ export interface Draining {
   readonly answer: Answer;
   /** The cluster's revision now, which may be later than the plan's. */
   readonly revision: number;
-  /** The drains that the server carries out already. */
+  /** The cluster's drains, including those that have ended. */
   readonly kept: readonly KeptDrain[];
   /** Called when a drain was started. */
   readonly begun: () => void;
@@ -28,16 +28,16 @@ export function Drain(props: Draining) {
   const [isAsked, setAsked] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
-  const [started, setStarted] = useState('');
-  const plan = started || kept.find((each) => nodes.every((node) => each.nodes.includes(node)))?.plan;
+  const [started, setStarted] = useStarted(kept);
+  const plan = started || kept.find((each) => !each.isOver && nodes.every((node) => each.nodes.includes(node)))?.plan;
   const what = nodes.length === 1 ? nodes[0] : counted(nodes.length, 'node');
 
   const start = (): void => {
     setBusy(true);
     setProblem('');
     keepDrain(cluster, nodes, answer.revision).then(
-      (name) => {
-        setStarted(name);
+      (made) => {
+        setStarted(made);
         setAsked(false);
         props.begun();
       },
@@ -65,6 +65,20 @@ export function Drain(props: Draining) {
       )}
     </div>
   );
+}
+
+/** The name of the plan that was started here, until it ends or is deleted, and what to call when one is started. */
+function useStarted(kept: readonly KeptDrain[]): [name: string, start: (plan: Schemas['Plan']) => void] {
+  const [plan, setPlan] = useState<Schemas['Plan'] | null>(null);
+  const isSeen = useRef(false);
+  // An older plan may have had the same name.
+  const own = plan && kept.find((each) => each.plan === plan.metadata.name && each.revision >= revisionOf(plan));
+  useEffect(() => {
+    const isGone = own ? own.isOver : isSeen.current;
+    isSeen.current = Boolean(own) && !isGone;
+    if (isGone) setPlan(null);
+  }, [own]);
+  return [plan?.metadata.name ?? '', setPlan];
 }
 
 /** Says what was started, and leads to where it can be followed, paused and cancelled. */
@@ -150,17 +164,15 @@ function More({ count }: { count: number }) {
   return count > 0 ? <li class="quiet">and {count.toLocaleString('en')} more</li> : null;
 }
 
-/** Has the server drain nodes, as a plan of this revision says it; returns the name of the plan that does it. */
-async function keepDrain(cluster: string, nodes: readonly string[], revision: number): Promise<string> {
+/** Has the server drain nodes, as a plan of this revision says it; returns the plan that does it. */
+async function keepDrain(cluster: string, nodes: readonly string[], revision: number): Promise<Schemas['Plan']> {
   const [first = ''] = nodes;
   if (nodes.length === 1) {
-    const plan = await post<Schemas['Plan']>(clusterPath(cluster, 'nodes', first, 'drain'), {});
-    return plan.metadata.name ?? '';
+    return post<Schemas['Plan']>(clusterPath(cluster, 'nodes', first, 'drain'), {});
   }
   // The revision keeps this plan from taking the place of another one that begins with the same node.
   const name = `drain-${first}-and-${nodes.length - 1}-more-${revision}`;
-  await put(clusterPath(cluster, 'plans', name), {
+  return put<Schemas['Plan']>(clusterPath(cluster, 'plans', name), {
     apiVersion: 'moorage.dev/v1alpha1', kind: 'Plan', metadata: { name }, spec: { goal: { type: 'Drain', nodes: { names: nodes } } },
   });
-  return name;
 }

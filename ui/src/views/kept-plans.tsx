@@ -19,10 +19,12 @@ const EVERY_MILLISECONDS = 1000;
 /** Of so many moves that are under way the page tells. */
 const MOVES_SHOWN = 5;
 
-/** A drain that has not ended. */
+/** A drain that the server carries out, or has ended. */
 export interface KeptDrain {
   readonly plan: string;
   readonly nodes: readonly string[];
+  readonly isOver: boolean;
+  readonly revision: number;
 }
 
 /** The id of the element that shows a plan. */
@@ -36,8 +38,10 @@ export function KeptPlans({ cluster, asked, tell }: { cluster: string; asked: nu
   useEvery(EVERY_MILLISECONDS, () => setTick((count) => count + 1));
   const path = clusterPath(cluster, 'plans');
   const answer = useAnswer((signal) => read<Schemas['PlanList']>(path, signal), [path, tick, asked]);
-  const drains = answer.state === 'here' ? drainsOf(answer.value.items) : [];
-  useEffect(() => tell(drains), [JSON.stringify(drains)]);
+  const drains = answer.state === 'here' ? drainsOf(answer.value.items) : null;
+  useEffect(() => {
+    if (drains) tell(drains);
+  }, [JSON.stringify(drains)]);
   if (answer.state !== 'here' || answer.value.items.length === 0) return null;
   return (
     <section class="kept" aria-label="Kept plans">
@@ -51,8 +55,15 @@ export function KeptPlans({ cluster, asked, tell }: { cluster: string; asked: nu
 
 function drainsOf(plans: readonly Plan[]): KeptDrain[] {
   return plans
-    .filter((each) => each.spec.goal.type === 'Drain' && !isOver(each))
-    .map((each) => ({ plan: each.metadata.name ?? '', nodes: each.spec.goal.nodes?.names ?? [] }));
+    .filter((each) => each.spec.goal.type === 'Drain')
+    .map((each) => ({
+      plan: each.metadata.name ?? '', nodes: each.spec.goal.nodes?.names ?? [], isOver: isOver(each), revision: revisionOf(each),
+    }));
+}
+
+/** The revision of a plan's last change. */
+export function revisionOf(plan: Plan): number {
+  return Number(plan.metadata.resourceVersion ?? 0);
 }
 
 function isOver({ status }: Plan): boolean {
@@ -128,8 +139,8 @@ type Verb = Asked | 'pause';
 const TITLES: Readonly<Record<Asked, string>> = { resume: 'Resume', cancel: 'Cancel' };
 
 function consequences(question: Asked, { type }: Goal): string {
-  if (question === 'resume') return 'The server goes on evicting pods.';
-  return `What was done stays done${type === 'Drain' ? ', nodes stay cordoned' : ''}, and a cancelled plan cannot be resumed.`;
+  if (question === 'resume') return 'The server resumes evicting pods.';
+  return `Completed steps are not undone${type === 'Drain' ? ': nodes stay cordoned' : ''}. A cancelled plan cannot be resumed.`;
 }
 
 function howFar(goal: Goal, progress: Progress, isOver: boolean): HowFar {
