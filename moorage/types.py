@@ -314,9 +314,8 @@ class CSIDriverList(TypedDict):
     """Objects of the kind CSIDriver, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -374,9 +373,8 @@ class CSINodeList(TypedDict):
     """Objects of the kind CSINode, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -431,9 +429,8 @@ class CSIStorageCapacityList(TypedDict):
     """Objects of the kind CSIStorageCapacity, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -965,9 +962,8 @@ class DataSetList(TypedDict):
     """Objects of the kind DataSet, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -1112,9 +1108,8 @@ class DeviceClassList(TypedDict):
     """Objects of the kind DeviceClass, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -1598,8 +1593,8 @@ class Grant(TypedDict):
     """A role on one cluster or all, in one namespace or all."""
 
     role: str
-    """The role. One that this version does not know, as a newer one may give it, gives
-    nothing.
+    """Name of the role. A role unknown to this version (for example, from a newer one)
+    grants nothing.
     """
     cluster: NotRequired[str | None]
     """Name of the cluster; absent: all."""
@@ -1853,9 +1848,8 @@ class LimitRangeList(TypedDict):
     """Objects of the kind LimitRange, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -2010,9 +2004,8 @@ class NamespaceList(TypedDict):
     """Namespaces, by name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -2107,9 +2100,8 @@ class NodeList(TypedDict):
     """Nodes, by name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -2385,9 +2377,8 @@ class PersistentVolumeClaimList(TypedDict):
     """Objects of the kind PersistentVolumeClaim, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -2438,9 +2429,8 @@ class PersistentVolumeList(TypedDict):
     """Objects of the kind PersistentVolume, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -2811,9 +2801,8 @@ class PlanList(TypedDict):
     """Objects of the kind Plan, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -3167,9 +3156,8 @@ class PodDisruptionBudgetList(TypedDict):
     """Objects of the kind PodDisruptionBudget, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -3239,9 +3227,8 @@ class PodGroupList(TypedDict):
     """Pod groups, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -3331,9 +3318,8 @@ class PodList(TypedDict):
     """Pods, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -3631,7 +3617,7 @@ class Problem(TypedDict):
     does not hold.
     """
     reasons: NotRequired[dict[str, list[str]] | None]
-    """Why a pod does not fit the node: what each plugin says; why it cannot be evicted:
+    """Why a pod does not fit the node: what each plugin says. Why it cannot be evicted:
     `DisruptionBudget`.
     """
 
@@ -3826,9 +3812,8 @@ class ReplicaSetList(TypedDict):
     """Objects of the kind ReplicaSet, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -3879,9 +3864,8 @@ class ReplicationControllerList(TypedDict):
     """Objects of the kind ReplicationController, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -3959,9 +3943,8 @@ class ResourceClaimList(TypedDict):
     """Objects of the kind ResourceClaim, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4010,9 +3993,8 @@ class ResourceClaimTemplateList(TypedDict):
     """Objects of the kind ResourceClaimTemplate, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4078,9 +4060,8 @@ class ResourceQuotaList(TypedDict):
     """Quotas, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4155,9 +4136,8 @@ class ResourceSliceList(TypedDict):
     """Objects of the kind ResourceSlice, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4256,9 +4236,8 @@ class RuntimeClassList(TypedDict):
     """Objects of the kind RuntimeClass, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4309,9 +4288,8 @@ class ServiceList(TypedDict):
     """Objects of the kind Service, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4459,9 +4437,8 @@ class StatefulSetList(TypedDict):
     """Objects of the kind StatefulSet, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4540,9 +4517,8 @@ class StorageClassList(TypedDict):
     """Objects of the kind StorageClass, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -4853,9 +4829,8 @@ class VolumeAttachmentList(TypedDict):
     """Objects of the kind VolumeAttachment, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
@@ -5090,9 +5065,8 @@ class WorkloadList(TypedDict):
     """Objects of the kind Workload, by namespace and name."""
 
     unreadable: NotRequired[list[str]]
-    """Names of objects that the list is left without, as their rows in the database cannot
-    be read: with the namespace before a slash, if they are in one. Absent if there are
-    none.
+    """Objects missing from the list because their rows cannot be read, as `namespace/name`
+    or `name`. Absent if there are none.
     """
     metadata: ListMeta
     """Name, labels and identity."""
