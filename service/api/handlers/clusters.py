@@ -40,7 +40,7 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.rights_each_operation_needs import Admin, Cluster, Namespaced
 from service.api.reading.stored_reads import Reads
 from service.api.security.authentication import caller_of, told_caller
-from service.api.security.visibility import Visibility, seen_config, visibility_of
+from service.api.security.visibility import Visibility, seen_config, seen_tag, visibility_of
 from service.model.configuration.config import ClusterConfig, stored_config
 from service.model.configuration.extenders import ExtenderHosts
 from service.model.errors import FieldError, InvalidManifest, ObjectUnreadable
@@ -123,10 +123,13 @@ async def list_clusters(
             tag="clusters",
             summary="Read a cluster's configuration and size",
             description="`counts` has the pods, and the configuration's lists of namespaces have the names, of "
-            "namespaces that the caller may read. The ETag is that of the configuration, so 304 says that this is the "
-            "same, and nothing of `revision` and `counts`; `Moorage-Revision` is always the present revision.",
+            "namespaces that the caller may read. The ETag is that of the configuration as the caller sees it, so 304 says "
+            "that this is the same, and nothing of `revision` and `counts`; `Moorage-Revision` is always the present revision.",
             parameters=(IF_CHANGED,),
-            answers={200: _cluster("The cluster.")},
+            answers={
+                200: _cluster("The cluster."),
+                304: Body(types={}, description="Unchanged."),
+            },
         )
     ),
 )
@@ -233,7 +236,13 @@ async def patch_cluster(
             "higher; a stream that goes on from an old one gets 410. `default` is "
             "no exception: once deleted it is not there until a PUT makes it again.",
             parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
-            answers={200: _cluster("The cluster as it was.")},
+            answers={
+                200: Body(
+                    types={JSON: cluster_types.DeletedCluster},
+                    description="The cluster as it was, without a configuration that cannot be read.",
+                    example=_EXAMPLE,
+                )
+            },
             problems=("OutcomeUnknown", "PreconditionFailed"),
         )
     ),
@@ -244,7 +253,7 @@ async def delete_cluster(
     """Remove a cluster and everything in it."""
     dry = is_dry(query(request))
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
-    shown = _encoded(row)
+    shown = _encoded_if_readable(row, None) or _encoded_without_config(row)
     await services.scheduler.delete_cluster(
         row.name, told_caller(request), _preconditions(request), dry_run=dry
     )
@@ -267,10 +276,10 @@ async def _present(
     """
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
-    tag = tag_of(config.row.revision) if config.row else None
+    visibility, store = visibility_of(request), services.reads.store
+    tag = seen_tag(visibility, tag_of(config.row.revision)) if config.row else None
     if conditional and tag and (unchanged := not_modified(request, tag, config.head.revision)):
         return unchanged
-    visibility, store = visibility_of(request), services.reads.store
     (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
     body = _encoded(row, visibility)
     return json_response(body, row.head.revision, status=status, etag=tag)
@@ -337,6 +346,13 @@ def _encoded_if_readable(row: ClusterRow, visibility: Visibility) -> bytes | Non
         return _encoded(row, visibility)
     except ObjectUnreadable:
         return None
+
+
+def _encoded_without_config(row: ClusterRow) -> bytes:
+    shown = cluster_types.DeletedCluster(
+        name=row.name, revision=row.head.revision, counts=row.counts
+    )
+    return msgspec.json.encode(shown)
 
 
 def _told(
