@@ -1,7 +1,6 @@
 """Reads of clusters by name, while clusters are deleted and made beside them."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -115,13 +114,12 @@ async def test_what_fails_before_an_answer_begins_is_a_problem_with_the_id_of_th
 async def test_a_stream_that_fails_before_its_first_byte_is_answered_with_what_failed(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, raised_in: str
 ):
-    async def streamed(*_: Any) -> AsyncIterator[bytes]:
-        for piece in list[bytes]():
-            yield piece
+    def items(*_: Any) -> bytes:
         error = StorageUnavailable("The database cannot be reached.", retry_after=7)
         raise error if raised_in == "the stream" else ExceptionGroup("a task failed", [error])
 
-    monkeypatch.setattr("service.api.handlers.objects._streamed", streamed)
+    monkeypatch.setattr("service.api.handlers.objects.items", items)
+    await harness.put_node("n1")
     answer = await harness.client.get(f"{CLUSTER}/nodes")
     assert problem(answer, 503) == "StorageUnavailable"
     assert answer.json()["detail"] == "The database cannot be reached."

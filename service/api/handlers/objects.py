@@ -269,7 +269,7 @@ async def _page(
     token, left_out = None, answer.left_out
     if more:
         last = (taken[-1].namespace, taken[-1].name)
-        left_out = [each for each in left_out if (each.namespace, each.name) <= last]
+        left_out = [row for row in left_out if (row.namespace, row.name) <= last]
         token = Continue(answer.own, answer.revision, *last, answer.is_past).token()
     body = list_head(answer.kind, answer.revision, token) + items(taken, chosen)
     body += list_end(left_out)
