@@ -8,13 +8,17 @@ itself can have are declared here, too.
 
 import logging
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any, NamedTuple, cast
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
-from litestar.types import Scope
+from litestar.exceptions import (
+    HTTPException,
+    LitestarException,
+    MethodNotAllowedException,
+    NotFoundException,
+)
+from litestar.types import Message, Scope, Send
 
 from service.model.errors import (
     BindingRefused,
@@ -28,6 +32,7 @@ from service.model.errors import (
     ObjectUnreadable,
     Unavailable,
 )
+from service.model.manifests.all_kinds_kept_for_rules import sees
 from service.model.principals import Principal
 
 PROBLEM_JSON = "application/problem+json"
@@ -545,7 +550,7 @@ def encode_problem(
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Litestar's exception handler: every exception becomes a problem document."""
-    known = _as_seen(known_error(error), request.scope)
+    known = seen_error(known_error(error), request.scope)
     status, body, headers = encode_problem(
         known, request.scope["path"], request_id_of(request.scope)
     )
@@ -556,15 +561,22 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
     return Response(body, status_code=status, headers=headers, media_type=PROBLEM_JSON)
 
 
-def _as_seen(error: MoorageError, scope: Scope) -> MoorageError:
-    """Return an error without the name of an object that the caller may not read."""
+async def send_problem(send: Send, error: MoorageError, instance: str, scope: Scope) -> None:
+    """Answer a request with an error, as far as its caller may see it, without Litestar."""
+    seen = seen_error(error, scope)
+    status, body, headers = encode_problem(seen, instance, request_id_of(scope))
+    fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
+    encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
+    start: Message = {"type": "http.response.start", "status": status, "headers": encoded}
+    await send(start)
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def seen_error(error: MoorageError, scope: Scope) -> MoorageError:
+    """Return an error without the name of an object that the caller of the request may not read."""
     if not isinstance(error, ObjectUnreadable) or _may_read(error, scope):
         return error
-    unnamed = copy(error)
-    unnamed.detail = (
-        "An object of the cluster that you may not read cannot be read from the database."
-    )
-    return unnamed
+    return error.unnamed()
 
 
 def _may_read(error: ObjectUnreadable, scope: Scope) -> bool:
@@ -572,9 +584,9 @@ def _may_read(error: ObjectUnreadable, scope: Scope) -> bool:
     cluster = scope.get("path_params", {}).get("cluster")
     if not isinstance(caller, Principal) or cluster is None:
         return False
-    namespace = error.name if error.kind == "Namespace" else error.namespace
-    return caller.may("read", cluster, namespace) or (
-        not namespace and caller.may_somewhere("read", cluster)
+    visible = caller.namespaces("read", cluster)
+    return caller.may_somewhere("read", cluster) and sees(
+        visible, error.kind, error.namespace, error.name
     )
 
 
@@ -595,6 +607,10 @@ def known_error(error: Exception) -> MoorageError:
             return NoSuchPath("Nothing is served at this path.")
         case HTTPException() if error.status_code < 500:  # noqa: PLR2004
             return MalformedRequest(error.detail)
+        case LitestarException(__cause__=Exception() as cause):  # raised as an answer was made
+            return known_error(cause)
+        case ExceptionGroup(exceptions=(only,)):
+            return known_error(only)
         case _:
             _log.error("A request failed unexpectedly.", exc_info=error)
             return MoorageError("An unexpected fault; the server's log has the details.")

@@ -192,6 +192,14 @@ class ObjectUnreadable(MoorageError):
         self.namespace = namespace
         self.name = name
 
+    def unnamed(self) -> "ObjectUnreadable":
+        """Return the error for a caller who may not know which object it is."""
+        error = ObjectUnreadable("object", "", "")
+        error.detail = (
+            "An object of the cluster that you may not read cannot be read from the database."
+        )
+        return error
+
 
 class Unavailable(MoorageError):
     """Ask again after `retry_after` seconds, with the same idempotency key."""

@@ -8,7 +8,7 @@ import pytest
 
 from service.api.reading.stored_reads import ID_KNOWN_SECONDS, ClusterReads
 from service.app import RandomIds, SystemClock
-from service.model.errors import NotFound
+from service.model.errors import NotFound, StorageUnavailable
 from service.model.log.commit_log import Head
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
@@ -108,3 +108,44 @@ async def test_what_fails_before_an_answer_begins_is_a_problem_with_the_id_of_th
     answer: httpx.Response = await harness.client.get(CLUSTER, headers=headers)
     assert problem(answer, 500) == "Internal"
     assert answer.headers["x-request-id"] == answer.json()["requestId"] == "mine"
+
+
+@pytest.mark.parametrize("raised_in", ["the stream", "a group of tasks"])
+async def test_a_stream_that_fails_before_its_first_byte_is_answered_with_what_failed(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, raised_in: str
+):
+    def items(*_: Any) -> bytes:
+        error = StorageUnavailable("The database cannot be reached.", retry_after=7)
+        raise error if raised_in == "the stream" else ExceptionGroup("a task failed", [error])
+
+    monkeypatch.setattr("service.api.handlers.objects.items", items)
+    await harness.put_node("n1")
+    answer = await harness.client.get(f"{CLUSTER}/nodes")
+    assert problem(answer, 503) == "StorageUnavailable"
+    assert answer.json()["detail"] == "The database cannot be reached."
+    assert answer.headers["retry-after"] == "7"
+
+
+class Vanishing(MemoryStore):
+    """A store whose cluster is deleted by somebody else as soon as it has been found."""
+
+    vanishes = False
+
+    async def find_cluster(self, name: str) -> int:
+        found = await super().find_cluster(name)
+        if self.vanishes:
+            self.vanishes = False
+            await self.delete_cluster(found)
+        return found
+
+
+@pytest.mark.parametrize("path", ["nodes", "watch?sinceRevision=1", "watch"])
+async def test_a_cluster_that_is_deleted_while_it_is_read_is_named(
+    make_harness: MakeHarness, path: str
+):
+    store = Vanishing(SystemClock().now, RandomIds().commit_id)
+    harness = await make_harness(store)
+    store.vanishes = True
+    answer = await harness.client.get(f"{CLUSTER}/{path}")
+    assert problem(answer, 404) == "NotFound"
+    assert answer.json()["detail"] == "There is no cluster 'default'."

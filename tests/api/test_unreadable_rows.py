@@ -3,16 +3,22 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from typing import Any
 
 import asyncpg
+import msgspec
 import pytest
 
 from service.app import SystemClock
+from service.model.errors import ObjectUnreadable
+from service.model.principals import Grant, Principal
 from service.scheduler.protocol.limits import Limits
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
+from tests.kept_kinds import kept, path_of
+from tests.security.callers import Callers, by
 from tests.waiting import WAIT_SECONDS
 
 PODS = f"{CLUSTER}/namespaces/shop/pods"
@@ -47,6 +53,8 @@ async def harness(
         await first.put("namespaces/shop", {"kind": "Namespace", "apiVersion": "v1"})
         for name in ("web-0", "web-1", "web-2"):
             await first.put_pod(name)
+        for kind in ("PersistentVolume", "StorageClass"):
+            await first.put(path_of(kind), kept(kind))
         answer = await first.client.put("/v1/clusters/other", json={"config": {}})
         assert answer.status_code == 201
         yield await make_harness(stores[1], clock, limits)
@@ -174,13 +182,108 @@ async def test_an_unreadable_configuration_harms_its_own_cluster_alone(
     assert listed["unreadable"] == ["default"]
     for answer in (
         await harness.client.get(CLUSTER),
-        await harness.client.delete(CLUSTER),
         await harness.client.put(CLUSTER, json={"config": {}}),
         await harness.client.post(f"{CLUSTER}/placements", json={"pods": [pod("new")]}),
     ):
         assert problem(answer, 500) == "ObjectUnreadable"
-    assert (await names(harness))[0] == ["web-0", "web-1", "web-2"], "nothing was deleted"
+    assert (await names(harness))[0] == ["web-0", "web-1", "web-2"], "objects can be read"
     assert (await harness.client.get("/v1/clusters/other")).status_code == 200
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"hardPodAffinityWeight":"much"}'])
+async def test_a_cluster_with_an_unreadable_configuration_can_be_deleted(
+    harness: Harness, operator: asyncpg.Connection, body: bytes
+):
+    await tamper(operator, body, "Cluster")
+    for query in ("?dryRun=true", ""):
+        answer = await harness.client.delete(CLUSTER + query)
+        assert answer.status_code == 200, answer.text
+        assert answer.json().keys() == {"name", "revision", "counts"}
+        assert answer.json()["counts"]["pods"] == 3
+    assert problem(await harness.client.get(CLUSTER), 404) == "NotFound"
+
+
+@pytest.mark.parametrize("size", [1, 2])
+async def test_each_object_that_cannot_be_read_is_named_on_one_page(
+    harness: Harness, operator: asyncpg.Connection, size: int
+):
+    await harness.put_pod("web-3")
+    await tamper(operator, BROKEN)
+    told, token = [], ""
+    while token is not None:
+        answer = await harness.client.get(f"{PODS}?limit={size}{token}")
+        told += answer.json().get("unreadable", [])
+        found = answer.json()["metadata"].get("continue")
+        token = found and f"&continue={found}"
+    assert told == ["shop/web-1"]
+
+
+TENANT = Principal("tenant", (Grant("scheduler", "default", "mine"),))
+OWNER = Principal("owner", (Grant("scheduler", "default", "shop"),))
+UNNAMED = "An object of the cluster that you may not read cannot be read from the database."
+
+
+@pytest.mark.parametrize(
+    ("kind", "caller", "detail"),
+    [
+        ("Pod", TENANT, UNNAMED),
+        ("Pod", OWNER, "The stored Pod shop/web-1 cannot be read."),
+        ("PersistentVolume", TENANT, UNNAMED),
+        ("StorageClass", TENANT, "The stored StorageClass kept cannot be read."),
+        ("Node", TENANT, "The stored Node n1 cannot be read."),
+        ("Namespace", TENANT, UNNAMED),
+        ("Namespace", OWNER, "The stored Namespace shop cannot be read."),
+    ],
+)
+async def test_an_object_is_named_only_to_callers_who_may_read_it(
+    harness: Harness, operator: asyncpg.Connection, kind: str, caller: Principal, detail: str
+):
+    name = {"Pod": "web-1", "Node": "n1", "Namespace": "shop"}.get(kind, "kept")
+    changed = await operator.execute(
+        "UPDATE object SET body = $1 WHERE cluster_id = 1 AND kind = $2 AND name = $3",
+        *(BROKEN, kind, name),
+    )
+    assert changed == "UPDATE 1"
+    Callers(caller).call(harness)
+    [namespace] = [each.namespace for each in caller.grants]
+    answer = await harness.client.post(
+        f"{CLUSTER}/placements",
+        json={"pods": [pod("new", namespace=namespace)]},
+        headers=by(caller.name),
+    )
+    assert problem(answer, 500) == "ObjectUnreadable"
+    assert answer.json()["detail"] == detail
+
+
+@pytest.mark.parametrize("what", ["apply", "deletion"])
+async def test_a_later_commit_of_a_request_does_not_name_what_its_caller_may_not_read(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch, what: str
+):
+    harness = await make_harness(apply_lines_per_commit=1)
+    Callers(Principal("tenant", (Grant("orchestrator", "default", "mine"),))).call(harness)
+    pods = [pod(name, namespace="mine") for name in ("a", "b", "c")]
+    for each in pods:
+        await harness.put(f"namespaces/mine/pods/{each['metadata']['name']}", each)
+    submit, left = harness.scheduler.submit, 1
+
+    async def failing(*arguments: Any, **options: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ObjectUnreadable("Pod", "shop", "web-1")
+        return await submit(*arguments, **options)
+
+    monkeypatch.setattr(harness.scheduler, "submit", failing)
+    if what == "deletion":
+        path = f"{CLUSTER}/namespaces/mine/pods?all=true"
+        answer = await harness.client.delete(path, headers=by("tenant"))
+    else:
+        lines = b"\n".join(map(msgspec.json.encode, pods))
+        headers = by("tenant") | {"content-type": "application/x-ndjson"}
+        answer = await harness.client.post(f"{CLUSTER}/apply", content=lines, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert UNNAMED in answer.text
+    assert "web-1" not in answer.text
 
 
 async def test_it_is_logged_once_which_object_cannot_be_read(

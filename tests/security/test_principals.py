@@ -20,7 +20,7 @@ from service.api.security.authentication import (
 )
 from service.app import RandomIds
 from service.cli.commands import access
-from service.model.errors import StorageUnavailable
+from service.model.errors import MoorageError, StorageUnavailable
 from service.model.log.audit import ITSELF
 from service.model.principals import (
     ADMIN as ADMIN_GRANT,
@@ -364,6 +364,13 @@ async def test_a_fault_in_a_comparison_is_none_of_the_database_and_is_logged(
     assert problem(answer, 500) == "Internal"
     assert "Comparing principals and tokens failed." in caplog.messages
     assert await status(harness, PODS_OF_SHOP, BOOTSTRAP) == 200
+    headers = [(b"authorization", f"Bearer mrg_{'0' * 16}_{'A' * 43}".encode())]
+    principal = harness.app.authentication.principal
+    first, second = await asyncio.gather(
+        principal(headers), principal(headers), return_exceptions=True
+    )
+    assert isinstance(first, MoorageError)
+    assert first is not second, "one error for all would gather the tracebacks of all requests"
 
 
 class Unreachable(MemoryStore):

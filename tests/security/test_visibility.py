@@ -301,6 +301,25 @@ async def test_a_cluster_is_shown_with_what_is_ones_own_in_it(harness: Harness) 
     }
 
 
+async def test_the_tag_of_a_cluster_is_another_for_callers_who_see_something_else(
+    harness: Harness,
+) -> None:
+    whole, own = [await harness.client.get(CLUSTER, headers=each) for each in (ADMIN, SHOP)]
+    assert whole.headers["etag"] != own.headers["etag"]
+    for caller, known, status in (
+        (SHOP, own, 304),
+        (SHOP, whole, 200),
+        (ADMIN, own, 200),
+        (ADMIN, whole, 304),
+    ):
+        headers = caller | {"if-none-match": known.headers["etag"]}
+        assert (await harness.client.get(CLUSTER, headers=headers)).status_code == status
+    condition = {"if-match": whole.headers["etag"]}
+    body = {"config": whole.json()["config"]}
+    written = await harness.client.put(CLUSTER, json=body, headers=ADMIN | condition)
+    assert written.status_code == 200, written.text
+
+
 async def test_domains_count_ones_own_pods_and_what_is_free_for_all(harness: Harness) -> None:
     path = f"{CLUSTER}/topology?key=host"
     own, everything = [

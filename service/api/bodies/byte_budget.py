@@ -27,13 +27,11 @@ from service.api.bodies.compression import Unpacker
 from service.api.bodies.streamed_responses import PIECE_BYTES, TooSlow, send_piece
 from service.api.openapi.operation_declaration import Operation
 from service.api.problems import (
-    PROBLEM_JSON,
     BodyTimeout,
     BodyTooLarge,
     MalformedRequest,
     TooManyBytes,
-    encode_problem,
-    request_id_of,
+    send_problem,
 )
 
 _HOLDING = "moorage.holding"
@@ -497,7 +495,7 @@ class _Counted:
             self._hold(count)
         except TooManyBytes as error:
             self._ended = True
-            await self._refuse(error)
+            await send_problem(self._send, error, self._scope["path"], self._scope)
             if more:
                 raise
         else:
@@ -536,15 +534,6 @@ class _Counted:
             await send_piece(self._send, piece, more=more or start + PIECE_BYTES < len(body))
             if not self._kept:
                 self._holding.give_back(len(piece))
-
-    async def _refuse(self, error: TooManyBytes) -> None:
-        status, body, headers = encode_problem(
-            error, self._scope["path"], request_id_of(self._scope)
-        )
-        fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
-        encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
-        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def _content_length(headers: Any) -> int | None:

@@ -40,7 +40,7 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.rights_each_operation_needs import Admin, Cluster, Namespaced
 from service.api.reading.stored_reads import Reads
 from service.api.security.authentication import caller_of, told_caller
-from service.api.security.visibility import Visibility, seen_config, visibility_of
+from service.api.security.visibility import Visibility, seen_config, seen_tag, visibility_of
 from service.model.configuration.config import ClusterConfig, stored_config
 from service.model.configuration.extenders import ExtenderHosts
 from service.model.errors import FieldError, InvalidManifest, ObjectUnreadable
@@ -123,11 +123,14 @@ async def list_clusters(
             tag="clusters",
             summary="Read a cluster's configuration and size",
             description="`counts` has the pods, and the configuration's lists of namespaces have the names, of "
-            "namespaces that the caller may read. The ETag covers only the configuration: 304 means that the "
-            "configuration is unchanged; `revision` and `counts` may have changed. `Moorage-Revision` is always the "
+            "namespaces that the caller may read. The ETag covers only the configuration as the caller sees it: 304 "
+            "means that it is unchanged; `revision` and `counts` may have changed. `Moorage-Revision` is always the "
             "current revision.",
             parameters=(IF_CHANGED,),
-            answers={200: _cluster("The cluster.")},
+            answers={
+                200: _cluster("The cluster."),
+                304: Body(types={}, description="Unchanged."),
+            },
         )
     ),
 )
@@ -234,7 +237,13 @@ async def patch_cluster(
             "higher. A stream that resumes from an old revision gets 410. This includes `default`: once deleted, it "
             "stays deleted until a PUT creates it again.",
             parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
-            answers={200: _cluster("The cluster as it was.")},
+            answers={
+                200: Body(
+                    types={JSON: cluster_types.DeletedCluster},
+                    description="The cluster as it was, without a configuration that cannot be read.",
+                    example=_EXAMPLE,
+                )
+            },
             problems=("OutcomeUnknown", "PreconditionFailed"),
         )
     ),
@@ -245,7 +254,7 @@ async def delete_cluster(
     """Remove a cluster and everything in it."""
     dry = is_dry(query(request))
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
-    shown = _encoded(row)
+    shown = _encoded_if_readable(row, None) or _encoded_without_config(row)
     await services.scheduler.delete_cluster(
         row.name, told_caller(request), _preconditions(request), dry_run=dry
     )
@@ -268,10 +277,10 @@ async def _present(
     """
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
-    tag = tag_of(config.row.revision) if config.row else None
+    visibility, store = visibility_of(request), services.reads.store
+    tag = seen_tag(visibility, tag_of(config.row.revision)) if config.row else None
     if conditional and tag and (unchanged := not_modified(request, tag, config.head.revision)):
         return unchanged
-    visibility, store = visibility_of(request), services.reads.store
     (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
     body = _encoded(row, visibility)
     return json_response(body, row.head.revision, status=status, etag=tag)
@@ -338,6 +347,13 @@ def _encoded_if_readable(row: ClusterRow, visibility: Visibility) -> bytes | Non
         return _encoded(row, visibility)
     except ObjectUnreadable:
         return None
+
+
+def _encoded_without_config(row: ClusterRow) -> bytes:
+    shown = cluster_types.DeletedCluster(
+        name=row.name, revision=row.head.revision, counts=row.counts
+    )
+    return msgspec.json.encode(shown)
 
 
 def _told(

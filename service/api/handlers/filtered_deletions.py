@@ -32,11 +32,12 @@ from service.api.openapi.object_operations import (
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import require
-from service.api.problems import problem_of, request_id_of
+from service.api.problems import problem_of, request_id_of, seen_error
 from service.api.security.authentication import caller_of, deciding_for
 from service.api.security.rights_to_objects_in_bodies import deletable_in
-from service.api.security.visibility import EVERYBODYS, visibility_of
+from service.api.security.visibility import visibility_of
 from service.model.errors import FieldError, InvalidManifest, MoorageError
+from service.model.manifests.all_kinds_kept_for_rules import EVERYBODYS
 from service.scheduler.protocol.answers import DeletionsAnswer
 from service.scheduler.protocol.intents import DeleteObjects
 
@@ -117,7 +118,8 @@ class _Commits:
                 if not self._answers:
                     raise
                 scope = self._request.scope
-                return self._told(problem_of(error, scope["path"], request_id_of(scope)))
+                seen = seen_error(error, scope)
+                return self._told(problem_of(seen, scope["path"], request_id_of(scope)))
             self._answers.append(answer)
             self._room -= len(answer.results)
             remaining = answer.remaining

@@ -18,7 +18,7 @@ from service.api.handler_services.decided_operations import submit_once
 from service.api.handler_services.idempotency import Rendered
 from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import NDJSON
-from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
+from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of, seen_error
 from service.api.security.refusal_audit import note_refused
 from service.model.errors import MoorageError
 from service.scheduler.protocol.answers import LinesAnswer
@@ -82,8 +82,9 @@ async def _streamed(
         async for _, lines in rest:
             yield lines
     except MoorageError as error:
+        scope = request.scope
         status, problem, _ = encode_problem(
-            error, request.scope["path"], request_id_of(request.scope)
+            seen_error(error, scope), scope["path"], request_id_of(scope)
         )
         note_refused(request.scope, status)
         yield problem + b"\n"

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from litestar import Response, delete, get, patch, put
@@ -75,13 +74,14 @@ from service.api.security.visibility import (
     require_sight,
     seen_batches,
     seen_body,
-    sees,
+    seen_tag,
     visibility_of,
 )
 from service.model.errors import NotFound
 from service.model.json_and_patches.patches import PatchType
 from service.model.json_and_patches.strict_json import decode_strict
 from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
+from service.model.manifests.all_kinds_kept_for_rules import sees
 from service.model.manifests.manifest import parse_as, with_resource_version
 from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.object_filters import ObjectFilter
@@ -266,12 +266,13 @@ async def _page(
 ) -> Response[bytes]:
     """One page, with the token for the next."""
     taken, more = await found.take(limit)
-    token = None
+    token, left_out = None, answer.left_out
     if more:
         last = (taken[-1].namespace, taken[-1].name)
+        left_out = [row for row in left_out if (row.namespace, row.name) <= last]
         token = Continue(answer.own, answer.revision, *last, answer.is_past).token()
     body = list_head(answer.kind, answer.revision, token) + items(taken, chosen)
-    body += list_end(answer.left_out)
+    body += list_end(left_out)
     return json_response(body, answer.head, etag=tag)
 
 
@@ -290,11 +291,7 @@ async def _unchanged_list(
 
 def _list_tag(request: AnyRequest, chosen: ChosenFields | None, revision: int) -> str:
     """The entity tag of a list: it is another one for callers who see other namespaces, or ask for other fields."""
-    seen = visibility_of(request)
-    if seen is None:
-        return tag_with(f'W/"{revision}"', chosen)
-    names = ",".join(sorted(seen)).encode()
-    return tag_with(f'W/"{revision}-{sha256(names).hexdigest()[:16]}"', chosen)
+    return tag_with(seen_tag(visibility_of(request), f'W/"{revision}"'), chosen)
 
 
 async def put_object(

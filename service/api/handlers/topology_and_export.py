@@ -17,9 +17,10 @@ from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.reading.exports import Exports
 from service.api.reading.stored_reads import require_readable
-from service.api.security.visibility import Visibility, seen_rows, sees, visibility_of
+from service.api.security.visibility import Visibility, seen_rows, visibility_of
 from service.model.errors import FieldError, InvalidManifest
 from service.model.log.commit_log import ObjectKey, ObjectRow, first_rows
+from service.model.manifests.all_kinds_kept_for_rules import sees
 from service.model.validation.names import topology_key
 from service.scheduler.protocol.answers import TopologyAnswer
 from service.scheduler.protocol.intents import ReadTopology

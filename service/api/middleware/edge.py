@@ -16,13 +16,11 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from service.api.bodies.streamed_responses import HEAD_ONLY
 from service.api.middleware.compressed_answers import CompressAnswers
 from service.api.problems import (
-    PROBLEM_JSON,
     HeadersTooLarge,
     MalformedRequest,
     URLTooLong,
-    encode_problem,
     known_error,
-    request_id_of,
+    send_problem,
 )
 from service.api.security.authentication import (
     REQUEST_ID_HEADER,
@@ -137,7 +135,7 @@ class Edge:
         try:
             self._check(scope, arrival)
         except MoorageError as error:
-            await _refuse(answering, scope, error, request_id)
+            await _refuse(answering, scope, error)
         else:
             await self._serve(scope, receive, answering)
         seconds = self._monotonic() - started
@@ -157,7 +155,7 @@ class Edge:
         except Exception as error:
             if answering.has_begun:
                 raise
-            await _refuse(answering, scope, known_error(error), request_id_of(scope))
+            await _refuse(answering, scope, known_error(error))
 
     def _check(self, scope: HTTPScope, arrival: Arrival) -> None:
         headers = list(scope["headers"])
@@ -223,12 +221,8 @@ def _log_access(scope: HTTPScope, status: int, seconds: float) -> None:
     _access_log.info("Answered.", extra=told)
 
 
-async def _refuse(send: Send, scope: HTTPScope, error: MoorageError, request_id: str) -> None:
-    status, body, headers = encode_problem(error, _printable(scope["path"]), request_id)
-    fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
-    encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
-    await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+async def _refuse(send: Send, scope: HTTPScope, error: MoorageError) -> None:
+    await send_problem(send, error, _printable(scope["path"]), scope)
 
 
 def _printable(path: str) -> str:

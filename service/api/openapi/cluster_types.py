@@ -22,6 +22,19 @@ class Cluster(Value, frozen=True, kw_only=True):
     """How many objects it holds."""
 
 
+class DeletedCluster(Value, frozen=True, kw_only=True):
+    """A cluster as it was before it was deleted."""
+
+    name: str
+    """Name of the cluster."""
+    config: ClusterConfig | msgspec.UnsetType = msgspec.UNSET
+    """Its settings. Absent if the configuration in the database could not be read."""
+    revision: int
+    """Revision of its last change."""
+    counts: ClusterCounts
+    """How many objects it held."""
+
+
 class ClusterList(Value, frozen=True, kw_only=True):
     """All clusters, by name."""
 

@@ -382,4 +382,7 @@ class ClusterReads:
         if len(self._ids) >= CLUSTERS_KNOWN_MAX:
             self._ids.clear()
         self._ids[cluster] = _KnownId(cluster_id, self._monotonic() + ID_KNOWN_SECONDS)
-        return await read(cluster_id)
+        try:
+            return await read(cluster_id)
+        except NotFound:  # It was deleted since it was found; the store knows it by its id alone.
+            raise NotFound(f"There is no cluster {cluster!r}.") from None

@@ -191,7 +191,7 @@ class Authentication:
         self._known = _Known(AccessState(version=_NEVER_READ, principals=(), tokens=()))
         self._compared_at = float("-inf")
         self._comparing: asyncio.Task[None] | None = None
-        self._failure: MoorageError | None = None
+        self._failure: str | None = None
         """Why the last comparison failed, if it did."""
         self._reported: set[str] = set()
         """What was logged about grants that give nothing."""
@@ -335,7 +335,13 @@ class Authentication:
             return
         await asyncio.wait([comparing])
         if self._clock.monotonic() - self._compared_at >= STALE_AFTER_SECONDS:
-            raise self._failure or StorageUnavailable("It is not known at present who may do what.")
+            raise self._unknown()
+
+    def _unknown(self) -> MoorageError:
+        """Return why it is not known who may do what; each request gets an error of its own to raise."""
+        if self._failure is not None:
+            return MoorageError(self._failure)
+        return StorageUnavailable("It is not known at present who may do what.")
 
     def _begin_to_compare(self) -> asyncio.Task[None]:
         """Begin a comparison with the store, unless one is under way, which is returned then."""
@@ -351,7 +357,7 @@ class Authentication:
             self._failure = None
         except Exception:  # noqa: BLE001 - whatever it was, the next comparison may succeed
             _log.exception("Comparing principals and tokens failed.")
-            self._failure = MoorageError("Principals and tokens cannot be read.")
+            self._failure = "Principals and tokens cannot be read."
         else:
             self._compared_at = began_at
             self._begin_to_note_use(began_at)

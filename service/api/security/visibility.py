@@ -7,6 +7,7 @@ a cluster gets its answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -25,7 +26,7 @@ from service.engine.rules.exemptions import Exemption
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.errors import BindingRefused, Forbidden
 from service.model.log.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.manifests.all_kinds_kept_for_rules import EVERYBODYS, sees
 from service.model.principals import Principal
 from service.scheduler.decide.status.references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
@@ -71,9 +72,6 @@ OTHER = "a pod of another tenant"
 A_VOLUME = "volume"
 """The word that replaces the name of a PersistentVolume, which only those see who see everything."""
 
-EVERYBODYS = frozenset(
-    {"Node", CLUSTER_KIND, *(each.kind for each in KEPT_KINDS.values() if each.everybodys)}
-)
 _NAMESPACE = "Namespace"
 
 _MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
@@ -144,13 +142,6 @@ def require_sight(request: AnyRequest, kind: str, namespace: str, name: str) -> 
         require(caller_of(request.scope), "read", request.path_params["cluster"], where)
 
 
-def sees(visibility: Visibility, kind: str, namespace: str, name: str) -> bool:
-    """Whether an object is shown to a caller who sees so much."""
-    if visibility is None or kind in EVERYBODYS:
-        return True
-    return (name if kind == _NAMESPACE else namespace) in visibility
-
-
 def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
     """The rows of the objects that are shown, with bodies as `seen_body` leaves them."""
     if visibility is None:
@@ -198,6 +189,17 @@ def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
     for each in told:
         each["message"] = _nameless(each["message"], visibility)
     return msgspec.json.encode(fields)
+
+
+def seen_tag(visibility: Visibility, tag: str) -> str:
+    """The entity tag of an answer that differs for callers who see other namespaces.
+
+    It is weak for callers who do not see everything, so that no If-Match holds with it.
+    """
+    if visibility is None:
+        return tag
+    names = ",".join(sorted(visibility)).encode()
+    return f'W/"{tag.removeprefix("W/").strip(chr(34))}-{sha256(names).hexdigest()[:16]}"'
 
 
 def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:

@@ -10,6 +10,7 @@ from service.model.kinds_kept_for_rules.runtime_classes import RUNTIME_CLASS
 from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD
 from service.model.kinds_kept_for_rules.services_and_pod_owners import WORKLOADS
 from service.model.kinds_kept_for_rules.volume_kinds import VOLUME_KINDS
+from service.model.log.commit_log import CLUSTER_KIND
 from service.model.plans.plans import PLAN
 from service.model.quotas_and_limits.limit_ranges import LIMIT_RANGE
 
@@ -28,3 +29,16 @@ KEPT_KINDS: Mapping[str, KeptKind] = {
     )
 }
 """By kind, in the order in which lists of kinds show them."""
+
+EVERYBODYS = frozenset(
+    {"Node", CLUSTER_KIND, *(each.kind for each in KEPT_KINDS.values() if each.everybodys)}
+)
+"""The kinds whose objects are shown to everybody who may read somewhere in their cluster."""
+_NAMESPACE = "Namespace"
+
+
+def sees(visible: frozenset[str] | None, kind: str, namespace: str, name: str) -> bool:
+    """Whether an object is shown to a caller who may read these namespaces; None: all of the cluster."""
+    if visible is None or kind in EVERYBODYS:
+        return True
+    return (name if kind == _NAMESPACE else namespace) in visible

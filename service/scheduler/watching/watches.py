@@ -8,7 +8,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from service.model.errors import Denied, Overloaded, StorageUnavailable
+from service.model.errors import Denied, NotFound, Overloaded, StorageUnavailable
 from service.model.log.commit_log import ALL_BODIES, BodySelection, Diverged, Head, LogPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
@@ -127,9 +127,12 @@ class Watching:
         self, cluster: str, since: int | None, bodies: BodySelection, room: PageRoom
     ) -> "WatchBegin":
         cluster_id = await self._store.find_cluster(cluster)
-        if since is not None:
-            return await self.begin_at(cluster_id, since, bodies, room)
-        head = await self._store.head(cluster_id)
+        try:
+            if since is not None:
+                return await self.begin_at(cluster_id, since, bodies, room)
+            head = await self._store.head(cluster_id)
+        except NotFound:  # It was deleted since it was found; the store knows it by its id alone.
+            raise NotFound(f"There is no cluster {cluster!r}.") from None
         return WatchBegin(cluster_id, head, head.revision, head.tip, (), bodies, room)
 
     async def begin_at(

@@ -198,3 +198,18 @@ async def test_every_warning_has_its_page(harness: Harness, code: str) -> None:
 @pytest.mark.parametrize("pages", ["errors", "warnings"])
 async def test_an_unknown_code_has_no_page(harness: Harness, pages: str) -> None:
     assert (await harness.client.get(f"/{pages}/<script>")).status_code == 404
+
+
+def test_each_read_that_honors_if_none_match_may_answer_that_nothing_has_changed() -> None:
+    reads = {
+        operation["operationId"]: operation
+        for methods in openapi_document()["paths"].values()
+        if (operation := methods.get("get"))
+    }
+    conditional = {
+        name: "304" in operation["responses"]
+        for name, operation in reads.items()
+        if "If-None-Match" in str(operation.get("parameters"))
+    }
+    assert conditional["getCluster"]
+    assert all(conditional.values())
