@@ -1011,6 +1011,19 @@ class DeletePreconditions(TypedDict):
     """Its `metadata.resourceVersion`."""
 
 
+class DeletedCluster(TypedDict):
+    """A cluster as it was before it was deleted."""
+
+    name: str
+    """Name of the cluster."""
+    config: NotRequired[ClusterConfig]
+    """Its settings. Absent if the configuration in the database could not be read."""
+    revision: int
+    """Revision of its last change."""
+    counts: ClusterCounts
+    """How many objects it held."""
+
+
 class DeletionCommit(TypedDict):
     """One commit of a deletion of many objects."""
 

@@ -294,10 +294,12 @@ class AsyncClient(AsyncPodCalls):
         request = patching(self.path(), {"config": settings})
         return cast("types.Cluster", await self._asked(request))
 
-    async def delete_cluster(self, *, dry_run: bool = False) -> types.Cluster:
+    async def delete_cluster(self, *, dry_run: bool = False) -> types.DeletedCluster:
         """Delete the cluster with all that is in it."""
         params = {"dryRun": "true"} if dry_run else None
-        return cast("types.Cluster", await self.request("DELETE", self.path(), params=params))
+        return cast(
+            "types.DeletedCluster", await self.request("DELETE", self.path(), params=params)
+        )
 
     async def list_clusters(self) -> list[types.Cluster]:
         """List the clusters that the caller may see."""

@@ -278,10 +278,10 @@ class Client(PodCalls):
         request = patching(self.path(), {"config": settings})
         return cast("types.Cluster", self._asked(request))
 
-    def delete_cluster(self, *, dry_run: bool = False) -> types.Cluster:
+    def delete_cluster(self, *, dry_run: bool = False) -> types.DeletedCluster:
         """Delete the cluster with all that is in it."""
         params = {"dryRun": "true"} if dry_run else None
-        return cast("types.Cluster", self.request("DELETE", self.path(), params=params))
+        return cast("types.DeletedCluster", self.request("DELETE", self.path(), params=params))
 
     def list_clusters(self) -> list[types.Cluster]:
         """List the clusters that the caller may see."""
