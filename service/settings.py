@@ -337,7 +337,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     bytes_in_flight_max: Bytes = 256 * _MIB
     """The bytes that one process holds of received bodies, unsent answers, and pages of watches.
 
-    Watches hold at most a quarter of them, and those of one caller at most a quarter of that."""
+    Watches share a quarter of them, and those of one caller have a quarter of that; a single commit may
+    go beyond it. All that goes beyond comes to another quarter at most, unless it is one commit alone."""
     compressed_bytes_min: Bytes = 4 * _KIB
     """Shorter answers are sent as they are, also to clients that take compressed ones."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000

@@ -110,7 +110,7 @@ _OPERATION = Operation(
     "was restored, an ERROR event with a problem document ends it: list again, then watch from "
     "the list's `metadata.resourceVersion`. Changes in namespaces that the caller may not read are left out, bookmarks "
     "are not; when the caller is given other grants, an ERROR event ends the stream. A client that leaves what was sent unread for 10 "
-    "seconds is cut off.",
+    "seconds is cut off, and so is one that reads less than 64 KiB a second of a large batch of changes.",
     parameters=(
         SINCE,
         LAST_EVENT_ID,

@@ -261,7 +261,7 @@ class Watch:
             Compacted: changes that the watcher has not got yet were removed from the log.
             HistoryReplaced: the log is another one now (P3).
         """
-        return self._take(await self._coming())
+        return self._take(await self._coming(self._use_feed()))
 
     async def next_within(self, seconds: float) -> Sequence[LoggedCommit] | None:
         """Return what `next` does, or nothing if it does not come within so many seconds.
@@ -272,18 +272,21 @@ class Watch:
             NotFound, Compacted, HistoryReplaced: as `next`.
         """
         if self._asked is None:
-            self._asked = asyncio.create_task(self._coming())
+            self._asked = asyncio.create_task(self._coming(self._use_feed()))
         await asyncio.wait((self._asked,), timeout=max(0.0, seconds))
         if not self._asked.done():
             return ()
         asked, self._asked = self._asked, None
         return self._take(asked.result())
 
-    async def _coming(self) -> Sequence[LoggedCommit] | None:
+    async def _coming(self, feed: Feed) -> Sequence[LoggedCommit] | None:
         """Wait for the next commits, which the watcher has not got yet then."""
+        return self._first or await self._more(feed)
+
+    def _use_feed(self) -> Feed:
         if self.feed is None:
             self.feed = self._join()
-        return self._first or await self._more(self.feed)
+        return self.feed
 
     def _take(self, commits: Sequence[LoggedCommit] | None) -> Sequence[LoggedCommit] | None:
         self._first = ()
