@@ -338,7 +338,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     bytes_in_flight_max: Bytes = 256 * _MIB
     """Maximum bytes of received bodies, unsent answers, and watch pages that one process holds.
 
-    Watches may use a quarter of this, and the watches of one caller a quarter of that."""
+    Watches share a quarter of this, and the watches of one caller get a quarter of that share. A single
+    commit may exceed a caller's part; together such excess is at most another quarter, unless it is one
+    commit alone."""
     compressed_bytes_min: Bytes = 4 * _KIB
     """Shorter answers are sent as they are, also to clients that take compressed ones."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000

@@ -28,7 +28,12 @@ STRUCTS = {
 SCHEMAS = {
     ("BindingMessage", "WatchMessage"): "their data differ",
     ("ClaimRef", "EventObject", "PodIdentity"): "a claim, and a pod with and without its kind",
-    ("Cluster", "ClusterPatch", "ClusterSettings", "DeletedCluster"): "what may be left out differs",
+    (
+        "Cluster",
+        "ClusterPatch",
+        "ClusterSettings",
+        "DeletedCluster",
+    ): "what may be left out differs",
     ("DataDomains", "Domains", "TopologySelectorLabelRequirement"): "objects of three kinds",
     ("Grant", "GrantSettings"): "one that is given needs a role that this version knows",
     ("LabelSelectorRequirement", "NodeSelectorRequirement"): "nodes know two more operators",

@@ -170,6 +170,8 @@ async def test_a_watch_ends_at_a_change_that_cannot_be_read_and_names_it(
     )
     assert '"code":"ObjectUnreadable"' in answer.text
     assert "shop/web-1" in answer.text
+    good, _ = answer.text.split("event: ERROR")
+    assert '"name":"web-0"' in good, "what came before it is delivered"
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"hardPodAffinityWeight":"much"}'])

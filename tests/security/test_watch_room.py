@@ -10,12 +10,15 @@ import msgspec
 import pytest
 
 from service.api.bodies import streamed_responses
-from service.api.bodies.byte_budget import WATCH_PART, Budget, Holding, WatchRoom
+from service.api.bodies.byte_budget import Budget, Holding
+from service.api.bodies.streamed_responses import PIECE_BYTES
+from service.api.bodies.watch_budget import WATCH_PART, WatchRoom, WatchShare
+from service.api.handlers import watch as watch_handlers
 from service.model.log.commit_log import Head
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.following import Stream, stream
-from tests.api.harness import CLUSTER, Harness, node
+from tests.api.harness import CLUSTER, Harness, node, problem
 from tests.store.history import AnyStore, committed, create, put
 from tests.waiting import WAIT_SECONDS, once
 
@@ -186,24 +189,172 @@ async def test_watches_get_room_in_their_order_also_the_largest():
     await holder.reserve(2 * MIB)
     waiting = asyncio.create_task(large_one.reserve(8 * MIB))
     await asyncio.sleep(0)
-    assert not small.fits(1), "who came first is not overtaken for ever"
+    assert not small.fits(MIB + 1), "who came first is not overtaken for ever"
     holder.settle(0)
     await waiting
     assert share.held == 8 * MIB, "one that is larger than the share is let in alone"
     large_one.settle(0)
-    assert small.fits(1)
+    assert small.fits(MIB + 1)
 
 
 async def test_room_that_other_requests_give_back_lets_watches_in():
-    budget = Budget(MIB)
+    budget = Budget(16 * MIB)
     share = budget.watches
     first, second = WatchRoom(share, None), WatchRoom(share, None)
     request = Holding(budget)
-    request.take(MIB - 1000)
-    await first.reserve(500)
-    waiting = asyncio.create_task(second.reserve(1000))
+    request.take(15 * MIB)
+    await first.reserve(MIB // 2)
+    waiting = asyncio.create_task(second.reserve(MIB))
     await asyncio.sleep(0)
     assert share.waiting == 1
-    request.give_back(MIB - 1000)
+    request.give_back(15 * MIB)
     await waiting
-    assert share.held == 1500
+    assert share.held == MIB + MIB // 2
+
+
+async def test_a_large_commit_of_one_caller_keeps_nobody_else_out():
+    share = Budget(256 * MIB).watches
+    greedy, other, other_again = WatchRoom(share, "greedy"), WatchRoom(share, "other"), admin(share)
+    await greedy.reserve(66 * MIB)
+    assert other.fits(MIB)
+    await other.reserve(MIB)
+    assert other_again.fits(MIB)
+    assert not WatchRoom(share, "greedy").fits(1), "it waits for itself"
+
+
+def admin(share: WatchShare) -> WatchRoom:
+    return WatchRoom(share, None)
+
+
+async def test_small_events_wait_for_nobody_else():
+    share = Budget(16 * MIB).watches
+    holders = [WatchRoom(share, f"caller-{number}") for number in range(4)]
+    for each in holders:
+        await each.reserve(MIB)
+    waiting = asyncio.create_task(WatchRoom(share, "first").reserve(MIB))
+    await asyncio.sleep(0)
+    assert share.waiting == 1
+    assert admin(share).fits(PIECE_BYTES)
+    assert WatchRoom(share, "small").fits(PIECE_BYTES)
+    assert not WatchRoom(share, "small").fits(PIECE_BYTES + 1), "there is a line"
+    assert not WatchRoom(share, "caller-0").fits(100), "it is above its part"
+    waiting.cancel()
+
+
+async def test_all_that_is_beyond_the_parts_is_another_share_at_most():
+    share = Budget(16 * MIB).watches
+    rooms = [WatchRoom(share, f"caller-{number}") for number in range(8)]
+    taking = [asyncio.create_task(each.reserve(4 * MIB)) for each in rooms]
+    await asyncio.sleep(0)
+    assert (share.held, share.waiting) == (4 * MIB, 7)
+    assert WatchRoom(share, "small").fits(MIB), "it waits for no one who wants more than a part"
+    for done, each in zip(taking, rooms, strict=True):
+        await done
+        assert share.held <= 2 * share.bytes_max
+        each.settle(0)
+    assert (share.held, share.waiting) == (0, 0)
+
+
+async def test_who_leaves_the_line_lets_those_behind_it_in():
+    share = Budget(16 * MIB).watches
+    holder, large_one, small = (WatchRoom(share, each) for each in ("a", "b", "c"))
+    others = [WatchRoom(share, f"other-{number}") for number in range(2)]
+    for each in (holder, *others):
+        await each.reserve(MIB)
+    await admin(share).reserve(MIB // 2)
+    first = asyncio.create_task(large_one.reserve(MIB))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(small.reserve(MIB // 2))
+    await asyncio.sleep(0)
+    assert share.waiting == 2
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert share.waiting == 0
+    await second
+
+
+class Drips(Unread):
+    """A watch whose client reads one piece after the other, each at the last moment."""
+
+    seconds = 0.0
+    """How many seconds the client takes for each piece."""
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.sleep(self.seconds)
+        await super()._send(message)
+
+
+async def test_a_page_has_to_be_read_in_time_and_not_piece_by_piece(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
+):
+    harness = await make_harness(bytes_in_flight_max=BUDGET)
+    since = (await harness.store.head(1)).revision
+    await change(harness.store, 4)
+    monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(streamed_responses, "PAGE_BYTES_PER_SECOND_MIN", 2**40)
+    made = Drips(harness.app, {"sinceRevision": since, "timeoutSeconds": 1})
+    made.seconds = 0.06
+    async with asyncio.timeout(WAIT_SECONDS):
+        await made.task
+    assert not made.complete
+    assert "ERROR" not in made.text
+    assert (harness.budget.watches.held, harness.budget.in_flight) == (0, 0)
+
+
+async def test_a_watch_keeps_its_place_in_the_line_across_bookmarks(make_harness: MakeHarness):
+    harness = await make_harness(bytes_in_flight_max=BUDGET, watch_bookmark_seconds=0.01)
+    share = harness.budget.watches
+    holder = admin(share)
+    async with stream(harness) as watch:
+        await watch.until(1)
+        await holder.reserve(share.bytes_max)
+        blockers = [WatchRoom(share, str(number)) for number in range(4)]
+        for each in blockers:
+            each.settle(MIB)
+        await change(harness.store, 1)
+        await once(partial(is_waiting, harness))
+        [first] = share._line  # noqa: SLF001 - whose place it is cannot be seen otherwise
+        count = len(watch.events)
+        await watch.until(count + 3)
+        assert list(share._line) == [first]  # noqa: SLF001
+        for each in (*blockers, holder):
+            each.settle(0)
+        await watch.until_last("ADDED")
+
+
+async def is_waiting(harness: Harness) -> bool:
+    return harness.budget.watches.waiting == 1
+
+
+async def test_a_watch_that_finds_no_room_to_begin_is_told_to_come_back(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
+):
+    harness = await make_harness(bytes_in_flight_max=BUDGET)
+    await harness.put_node("n")
+    full(harness)
+    monkeypatch.setattr(watch_handlers, "OPEN_SECONDS_MAX", 0.01)
+    answer = await harness.client.get(f"{CLUSTER}/watch?sinceRevision=1")
+    assert problem(answer, 503) == "Overloaded"
+    assert answer.headers["retry-after"]
+    assert harness.scheduler.watching.watchers == 0
+
+
+async def test_a_watch_whose_client_leaves_before_it_begins_gives_up_its_seat(
+    make_harness: MakeHarness,
+):
+    harness = await make_harness(bytes_in_flight_max=BUDGET)
+    await harness.put_node("n")
+    full(harness)
+    made = Stream(harness.app, {"sinceRevision": 1})
+    await once(partial(is_waiting, harness))
+    made.left.set()
+    async with asyncio.timeout(WAIT_SECONDS / 2):
+        await made.task
+    assert (harness.scheduler.watching.watchers, harness.budget.watches.waiting) == (0, 0)
+
+
+def full(harness: Harness) -> None:
+    """Leave no room for pages."""
+    for number in range(4):
+        WatchRoom(harness.budget.watches, str(number)).settle(MIB)

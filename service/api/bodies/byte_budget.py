@@ -13,10 +13,9 @@ hold nothing while they do.
 
 import asyncio
 import logging
-from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 from litestar import Request
@@ -25,6 +24,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.bodies.compression import Unpacker
 from service.api.bodies.streamed_responses import PIECE_BYTES, TooSlow, send_piece
+from service.api.bodies.watch_budget import WatchRoom, WatchShare
 from service.api.openapi.operation_declaration import Operation
 from service.api.problems import (
     BodyTimeout,
@@ -35,8 +35,6 @@ from service.api.problems import (
 )
 
 _HOLDING = "moorage.holding"
-WATCH_PART = 4
-"""Which part of the budget watches may hold, and which part of that one caller's: one in four."""
 _log = logging.getLogger(__name__)
 
 
@@ -67,117 +65,6 @@ class Budget:
         end_wait = self._waited_for.pop(largest)
         largest.give_way()
         end_wait()
-
-
-class WatchShare:
-    """A part of the budget for watches, which wait where there is no room: a quarter of it.
-
-    So watches whose clients do not read leave room for everybody else. One caller holds at most a
-    quarter of the share, and leaves room for the watches of others. Whoever holds nothing yet is let
-    in beyond these bounds if nobody else holds anything, since a single commit may be larger.
-    """
-
-    def __init__(self, budget: Budget) -> None:
-        self.bytes_max = budget.bytes_max // WATCH_PART
-        self.held = 0
-        """The bytes that all watches hold together."""
-        self._budget = budget
-        self._held_by: Counter[str | None] = Counter()
-        self._waiting: deque[_WaitingWatch] = deque()
-
-    def has_room(self, caller: str | None, count: int, own: int) -> bool:
-        """Whether a watch of a caller, None if not bounded, may hold `count` bytes besides its `own`, before all who wait."""
-        if self._is_above_its_part(caller, count, own) or self._is_full(count, own):
-            return False
-        return not any(self._may_be_next(each) for each in self._waiting)
-
-    def _is_above_its_part(self, caller: str | None, count: int, own: int) -> bool:
-        held = self._held_by[caller]
-        return caller is not None and held > own and held + count > self.bytes_max // WATCH_PART
-
-    def _is_full(self, count: int, own: int) -> bool:
-        if self.held == own:
-            return False
-        budget = self._budget
-        return self.held + count > self.bytes_max or budget.in_flight + count > budget.bytes_max
-
-    def _may_be_next(self, waiting: "_WaitingWatch") -> bool:
-        above = self._is_above_its_part(waiting.caller, waiting.wanted, waiting.own)
-        return not (above or waiting.turn.done())
-
-    def hold(self, caller: str | None, count: int) -> None:
-        """Hold `count` bytes more, or fewer if it is negative."""
-        self.held += count
-        self._held_by[caller] += count
-        if not self._held_by[caller]:
-            del self._held_by[caller]
-        self._budget.in_flight += count
-        if count < 0:
-            self.let_in()
-
-    async def wait(self, caller: str | None, count: int, own: int) -> None:
-        """Wait for one's turn and for room, and hold `count` bytes more."""
-        if self.has_room(caller, count, own):
-            self.hold(caller, count)
-            return
-        waiting = _WaitingWatch(caller, count, own, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        try:
-            await waiting.turn
-        except BaseException:
-            if waiting.turn.done() and not waiting.turn.cancelled():
-                self.hold(caller, -count)
-            raise
-
-    def let_in(self) -> None:
-        """Let those in who wait and for whom there is room now, in their order."""
-        for waiting in list(self._waiting):
-            if waiting.turn.done():
-                self._waiting.remove(waiting)
-            elif self._may_be_next(waiting):
-                if self._is_full(waiting.wanted, waiting.own):
-                    return
-                self._waiting.remove(waiting)
-                self.hold(waiting.caller, waiting.wanted)
-                waiting.turn.set_result(None)
-
-    @property
-    def waiting(self) -> int:
-        """How many watches wait for room."""
-        return sum(not each.turn.done() for each in self._waiting)
-
-
-class _WaitingWatch(NamedTuple):
-    caller: str | None
-    wanted: int
-    own: int
-    turn: asyncio.Future[None]
-
-
-class WatchRoom:
-    """What one watch holds of the share of watches."""
-
-    def __init__(self, share: WatchShare, caller: str | None) -> None:
-        self._share = share
-        self._caller = caller
-        self._held = 0
-
-    def fits(self, count: int) -> bool:
-        """Whether the watch may hold `count` bytes in all now."""
-        more = count - self._held
-        return more <= 0 or self._share.has_room(self._caller, more, self._held)
-
-    async def reserve(self, count: int) -> None:
-        """Hold `count` bytes in all, as soon as there is room for them."""
-        if count > self._held:
-            await self._share.wait(self._caller, count - self._held, self._held)
-            self._held = count
-
-    def settle(self, count: int) -> None:
-        """Hold exactly `count` bytes, whether there is room for them or not."""
-        if count != self._held:
-            self._share.hold(self._caller, count - self._held)
-            self._held = count
 
 
 class Holding:

@@ -5,8 +5,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 from litestar import Litestar, Request, Response
@@ -24,6 +24,12 @@ PIECE_BYTES = 64 * 1024
 """About how many bytes are sent at once; each piece has its own time to be read."""
 READER_SECONDS_MAX = 10.0
 """How long a client may leave a piece unread before its connection is dropped."""
+PAGE_BYTES_PER_SECOND_MIN = 64 * 1024
+"""The least average rate at which a client reads a page of a watch after READER_SECONDS_MAX.
+
+A page is held as a whole until its last piece is read, so its reader may not take
+READER_SECONDS_MAX for each piece.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -117,6 +123,30 @@ async def _send(send: Send, piece: bytes, *, more: bool) -> None:
 
 class TooSlow(Exception):  # noqa: N818 - a fact, not a failure
     """A client has left a piece unread for too long."""
+
+
+class PageReader:
+    """The client that reads one page of a watch, and the time that it takes to do so."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._seconds = 0.0
+        self._count = 0
+
+    @contextmanager
+    def reading(self, count: int) -> Iterator[None]:
+        """Measure how long the client takes for `count` bytes.
+
+        Raises:
+            TooSlow: it has taken too long for what it has read of the page.
+        """
+        began = self._monotonic()
+        yield
+        self._seconds += self._monotonic() - began
+        self._count += count
+        if self._seconds > READER_SECONDS_MAX + self._count / PAGE_BYTES_PER_SECOND_MIN:
+            _log.info("A client that read its watch too slowly was dropped.")
+            raise TooSlow
 
 
 async def _left(receive: Receive) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from service.api.bodies.streamed_responses import PIECE_BYTES, Pieces
+from service.api.bodies.streamed_responses import PIECE_BYTES, PageReader, Pieces, TooSlow
 from service.api.problems import encode_problem
 from service.api.security.visibility import Visibility, Visible
 from service.model.errors import MoorageError, NotFound, ObjectUnreadable, StorageUnavailable
@@ -67,6 +67,8 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             async for piece in self._events():
                 yield piece
             yield self._bookmark()
+        except TooSlow:
+            raise
         except Exception as error:
             status, problem = _problem(error, self.path, self.request_id)
             self.refused(status)
@@ -81,24 +83,23 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
         now = asyncio.get_running_loop().time
         end, due = now() + self.timeout_seconds, now() + self.bookmark_seconds
         while now() < end:
-            commits = await self._next(min(due, end))
+            commits = await self._next(min(due, end) - now())
             if commits is None:
                 return
+            reader = PageReader(now)
             for written in self._written(commits, await self._visible(commits)):
                 # In small pieces, for which there is always room: the watch holds that of the whole.
                 for start in range(0, len(written), PIECE_BYTES):
-                    yield written[start : start + PIECE_BYTES]
+                    with reader.reading(min(PIECE_BYTES, len(written) - start)):
+                        yield written[start : start + PIECE_BYTES]
             del commits
             if now() >= due:
                 yield self._bookmark()
                 due = now() + self.bookmark_seconds
 
-    async def _next(self, until: float) -> Sequence[LoggedCommit] | None:
+    async def _next(self, seconds: float) -> Sequence[LoggedCommit] | None:
         try:
-            async with asyncio.timeout_at(until):
-                return await self.watch.next()
-        except TimeoutError:
-            return ()
+            return await self.watch.next_within(seconds)
         except NotFound:
             raise NotFound(f"There is no cluster {self.cluster!r} any more.") from None
 
@@ -116,21 +117,29 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             return frozenset()
 
     def _written(self, commits: Sequence[LoggedCommit], visibility: Visibility) -> Iterator[bytes]:
+        """The events in pieces; those before one that cannot be written come before its error."""
         written: list[bytes] = []
         size = 0
+        try:
+            for event in self._selected(commits, visibility):
+                written.append(event)
+                size += len(event)
+                if size >= PIECE_BYTES:
+                    yield b"".join(written)
+                    written, size = [], 0
+        except MoorageError:
+            yield b"".join(written)
+            raise
+        yield b"".join(written)
+
+    def _selected(self, commits: Sequence[LoggedCommit], visibility: Visibility) -> Iterator[bytes]:
         for commit in commits:
             for change in commit.changes:
                 if not sees(visibility, *change.key):
                     continue
                 event = self._event(change, visibility)
                 if event is not None:
-                    written.append(event)
-                    size += len(event)
-                if size >= PIECE_BYTES:
-                    yield b"".join(written)
-                    written, size = [], 0
-        if written:
-            yield b"".join(written)
+                    yield event
 
     def _event(self, change: Change, visibility: Visibility) -> bytes | None:
         try:
@@ -139,6 +148,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             raise ObjectUnreadable(*change.key) from error
 
     def _bookmark(self) -> bytes:
+        self.watch.advance()
         return self.writer.bookmark(self.watch.revision)
 
 

@@ -1,7 +1,9 @@
 """Streams a cluster's changes as they are committed."""
 
+import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 
 from litestar import get
@@ -21,6 +23,7 @@ from service.api.bodies.streamed_responses import UNBUFFERED, Streamed
 from service.api.event_streams.server_sent_events import EVENT_STREAM, EventWriter
 from service.api.event_streams.watch_stream import ChangeStream, Writer
 from service.api.handler_services.server_services import Services
+from service.api.handler_services.waiting_client import WaitingClient
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     Body,
@@ -36,6 +39,7 @@ from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.authentication import caller_of
 from service.api.security.refusal_audit import note_refused
 from service.api.security.visibility import sight_of
+from service.model.errors import Overloaded
 from service.model.log.commit_log import CLUSTER_KIND, BodySelection
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pods_and_nodes import AtLeastOne
@@ -44,6 +48,8 @@ from service.model.selecting_objects.selectable_fields import NODE_NAME
 from service.scheduler.watching import WatchSelection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60
+OPEN_SECONDS_MAX = 10.0
+"""How long a watch may wait for room before it begins; then its client is told to come back."""
 _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
 
 _EXAMPLE = """id: 1043
@@ -104,7 +110,7 @@ _OPERATION = Operation(
     "was restored, an ERROR event with a problem document ends it: list again, then watch from "
     "the list's `metadata.resourceVersion`. Changes in namespaces that the caller may not read are left out, bookmarks "
     "are not; when the caller is given other grants, an ERROR event ends the stream. A client that leaves what was sent unread for 10 "
-    "seconds is cut off.",
+    "seconds is cut off, and so is one that reads less than 64 KiB a second of a large batch of changes.",
     parameters=(
         SINCE,
         LAST_EVENT_ID,
@@ -179,11 +185,12 @@ async def open_stream(
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
     caller = caller_of(request.scope)
     holding, bounded = holding_of(request.scope), None if caller.is_admin else caller.name
-    watch = await services.scheduler.watching.open(
-        *(cluster, since, bounded, node), bodies=bodies, room=holding.room_for_watch(bounded)
-    )
-    # The watch is closed when the request ends, since the stream itself may never begin.
-    holding.at_end(watch.close)
+    async with _while_client_waits(request):
+        watch = await services.scheduler.watching.open(
+            *(cluster, since, bounded, node), bodies=bodies, room=holding.room_for_watch(bounded)
+        )
+        # The watch is closed when the request ends, since the stream itself may never begin.
+        holding.at_end(watch.close)
     stream = ChangeStream(
         watch=watch,
         writer=writer,
@@ -202,6 +209,34 @@ async def open_stream(
         media_type=media_type,
         ends_with_client=True,
     )
+
+
+@asynccontextmanager
+async def _while_client_waits(request: AnyRequest) -> AsyncIterator[None]:
+    """Bound the time in which a watch is opened, and end it if the client leaves.
+
+    Raises:
+        Overloaded: there was no room in time, or the client has left.
+    """
+    client = WaitingClient(request.receive)
+    limit = asyncio.timeout(OPEN_SECONDS_MAX)
+    try:
+        async with limit:
+            leaving = asyncio.create_task(_end_when_left(client, limit))
+            try:
+                yield
+            finally:
+                leaving.cancel()
+                client.end()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise Overloaded("The watches on this server leave no room for another one now.") from None
+
+
+async def _end_when_left(client: WaitingClient, limit: asyncio.Timeout) -> None:
+    await client.left()
+    limit.reschedule(asyncio.get_running_loop().time())
 
 
 def _selection(parameters: Mapping[str, str]) -> WatchSelection:

@@ -14,7 +14,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.feed import Feed, lost_history
 from service.scheduler.watching.logged_commits import LoggedCommit, commits_of
-from service.scheduler.watching.node_commits import Position
+from service.scheduler.watching.node_commits import Position, Waiter
 from service.scheduler.watching.page_room import PageRoom, UnlimitedRoom, held_bytes, page_bytes
 
 _UNLIMITED = UnlimitedRoom()
@@ -250,6 +250,8 @@ class Watch:
         """The id of the commit after which the watch goes on, once `_first` is taken."""
         self.feed: Feed | None = None
         """The feed, from the first call of `next` until the watch is closed."""
+        self._asked: asyncio.Task[Sequence[LoggedCommit] | None] | None = None
+        """It waits for the next commits when `next_within` has returned without them."""
 
     async def next(self) -> Sequence[LoggedCommit] | None:
         """Wait for the next commits and return them; None when the server ends all watches.
@@ -262,13 +264,41 @@ class Watch:
             Compacted: changes that the watcher has not got yet were removed from the log.
             HistoryReplaced: the log is another one now (P3).
         """
+        return self._take(await self._coming(self._use_feed()))
+
+    async def next_within(self, seconds: float) -> Sequence[LoggedCommit] | None:
+        """Return what `next` does, or nothing if it does not come within so many seconds.
+
+        The watch goes on to wait for it, so it keeps its place among those who wait for room.
+
+        Raises:
+            NotFound, Compacted, HistoryReplaced: as `next`.
+        """
+        if self._asked is None:
+            self._asked = asyncio.create_task(self._coming(self._use_feed()))
+        await asyncio.wait((self._asked,), timeout=max(0.0, seconds))
+        if not self._asked.done():
+            return ()
+        asked, self._asked = self._asked, None
+        return self._take(asked.result())
+
+    async def _coming(self, feed: Feed) -> Sequence[LoggedCommit] | None:
+        """Wait for the next commits, which the watcher has not got yet then."""
+        return self._first or await self._more(feed)
+
+    def _use_feed(self) -> Feed:
         if self.feed is None:
             self.feed = self._join()
-        commits = self._first or await self._more(self.feed)
+        return self.feed
+
+    def _take(self, commits: Sequence[LoggedCommit] | None) -> Sequence[LoggedCommit] | None:
         self._first = ()
         if commits:
             self.revision, self._tip = commits[-1].info.last, commits[-1].info.commit_id
         return commits
+
+    def advance(self) -> None:
+        """Move `revision` on past commits that `next_within`, while it waits, has found to be left out."""
 
     def _join(self) -> Feed:
         return self._watching.join(self._cluster_id, self.head)
@@ -314,10 +344,19 @@ class Watch:
     def close(self) -> None:
         """End the watch; a second call does nothing."""
         self._at_end()
+        if self._asked is not None:
+            self._asked.cancel()
+            self._asked.add_done_callback(_ignore)
         self._room.settle(0)
         if self.feed is not None:
             self._watching.leave(self.feed)
             self.feed = None
+
+
+def _ignore(asked: asyncio.Task[Sequence[LoggedCommit] | None]) -> None:
+    """Take note of an error that nobody waits for any more, so that asyncio does not log it."""
+    if not asked.cancelled():
+        asked.exception()
 
 
 class NodeWatch(Watch):
@@ -332,6 +371,15 @@ class NodeWatch(Watch):
     ) -> None:
         super().__init__(watching, begin, at_end)
         self._node = node
+        self._waiter: Waiter | None = None
+        """What wakes the watch while it sleeps."""
+
+    @override
+    def advance(self) -> None:
+        """Move `revision` on past commits that `next_within`, while it waits, has found to be left out."""
+        if self.feed is not None and self._waiter is not None:
+            newest = Position(self.feed.ring.revision, self.feed.ring.tip)
+            self.revision, self._tip = self._waiter.position or newest
 
     @override
     def _join(self) -> Feed:
@@ -348,13 +396,13 @@ class NodeWatch(Watch):
         """Wait for a commit that concerns the node, and stand just before it; or else after all commits."""
         nodes = feed.ring.nodes
         assert nodes is not None
-        waiter = nodes.wait(self._node)
+        waiter = self._waiter = nodes.wait(self._node)
         try:
             await waiter.news.wait()
         finally:
             nodes.stop_waiting(waiter)
-            newest = Position(feed.ring.revision, feed.ring.tip)
-            self.revision, self._tip = waiter.position or newest
+            self.advance()
+            self._waiter = None
 
     @override
     def close(self) -> None:
