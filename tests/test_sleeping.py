@@ -17,6 +17,7 @@ MAY_SLEEP = {
     "concurrency/faults": "drives exploration, and faults that last for a while are what it is about",
     "concurrency/many_servers.py": "drives exploration, whose phases last for a while",
     "concurrency/failovers": "drives exploration, and asks Patroni, which tells nobody by itself",
+    "security/test_watch_room.py": "one client reads each piece at the last moment, for a rule about time",
     "security/attacks": "drives exploration, and attacks that last for a while are what it is about",
 }
 """File or folder, and why: whoever is added needs a reason that no event could replace."""

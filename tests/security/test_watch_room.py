@@ -314,10 +314,10 @@ async def test_a_watch_keeps_its_place_in_the_line_across_bookmarks(make_harness
             each.settle(MIB)
         await change(harness.store, 1)
         await once(partial(is_waiting, harness))
-        [first] = share._line  # noqa: SLF001 - whose place it is cannot be seen otherwise
+        [first] = share.line
         count = len(watch.events)
         await watch.until(count + 3)
-        assert list(share._line) == [first]  # noqa: SLF001
+        assert list(share.line) == [first]
         for each in (*blockers, holder):
             each.settle(0)
         await watch.until_last("ADDED")

@@ -123,7 +123,7 @@ class Holding:
         count = min(count, self.held)
         self.held -= count
         self._budget.in_flight -= count
-        if count:
+        if count and self._budget.watches.line:
             self._budget.watches.let_in()
 
     def give_way(self) -> None:

@@ -47,12 +47,13 @@ class WatchShare:
         """The bytes that all watches hold within the parts of their holders."""
         self._budget = budget
         self._held_by: Counter[Holder] = Counter()
-        self._line: deque[_WaitingWatch] = deque()
+        self.line: deque[_WaitingWatch] = deque()
+        """The watches that wait for room, in their order."""
 
     @property
     def waiting(self) -> int:
         """How many watches wait for room."""
-        return sum(not each.turn.done() for each in self._line)
+        return sum(not each.turn.done() for each in self.line)
 
     def has_room(self, holder: Holder, count: int, own: int) -> bool:
         """Whether a watch may hold `count` bytes besides its `own`, behind all who wait."""
@@ -61,7 +62,7 @@ class WatchShare:
             return False
         ahead = _Ahead()
         if count > PIECE_BYTES:
-            for each in self._line:
+            for each in self.line:
                 if not each.turn.done():
                     self._admits(each.wish, ahead)
         return self._admits(wish, ahead)
@@ -123,7 +124,7 @@ class WatchShare:
             self.take(holder, count)
             return
         turn = asyncio.get_running_loop().create_future()
-        self._line.append(_WaitingWatch(_Wish(holder, count, own), turn))
+        self.line.append(_WaitingWatch(_Wish(holder, count, own), turn))
         try:
             await turn
         except BaseException:
@@ -136,11 +137,11 @@ class WatchShare:
     def let_in(self) -> None:
         """Let those in who wait and for whom there is room now, in their order."""
         ahead = _Ahead()
-        for each in list(self._line):
+        for each in list(self.line):
             if each.turn.done():
-                self._line.remove(each)
+                self.line.remove(each)
             elif self._admits(each.wish, ahead):
-                self._line.remove(each)
+                self.line.remove(each)
                 self.take(each.wish.holder, each.wish.size)
                 each.turn.set_result(None)
 
