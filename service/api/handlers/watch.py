@@ -50,6 +50,11 @@ from service.scheduler.watching import WatchSelection
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60
 OPEN_SECONDS_MAX = 10.0
 """How long a watch may wait for room before it begins; then its client is told to come back."""
+_UNWATCHED_SECONDS = 0.1
+"""Only a watch that waits longer to begin looks whether its client has left.
+
+Otherwise its stream alone reads from the client, as a read that is cancelled may break the next one.
+"""
 _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
 
 _EXAMPLE = """id: 1043
@@ -235,6 +240,7 @@ async def _while_client_waits(request: AnyRequest) -> AsyncIterator[None]:
 
 
 async def _end_when_left(client: WaitingClient, limit: asyncio.Timeout) -> None:
+    await asyncio.sleep(_UNWATCHED_SECONDS)
     await client.left()
     limit.reschedule(asyncio.get_running_loop().time())
 
