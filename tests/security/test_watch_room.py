@@ -341,15 +341,16 @@ async def test_a_watch_that_finds_no_room_to_begin_is_told_to_come_back(
 
 
 async def test_a_watch_whose_client_leaves_before_it_begins_gives_up_its_seat(
-    make_harness: MakeHarness,
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(watch_handlers, "OPEN_SECONDS_MAX", 2 * WAIT_SECONDS)
     harness = await make_harness(bytes_in_flight_max=BUDGET)
     await harness.put_node("n")
     full(harness)
     made = Stream(harness.app, {"sinceRevision": 1})
     await once(partial(is_waiting, harness))
     made.left.set()
-    async with asyncio.timeout(WAIT_SECONDS / 2):
+    async with asyncio.timeout(WAIT_SECONDS):
         await made.task
     assert (harness.scheduler.watching.watchers, harness.budget.watches.waiting) == (0, 0)
 
