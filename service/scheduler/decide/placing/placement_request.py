@@ -124,17 +124,18 @@ def place_one_by_one(
     """
     results: dict[ObjectName, PlacementResult] = {}
     step = StepSize()
-    members = _by_group(candidates) if not intent.without_groups else {}
+    members: dict[GroupRef, list[Candidate]] = {}
     pods = [candidate.manifest.pod for candidate in candidates]
     keys = [(pod.namespace, pod.name) for pod in pods]
-    for key, candidate in zip(keys, candidates, strict=True):
+    for key, pod, candidate in zip(keys, pods, candidates, strict=True):
         in_group = candidate.manifest.is_in_group and not intent.without_groups
         group = group_of(candidate.manifest) if in_group else None
         if candidate.is_placed or group is None:
             results[key] = place_pod(context, intent, candidate)
         elif key not in results:
+            members = members or _by_group(candidates)
             results.update((yield from _place_members(context, intent, group, members[group])))
-        if len(candidates) > 1 and step.is_over(candidate.pod):
+        if len(keys) > 1 and step.is_over(pod):
             yield
     return PlacementAnswer(
         revision=context.replica.revision,

@@ -301,7 +301,8 @@ def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
     except Denied as denied:
         return denied
     spec = candidate.manifest.template.spec_json
-    if context.suspects.deciding(context.cluster_id, *candidate.key, spec) >= SET_ASIDE_DEATHS:
+    deaths = context.suspects.deciding(context.cluster_id, pod.namespace, pod.name, spec)
+    if deaths >= SET_ASIDE_DEATHS:
         context.suspects.decided()
         return Denied(SET_ASIDE, SET_ASIDE_TOLD)
     return None

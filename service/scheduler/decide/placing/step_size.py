@@ -14,12 +14,18 @@ class StepSize(msgspec.Struct):
     """Counts the pods since the last step; those with many rules count several times."""
 
     pods: int = 0
+    affinity: Affinity | None = None
+    """The affinity of the last pod: pods in a row mostly have the same spec."""
+    weight: int = 1
+    """How much a pod with this affinity counts."""
 
     def is_over(self, pod: Pod) -> bool:
         """Count a pod, and return whether the step ends after it."""
-        self.pods += 1
-        if pod.spec.affinity is not None:
-            self.pods += _rules(pod.spec.affinity) // RULES_A_POD
+        affinity = pod.spec.affinity
+        if affinity is not self.affinity:
+            self.affinity = affinity
+            self.weight = 1 if affinity is None else 1 + _rules(affinity) // RULES_A_POD
+        self.pods += self.weight
         if self.pods < PODS_A_STEP:
             return False
         self.pods = 0
