@@ -412,19 +412,6 @@ async def test_p1_arrays_of_unequal_length_are_refused(
     assert await postgres.head(cluster_id) == head
 
 
-async def test_what_a_server_of_the_previous_version_commits_says_nothing_of_fields_before(
-    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
-):
-    head = await committed(postgres, cluster_id, create("a"))
-    columns = [["Update"], [False], ["Put"], ["Pod"], ["default"], ["a"], ["uid"], ["n1"], [None]]
-    call = f"SELECT * FROM commit_v1({', '.join(f'${n}' for n in range(1, 23))})"
-    start = (cluster_id, head.revision, head.tip, new_id(), 1, "Test", None)
-    done = await operator.fetchrow(call, *start, *columns, [b"{}"], [], [], [], [], [])
-    assert done["outcome"] == "Committed"
-    page = await postgres.read_log(cluster_id, head.revision, head.tip, 10)
-    assert [(each.node_name, each.fields_before) for each in page.changes] == [("n1", None)]
-
-
 async def test_p1_a_clock_that_went_back_takes_no_time_back(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):

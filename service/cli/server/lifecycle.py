@@ -44,7 +44,7 @@ from service.store.connecting.outage_log import reason_of
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.postgres import PostgresStore
 from service.store.schema.citus_sharding import ServersMissing, distribute
-from service.store.schema.migrate import NewerTables, newest, upgrade_async
+from service.store.schema.migrate import UnusableTables, newest, upgrade_async
 from service.store.schema.serving_role import admit_servers
 from service.suspects import DeathCounts
 
@@ -250,7 +250,7 @@ def migrate(urls: DatabaseUrls) -> None:
 
     Raises:
         Unavailable: the database could not be reached for a minute.
-        WrongUsage: a newer version has migrated it.
+        WrongUsage: its tables are of a newer version, or of one too old to be migrated.
     """
     begun = time.monotonic()
     waits = False
@@ -259,7 +259,7 @@ def migrate(urls: DatabaseUrls) -> None:
             before = run_until_stopped(upgrade_async(urls.migrating))
             if urls.is_embedded:
                 run_until_stopped(admit_servers(urls.migrating))
-        except NewerTables as error:
+        except UnusableTables as error:
             raise WrongUsage(str(error)) from None
         except StorageUnavailable as error:
             if time.monotonic() > begun + DATABASE_SECONDS_MAX:

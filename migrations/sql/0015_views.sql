@@ -22,6 +22,3 @@ SELECT cluster, name, uid, revision, manifest FROM manifest WHERE kind = 'Namesp
 CREATE VIEW pod AS
 SELECT cluster, namespace, name, uid, revision, node_name, manifest
 FROM manifest WHERE kind = 'Pod';
-
--- The cluster that exists from the start.
-SELECT create_cluster_v1('default', '{}', gen_random_uuid());

@@ -1,9 +1,19 @@
--- The functions that are called, as before, but so that each of their statements can be sent to the one server that has the rows of
--- a cluster, where a cluster's rows are on one of several (docs/decisions/distributed-postgresql.md): a statement names the cluster
--- of every table that it reads or writes, and what writes or locks reads no clock. And functions in place of statements that no
--- rewriting makes so.
+-- The functions that write and cut the log. Where a cluster's rows are on one of several servers
+-- (docs/decisions/distributed-postgresql.md), each of their statements can be sent to that server: a
+-- statement names the cluster of every table that it reads or writes, and what writes or locks reads
+-- no clock.
 
--- As commit_v4; but most arrays are texts, as PostgreSQL writes arrays. A call with other casts cannot be passed on by Citus.
+-- Extends a cluster's log by one commit, or says why not, as `outcome`:
+--   Committed  the head is now (head_revision, head_tip), which is this commit
+--   Lost       the head is elsewhere: at (head_revision, head_tip)
+--   NotYet     p_not_before has not come
+--   Gone       there is no such cluster
+-- A row of the arrays is one change; effects says what it does to the table of objects, where only
+-- the last change of an object acts. Events and entries of the audit are added with the commit, or not
+-- at all. Errors: MR001, arrays of unequal length; MR002, what is stored is not what the caller
+-- expected; a unique violation of idempotency_pkey, the key has an answer; of object_pkey, the same as
+-- MR002. Most arrays are texts, as PostgreSQL writes arrays: Citus cannot pass on a call with other
+-- casts.
 CREATE FUNCTION commit_v5(
     p_cluster_id bigint,
     p_revision bigint,
@@ -195,8 +205,11 @@ BEGIN
 END;
 $$;
 
--- As before. `outcome` is Fenced, Lost or Gone.
-CREATE OR REPLACE FUNCTION fence_v1(
+-- Kills an attempt to commit whose outcome is unknown: the head gets a new tip at the same revision,
+-- so that a commit still on its way no longer finds the tip that it expects. The fence joins the log as
+-- a commit without changes; so readers can follow the chain of tips across it. `outcome` is Fenced,
+-- Lost, or Gone.
+CREATE FUNCTION fence_v1(
     p_cluster_id bigint,
     p_revision bigint,
     p_tip uuid,
@@ -231,30 +244,46 @@ BEGIN
 END;
 $$;
 
--- As before.
-CREATE OR REPLACE FUNCTION lift_cluster_v1(p_cluster_id bigint, p_by bigint) RETURNS boolean
+-- Keeps answers of requests with a key, if the log still ends at a revision and tip; returns where it
+-- ends, or no row if there is no such cluster. In order of key, so that two calls that insert several
+-- keys cannot wait for each other.
+CREATE FUNCTION record_answers_v1(
+    p_cluster_id bigint,
+    p_revision bigint,
+    p_tip uuid,
+    p_operations text[],
+    p_keys text[],
+    p_chunks integer[],
+    p_request_hashes bytea[],
+    p_answers bytea[]
+) RETURNS TABLE (head_revision bigint, head_tip uuid, head_at timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_clock CONSTANT timestamptz := clock_timestamp();
-    v_tip CONSTANT uuid := gen_random_uuid();
-    v_revision bigint;
 BEGIN
-    UPDATE head AS h
-    SET revision = h.revision + p_by, tip = v_tip, at = greatest(v_clock, h.at)
-    WHERE h.cluster_id = p_cluster_id
-    RETURNING h.revision INTO v_revision;
+    SELECT h.revision, h.tip, h.at INTO head_revision, head_tip, head_at
+    FROM head AS h WHERE h.cluster_id = p_cluster_id;
     IF NOT FOUND THEN
-        RETURN false;
+        RETURN;
     END IF;
-    UPDATE floor SET revision = v_revision WHERE cluster_id = p_cluster_id;
-    DELETE FROM change WHERE cluster_id = p_cluster_id;
-    DELETE FROM commit WHERE cluster_id = p_cluster_id;
-    RETURN true;
+    IF (head_revision, head_tip) = (p_revision, p_tip) THEN
+        INSERT INTO idempotency
+            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
+        SELECT p_cluster_id, r.operation, r.key, r.chunk, r.request_hash, r.answer, v_clock
+        FROM unnest(p_operations, p_keys, p_chunks, p_request_hashes, p_answers)
+            AS r (operation, key, chunk, request_hash, answer)
+        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk;
+    END IF;
+    RETURN NEXT;
 END;
 $$;
 
--- As before; but whoever holds the floor, so that the cluster stays, need not wait for this.
-CREATE OR REPLACE FUNCTION compact_v1(
+-- One step of compaction: raises the floor by at most p_rows revisions and deletes what is now below
+-- it, in one transaction. Kept are the last p_keep_changes changes, and everything that was committed
+-- less than p_keep_for ago. The head is not touched, so commits go on meanwhile, and so does all that
+-- holds the floor so that the cluster stays. Returns the floor, and whether it rose; null if there is no
+-- such cluster.
+CREATE FUNCTION compact_v1(
     p_cluster_id bigint,
     p_keep_changes bigint,
     p_keep_for interval,
@@ -292,208 +321,35 @@ BEGIN
 END;
 $$;
 
--- As before. Of the cluster its floor is held meanwhile, which is deleted before the events are.
-CREATE OR REPLACE FUNCTION add_events_v1(
-    p_cluster_id bigint,
-    p_namespaces text[],
-    p_names text[],
-    p_pods text[],
-    p_uids text[],
-    p_types text[],
-    p_reasons text[],
-    p_messages text[],
-    p_revisions bigint[],
-    p_counts bigint[],
-    p_first_at timestamptz[],
-    p_last_at timestamptz[]
-) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM 1 FROM floor AS f WHERE f.cluster_id = p_cluster_id FOR KEY SHARE;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    INSERT INTO event AS e
-        (cluster_id, namespace, name, pod, uid, type, reason, message, revision, count, first_at,
-            last_at)
-    SELECT p_cluster_id, n.*
-    FROM unnest(p_namespaces, p_names, p_pods, p_uids, p_types, p_reasons, p_messages,
-            p_revisions, p_counts, p_first_at, p_last_at)
-        AS n (namespace, name, pod, uid, type, reason, message, revision, count, first_at, last_at)
-    ORDER BY n.namespace COLLATE "C", n.name COLLATE "C"
-    ON CONFLICT (cluster_id, namespace, name) DO UPDATE
-    SET count = e.count + excluded.count, message = excluded.message,
-        revision = greatest(e.revision, excluded.revision),
-        last_at = greatest(e.last_at, excluded.last_at);
-END;
-$$;
-
--- Takes or prolongs a lease, or tells who has it. No row: there is no such cluster, or the lease was given back meanwhile.
-CREATE FUNCTION take_lease_v1(
-    p_cluster_id bigint,
-    p_name text,
-    p_holder text,
-    p_length interval,
-    p_length_max interval
-) RETURNS TABLE (lease_holder text, lease_until timestamptz)
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_clock timestamptz;
-BEGIN
-    PERFORM 1 FROM floor AS f WHERE f.cluster_id = p_cluster_id FOR KEY SHARE;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    SELECT l.holder, l.until INTO lease_holder, lease_until FROM lease AS l
-    WHERE l.cluster_id = p_cluster_id AND l.name = p_name FOR NO KEY UPDATE;
-    -- A lease that ends later than any can was taken before the database's clock was set back.
-    v_clock := clock_timestamp();
-    IF lease_holder <> p_holder AND lease_until > v_clock AND lease_until <= v_clock + p_length_max
-    THEN
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    lease_until := v_clock + p_length;
-    IF lease_holder IS NULL THEN
-        INSERT INTO lease (cluster_id, name, holder, until)
-        VALUES (p_cluster_id, p_name, p_holder, lease_until)
-        ON CONFLICT (cluster_id, name) DO NOTHING;
-    ELSE
-        UPDATE lease AS l SET holder = p_holder, until = lease_until
-        WHERE l.cluster_id = p_cluster_id AND l.name = p_name;
-    END IF;
-    -- Somebody else may have taken a new one at the same moment.
-    RETURN QUERY SELECT l.holder, l.until FROM lease AS l
-    WHERE l.cluster_id = p_cluster_id AND l.name = p_name;
-END;
-$$;
-
--- Notes that nodes have reported now, in the order of their keys, so that two who report the same nodes cannot wait for each other.
--- Of names that no node has nothing is noted. The LIMIT has each node looked up by its key: without it, PostgreSQL compares every
--- name with all nodes of the cluster. The revision is null if there is no such cluster.
-CREATE FUNCTION renew_node_leases_v1(
-    p_cluster_id bigint,
-    p_nodes text[],
-    OUT head_revision bigint,
-    OUT reported_at timestamptz,
-    OUT known text[]
-)
-LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM 1 FROM floor AS f WHERE f.cluster_id = p_cluster_id FOR KEY SHARE;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    SELECT coalesce(array_agg(n.node ORDER BY n.node), '{}') INTO known
-    FROM (SELECT DISTINCT unnest(p_nodes) COLLATE "C" AS node) AS n,
-        LATERAL (
-            SELECT FROM object AS o
-            WHERE o.cluster_id = p_cluster_id AND o.kind = 'Node' AND o.namespace = ''
-                AND o.name = n.node
-            LIMIT 1
-        ) AS there;
-    reported_at := clock_timestamp();
-    INSERT INTO node_lease (cluster_id, node, renewed_at)
-    SELECT p_cluster_id, n.node, reported_at FROM unnest(known) WITH ORDINALITY AS n (node, place)
-    ORDER BY n.place
-    ON CONFLICT (cluster_id, node) DO UPDATE SET renewed_at = excluded.renewed_at;
-    SELECT h.revision INTO head_revision FROM head AS h WHERE h.cluster_id = p_cluster_id;
-END;
-$$;
-
--- Keeps answers of requests with a key, if the log still ends at a revision and tip; tells where it ends. No row if there is no such
--- cluster. In order of key, so that two who insert several keys cannot wait for each other.
-CREATE FUNCTION record_answers_v1(
-    p_cluster_id bigint,
-    p_revision bigint,
-    p_tip uuid,
-    p_operations text[],
-    p_keys text[],
-    p_chunks integer[],
-    p_request_hashes bytea[],
-    p_answers bytea[]
-) RETURNS TABLE (head_revision bigint, head_tip uuid, head_at timestamptz)
+-- After a restore from a backup: others may have seen revisions that are now lost, and new ones must
+-- not be mistaken for them. Lifts the head over all that can have been, with an empty log. False if
+-- there is no such cluster.
+CREATE FUNCTION lift_cluster_v1(p_cluster_id bigint, p_by bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     v_clock CONSTANT timestamptz := clock_timestamp();
+    v_tip CONSTANT uuid := gen_random_uuid();
+    v_revision bigint;
 BEGIN
-    SELECT h.revision, h.tip, h.at INTO head_revision, head_tip, head_at
-    FROM head AS h WHERE h.cluster_id = p_cluster_id;
+    UPDATE head AS h
+    SET revision = h.revision + p_by, tip = v_tip, at = greatest(v_clock, h.at)
+    WHERE h.cluster_id = p_cluster_id
+    RETURNING h.revision INTO v_revision;
     IF NOT FOUND THEN
-        RETURN;
+        RETURN false;
     END IF;
-    IF (head_revision, head_tip) = (p_revision, p_tip) THEN
-        INSERT INTO idempotency
-            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
-        SELECT p_cluster_id, r.operation, r.key, r.chunk, r.request_hash, r.answer, v_clock
-        FROM unnest(p_operations, p_keys, p_chunks, p_request_hashes, p_answers)
-            AS r (operation, key, chunk, request_hash, answer)
-        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk;
-    END IF;
-    RETURN NEXT;
+    UPDATE floor SET revision = v_revision WHERE cluster_id = p_cluster_id;
+    DELETE FROM change WHERE cluster_id = p_cluster_id;
+    DELETE FROM commit WHERE cluster_id = p_cluster_id;
+    RETURN true;
 END;
 $$;
 
--- As before.
-CREATE OR REPLACE FUNCTION audit_v1(
-    p_chain bigint,
-    p_cluster_id bigint,
-    p_at timestamptz,
-    p_principals text[],
-    p_addresses text[],
-    p_operations text[],
-    p_clusters text[],
-    p_revisions bigint[],
-    p_request_ids text[],
-    p_statuses integer[],
-    p_requests bigint[]
-) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_number bigint;
-    v_hash bytea;
-    v_at timestamptz;
-    v_cluster text;
-    v_told text;
-    v_previous bytea[] := '{}';
-    v_hashes bytea[] := '{}';
-BEGIN
-    SELECT c.number, c.hash, greatest(c.at, p_at), c.cluster INTO v_number, v_hash, v_at, v_cluster
-    FROM audit_chain AS c WHERE c.chain = p_chain FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
-        SELECT 0, '', p_at, c.name INTO v_number, v_hash, v_at, v_cluster
-        FROM cluster AS c WHERE c.cluster_id = p_chain;
-        INSERT INTO audit_chain (chain, cluster, number, hash, at)
-        VALUES (p_chain, v_cluster, v_number, v_hash, v_at);
-    END IF;
-    v_told := to_char(v_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
-    FOR v_place IN 1 .. cardinality(p_principals) LOOP
-        v_previous[v_place] := v_hash;
-        v_hash := sha256(convert_to(json_build_array(encode(v_hash, 'hex'), p_chain,
-            v_number + v_place, v_told, p_principals[v_place], p_addresses[v_place],
-            p_operations[v_place], p_cluster_id, coalesce(p_clusters[v_place], v_cluster),
-            p_revisions[v_place], p_request_ids[v_place], p_statuses[v_place],
-            p_requests[v_place])::text, 'UTF8'));
-        v_hashes[v_place] := v_hash;
-    END LOOP;
-    INSERT INTO audit
-        (chain, number, at, principal, address, operation, cluster_id, cluster, revision,
-            request_id, status, requests, previous_hash, hash)
-    SELECT p_chain, v_number + r.place, v_at, r.principal, r.address, r.operation, p_cluster_id,
-        coalesce(r.cluster, v_cluster), r.revision, r.request_id, r.status, r.requests,
-        r.previous_hash, r.hash
-    FROM unnest(p_principals, p_addresses, p_operations, p_clusters, p_revisions, p_request_ids,
-            p_statuses, p_requests, v_previous, v_hashes)
-        WITH ORDINALITY AS r (principal, address, operation, cluster, revision, request_id, status,
-            requests, previous_hash, hash, place);
-    UPDATE audit_chain
-    SET number = v_number + cardinality(p_principals), hash = v_hash, at = v_at
-    WHERE chain = p_chain;
-END;
-$$;
-
--- As before.
-CREATE OR REPLACE FUNCTION continue_history_v1(
+-- Records the history that a cluster is part of now. Its revisions are lifted if others may have seen
+-- revisions that are lost: either the log lacks the commit that the caller knows (p_revision and p_tip,
+-- null if it knows none), or the history on record is another one, and the caller knows no commit that
+-- proves that nothing is missing. True if they were lifted; null if there is no such cluster.
+CREATE FUNCTION continue_history_v1(
     p_cluster_id bigint,
     p_revision bigint,
     p_tip uuid,

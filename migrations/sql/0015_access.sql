@@ -1,44 +1,11 @@
--- Who may make requests. A principal is a user, or a group of users of an identity provider; its grants are JSON, as
--- the API shows them. `admin` says whether they make an admin of the whole server.
-CREATE TABLE principal (
-    kind text COLLATE "C" NOT NULL,
-    name text COLLATE "C" NOT NULL,
-    grants bytea NOT NULL,
-    admin boolean NOT NULL,
-    created_at timestamptz NOT NULL,
-    CONSTRAINT principal_pkey PRIMARY KEY (kind, name),
-    CONSTRAINT principal_kind_check CHECK (kind IN ('User', 'Group'))
-);
-
--- What users prove with who they are. Of a secret only its SHA-256 is kept: 256 random bits need no slow hash.
-CREATE TABLE token (
-    token_id text COLLATE "C" NOT NULL,
-    principal text COLLATE "C" NOT NULL,
-    secret_hash bytea NOT NULL,
-    description text NOT NULL,
-    created_at timestamptz NOT NULL,
-    expires_at timestamptz,
-    last_used_at timestamptz,
-    CONSTRAINT token_pkey PRIMARY KEY (token_id),
-    CONSTRAINT token_secret_hash_check CHECK (octet_length(secret_hash) = 32)
-);
-CREATE INDEX token_principal_idx ON token (principal);
-
--- One row, which every change of the two tables counts up and so queues up at; processes look at it to see that
--- they know the present state.
-CREATE TABLE access_state (
-    only_row boolean NOT NULL,
-    version bigint NOT NULL,
-    CONSTRAINT access_state_pkey PRIMARY KEY (only_row),
-    CONSTRAINT access_state_only_row_check CHECK (only_row)
-);
-INSERT INTO access_state (only_row, version) VALUES (true, 1);
+-- The functions that change principals and tokens. Each raises the version of access_state first, and
+-- ends with change_access_v1.
 
 CREATE FUNCTION has_tokens_v1() RETURNS boolean
 LANGUAGE sql STABLE AS $$ SELECT EXISTS (SELECT FROM token) $$;
 
--- Every change ends with this. Error MR003: there were tokens, or are now, and none is an admin's that has not expired.
--- p_keep_admin is false where a server has an admin of another kind.
+-- Error MR003: there were tokens, or are now, and none is an admin's that has not expired. p_keep_admin
+-- is false where a server has an admin of another kind.
 CREATE FUNCTION change_access_v1(p_had_tokens boolean, p_keep_admin boolean) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -51,7 +18,7 @@ BEGIN
 END;
 $$;
 
--- Whether it is new.
+-- Returns whether it is new.
 CREATE FUNCTION put_principal_v1(
     p_kind text, p_name text, p_grants bytea, p_admin boolean, p_keep_admin boolean
 ) RETURNS boolean
@@ -71,7 +38,7 @@ BEGIN
 END;
 $$;
 
--- With all its tokens; false if there was none.
+-- Deletes a principal with all its tokens; false if there was none.
 CREATE FUNCTION delete_principal_v1(p_kind text, p_name text, p_keep_admin boolean) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -89,7 +56,7 @@ BEGIN
 END;
 $$;
 
--- When it was made; null if there is no such user.
+-- Returns when the token was created; null if there is no such user.
 CREATE FUNCTION create_token_v1(
     p_token_id text,
     p_principal text,
@@ -117,7 +84,7 @@ BEGIN
 END;
 $$;
 
--- False if there was none.
+-- Returns false if there was none.
 CREATE FUNCTION delete_token_v1(p_token_id text, p_keep_admin boolean) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -134,10 +101,22 @@ BEGIN
 END;
 $$;
 
--- Notes when tokens were used last. It is no change of what anybody may do, so the version stays.
+-- Records when tokens were last used. That changes nobody's rights, so the version stays.
 CREATE FUNCTION note_use_v1(p_token_ids text[], p_used_at timestamptz[]) RETURNS void
 LANGUAGE sql AS $$
     UPDATE token AS t SET last_used_at = greatest(t.last_used_at, u.used_at)
     FROM unnest(p_token_ids, p_used_at) AS u (token_id, used_at)
     WHERE t.token_id = u.token_id
 $$;
+
+-- A trigger sets the tag, so that no function can forget it.
+CREATE FUNCTION tag_access_v1() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.tag := gen_random_uuid();
+    RETURN NEW;
+END;
+$$;
+
+CREATE TRIGGER access_state_tag BEFORE UPDATE ON access_state
+FOR EACH ROW EXECUTE FUNCTION tag_access_v1();
