@@ -186,7 +186,6 @@ async def site(
     url: str | None = None,
     stays: bool = True,
     nodes: Sequence[dict[str, Any]] | None = None,
-    kind_of_server: type[LocalServer] = LocalServer,
     **settings: str,
 ) -> AsyncIterator[Site]:
     """A running site. Whatever happened at it, everything acknowledged is stored, once.
@@ -205,7 +204,7 @@ async def site(
         if ready_made is not None:
             copy_data(ready_made, data_dir)
         running = [
-            kind_of_server(folder / "data", workers=workers, environment=environment, quiet=quiet)
+            LocalServer(folder / "data", workers=workers, environment=environment, quiet=quiet)
             for _ in range(servers)
         ]
         await start_all(running, stack)
