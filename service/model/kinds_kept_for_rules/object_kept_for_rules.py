@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from service.model.objects.pods_and_nodes import OwnerReference, Partial
+from service.model.core.primitives import OwnerReference, Partial
 from service.model.principals import Verb
 from service.model.validation import names
 from service.model.validation.combinators import Rule, TextCheck

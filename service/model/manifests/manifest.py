@@ -50,7 +50,7 @@ from service.model.manifests.quota_and_priority_class_manifests import (
     parse_quota,
 )
 from service.model.manifests.unparsed_objects import cut_any
-from service.model.objects.pods_and_nodes import Namespace
+from service.model.nodes.node import Namespace
 from service.model.pod_templates.template_cache import PodTemplate, TemplateCache
 from service.model.validation.combinators import Limits, unknown
 from service.model.validation.kinds import KINDS

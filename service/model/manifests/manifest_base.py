@@ -6,6 +6,7 @@ from typing import Self, cast
 import msgspec
 from msgspec.structs import replace
 
+from service.model.core.primitives import Partial
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.managed_fields import (
     MANAGED_FIELDS,
@@ -22,8 +23,9 @@ from service.model.manifests.metadata_and_status import (
     following,
     read_metadata,
 )
+from service.model.nodes.node import Namespace, Node
 from service.model.objects.pod_group import PodGroup
-from service.model.objects.pods_and_nodes import Namespace, Node, Partial, Pod
+from service.model.objects.pods_and_nodes import Pod
 from service.model.pod_templates.field_warnings import FieldWarnings, warnings_in_members
 from service.model.quotas_and_limits.quota import ResourceQuota
 from service.model.validation.combinators import Limits, Problems, entries_of

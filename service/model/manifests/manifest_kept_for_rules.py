@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
+from service.model.core.primitives import Partial
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.strict_json import encode
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind, KeptObject
@@ -19,7 +20,6 @@ from service.model.manifests.manifest_base import (
     head_of_version,
 )
 from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
-from service.model.objects.pods_and_nodes import Partial
 from service.model.validation.combinators import Limits, entries_of, without_nulls
 from service.model.validation.kinds import KindRules, kind_rules
 

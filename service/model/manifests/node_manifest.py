@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
+from service.model.core.primitives import ContainerImage, Taint
 from service.model.manifests.manifest_base import ENVELOPE, ObjectManifest, head_of, open_draft
 from service.model.manifests.metadata_and_status import (
     Json,
@@ -20,10 +21,10 @@ from service.model.manifests.metadata_and_status import (
     without_condition,
 )
 from service.model.manifests.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
+from service.model.nodes.node import Node, NodeCondition
+from service.model.nodes.shapes import NodeShape, NodeShapes
 from service.model.objects.condition_taints import TAINT_IF_TRUE
-from service.model.objects.manifest_types import NodeCondition
-from service.model.objects.pods_and_nodes import ContainerImage, Node, Taint
-from service.model.pod_templates.template_cache import NodeShape, NodeShapes, TemplateCache
+from service.model.pod_templates.template_cache import TemplateCache
 from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls
 from service.model.validation.kinds import KINDS
 

@@ -25,22 +25,12 @@ from service.model.manifests.manifest_base import (
     open_draft,
 )
 from service.model.manifests.metadata_and_status import (
-    CLAIM_STATUSES,
-    DISRUPTION_TARGET,
     Json,
     Metadata,
-    device_claims_of,
     fields_of,
     following,
-    is_ended_with_its_node,
-    is_finished,
-    is_preempted,
-    keeping_what_was_written,
     members_of,
-    nominated_node,
     read_metadata,
-    resize_of,
-    started_at,
     with_condition,
     with_required_node,
     without_condition,
@@ -65,6 +55,18 @@ from service.model.pod_templates.template_cache import (
     PodTemplate,
     TemplateCache,
     split_node_name,
+)
+from service.model.pods.status import (
+    CLAIM_STATUSES,
+    DISRUPTION_TARGET,
+    device_claims_of,
+    is_ended_with_its_node,
+    is_finished,
+    is_preempted,
+    keeping_what_was_written,
+    nominated_node,
+    resize_of,
+    started_at,
 )
 from service.model.validation.combinators import Limits, Problems, entries_of, items_of
 from service.model.validation.kinds import KINDS

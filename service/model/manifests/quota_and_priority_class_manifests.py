@@ -10,13 +10,13 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
-from service.model.configuration.config import MatchScope
+from service.model.core.primitives import Quantities
 from service.model.manifests.manifest_base import Draft, ObjectManifest, head_of, open_draft
 from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
-from service.model.objects.pods_and_nodes import Quantities
 from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.quantity import parse_quantity
 from service.model.pod_templates.field_warnings import FieldWarnings, warnings_in
+from service.model.policies.quota_spec import MatchScope
 from service.model.quotas_and_limits.quota import ResourceQuota, shipped_scope
 from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls
 from service.model.validation.kinds import KINDS

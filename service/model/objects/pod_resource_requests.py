@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from service.model.core.primitives import Quantities
 from service.model.objects.pods_and_nodes import (
     Container,
     ContainerStatus,
     PodResize,
     PodSpec,
-    Quantities,
     ResourceRequirements,
 )
 from service.model.objects.quantity import amount, ceil_milli, ceil_whole, parse_quantity

@@ -9,6 +9,7 @@ annotation. The version is part of the key, so that the format may change.
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from service.model.core.primitives import Strict
 from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.json_and_patches.strict_json import decode_strict
 from service.model.objects.pods_and_nodes import (
@@ -16,7 +17,6 @@ from service.model.objects.pods_and_nodes import (
     DataAffinity,
     PodConnection,
     PodSpec,
-    Strict,
     TopologySpreadConstraint,
 )
 from service.model.pod_templates.match_label_keys import label_keys, pod_terms

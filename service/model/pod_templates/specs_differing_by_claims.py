@@ -8,8 +8,9 @@ import re
 
 from msgspec.structs import replace
 
-from service.model.objects.pods_and_nodes import PersistentVolumeClaimVolumeSource, PodSpec, Volume
+from service.model.objects.pods_and_nodes import PodSpec
 from service.model.pod_templates.spec_bytes_around_names import CutNames
+from service.model.pods.volume_sources import PersistentVolumeClaimVolumeSource, Volume
 
 _NAMED = re.compile(rb'("(?:claimName|hostname)":")([^"\\]*)"')
 _CLAIM = b'"claimName":"'

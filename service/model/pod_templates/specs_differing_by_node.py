@@ -6,7 +6,8 @@ The controller of DaemonSets writes the name into the one required term of the n
 
 from msgspec.structs import replace
 
-from service.model.objects.pods_and_nodes import NodeSelector, NodeSelectorRequirement, PodSpec
+from service.model.core.primitives import NodeSelector, NodeSelectorRequirement
+from service.model.objects.pods_and_nodes import PodSpec
 from service.model.pod_templates.spec_bytes_around_names import CutNames
 
 _NAMED = b'"matchFields":[{"key":"metadata.name","operator":"In","values":["'

@@ -20,8 +20,9 @@ from typing_extensions import override
 
 from service.model.json_and_patches.strict_json import encode
 from service.model.kinds_kept_for_rules.scheduling_groups import GroupMembership, membership_of
+from service.model.nodes.shapes import NodeShapes
 from service.model.objects.pod_resource_requests import pod_requests
-from service.model.objects.pods_and_nodes import ContainerImage, PodSpec, Quantities, Taint
+from service.model.objects.pods_and_nodes import PodSpec
 from service.model.objects.quantity import INT64_MAX
 from service.model.pod_templates.annotated_rules import AnnotatedSpec, check_together, put_together
 from service.model.pod_templates.field_warnings import FieldWarning, warnings_in_part
@@ -50,8 +51,6 @@ DECODED_FACTOR = 6
 FAMILIES_SHARE = 8
 """One part in so many of a cache's bytes is for what the specs of daemons have in common."""
 
-NODE_SHAPES_MAX = 1_024
-NODE_SHAPE_BYTES_MAX = 8 * 1024
 
 Labels = Mapping[str, str]
 
@@ -259,40 +258,6 @@ def _is_family(family: _Family, sent: CutNames) -> bool:
     fill_defaults(spec)
     member = family.member(tuple(name.decode() for name in names), family.spec_json(names))
     return worked_out(spec, encode(spec)) == member
-
-
-class NodeShape(msgspec.Struct, frozen=True):
-    """All that the nodes of a pool share: everything but the metadata."""
-
-    rest: bytes
-    allocatable: Quantities
-    taints: tuple[Taint, ...]
-    unschedulable: bool
-    images: tuple[ContainerImage, ...]
-    ready: str
-    conditions: tuple[tuple[str, str], ...]
-
-
-class NodeShapes:
-    """A cache of shapes by the bytes that they were read from; the least recently used are dropped."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[bytes, NodeShape] = OrderedDict()
-
-    def find(self, rest: bytes) -> NodeShape | None:
-        """The shape that is known under these bytes."""
-        found = self._known.get(rest)
-        if found is not None:
-            self._known.move_to_end(rest)
-        return found
-
-    def add(self, rest: bytes, shape: NodeShape) -> None:
-        """Remember a shape, unless it is too large to be that of many."""
-        if len(rest) > NODE_SHAPE_BYTES_MAX:
-            return
-        self._known[rest] = shape
-        if len(self._known) > NODE_SHAPES_MAX:
-            self._known.popitem(last=False)
 
 
 class TemplateCache:

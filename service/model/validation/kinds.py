@@ -8,15 +8,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from service.model.objects.manifest_types import (
-    NodeCondition,
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    PodGroupSpec,
-)
-from service.model.objects.pod_group import COSCHEDULING, UPSTREAM
-from service.model.objects.pods_and_nodes import ContainerImage
+from service.model.core.primitives import ContainerImage, ObjectMeta
+from service.model.nodes.node import NodeCondition, NodeSpec, NodeStatus
+from service.model.objects.pod_group import COSCHEDULING, UPSTREAM, PodGroupSpec
 from service.model.objects.priority_at_creation import PriorityClassFields
 from service.model.validation import names, pods
 from service.model.validation.combinators import (

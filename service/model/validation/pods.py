@@ -6,6 +6,7 @@ host port; fields that scheduling does not read are not looked at.
 
 from collections.abc import Mapping
 
+from service.model.core.primitives import Taint, Value
 from service.model.objects.manifest_types import (
     PodCondition,
     PodResourceClaimStatus,
@@ -15,22 +16,22 @@ from service.model.objects.manifest_types import (
     WorkloadReference,
 )
 from service.model.objects.pods_and_nodes import (
+    Container,
+    ContainerStatus,
+    PodResourceClaim,
+    PodSchedulingGate,
+    Toleration,
+)
+from service.model.pods.volume_sources import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,
     CinderVolumeSource,
-    Container,
-    ContainerStatus,
     EphemeralVolumeSource,
     GCEPersistentDiskVolumeSource,
     ISCSIVolumeSource,
     PersistentVolumeClaimVolumeSource,
-    PodResourceClaim,
-    PodSchedulingGate,
     PortworxVolumeSource,
     RBDVolumeSource,
-    Taint,
-    Toleration,
-    Value,
     Volume,
 )
 from service.model.validation import names

@@ -4,10 +4,10 @@ Source: `ValidateResourceQuotaSpec` and `ValidatePriorityClass`, v1.35. `opportu
 Moorage's own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from service.model.objects.manifest_types import QuotaScopeSelector, ResourceQuotaSpec
 from service.model.objects.quantity import NANO
+from service.model.policies.quota_spec import MatchScope, QuotaScopeSelector, ResourceQuotaSpec
 from service.model.validation import names
 from service.model.validation.combinators import (
     INT32_MAX,
@@ -19,17 +19,28 @@ from service.model.validation.combinators import (
     key_at,
     list_of,
     one_of,
+    text,
     whole_number,
-)
-from service.model.validation.configuration import (
-    MATCH_SCOPE,
-    PRIORITY_MAX,
-    SCOPES,
-    SYSTEM_PRIORITY_CLASSES,
 )
 from service.model.validation.resources import is_extended, nanos_or_none, quantity
 from service.model.validation.type_derived_rules import declared
 
+SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+PRIORITY_MAX = 1_000_000_000
+"""The highest priority that is not the system's."""
+SCOPES = (
+    "BestEffort",
+    "NotBestEffort",
+    "Terminating",
+    "NotTerminating",
+    "PriorityClass",
+    "CrossNamespaceAffinity",
+    "CrossNamespacePodAffinity",
+)
+"""Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
 OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
 """The resources of opportunity cost: those of which exclusive pods keep others out."""
 
@@ -123,6 +134,22 @@ def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
                 problems.add(at(path, where), f"unsupported scope applied to {resource}", scope)
 
 
+def _scope_fits_operator(scope: Record, path: str, problems: Problems) -> None:
+    operator, values = scope.get("operator") or "Exists", items_of(scope.get("values"))
+    if scope.get("scopeName") != "PriorityClass" and operator != "Exists":
+        problems.add(at(path, "operator"), "must be Exists for this scope", operator)
+    elif operator in ("In", "NotIn") and not values:
+        problems.add(at(path, "values"), "must be specified when operator is In or NotIn")
+    elif operator in ("Exists", "DoesNotExist") and values:
+        problems.add(at(path, "values"), "may not be specified when operator is Exists")
+
+
+MATCH_SCOPE = declared(
+    MatchScope,
+    {"scopeName": one_of(*SCOPES), "values": list_of(text(names.dns_subdomain), values=True)},
+    also=(_scope_fits_operator,),
+)
+"""One scope of a quota's `scopeSelector`, or of a limited resource."""
 _SCOPE_SELECTOR = declared(QuotaScopeSelector, {"matchExpressions": list_of(MATCH_SCOPE)})
 QUOTA_SPEC = declared(
     ResourceQuotaSpec,

@@ -7,7 +7,7 @@ scheduler, where the term then matches no node.
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import (
     LabelSelector,
     LabelSelectorRequirement,
     NodeSelector,

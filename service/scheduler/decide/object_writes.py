@@ -19,8 +19,8 @@ from service.model.manifests.manifest import (
     QuotaManifest,
     parse_namespace,
 )
-from service.model.manifests.metadata_and_status import FINISHED
 from service.model.objects.pod_resource_requests import requirements
+from service.model.pods.status import FINISHED
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.authorization import (
     authorize_change,

@@ -30,7 +30,8 @@ from service.model.manifests.manifest import (
     PodGroupManifest,
     PodManifest,
 )
-from service.model.objects.pods_and_nodes import Node, Pod
+from service.model.nodes.node import Node
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.replica.replica import Entry
 from service.scheduler.replica.stored_kinds import MoveReservation, NodeState, WaitingGroup
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from service.model.core.primitives import ObjectName
 from service.model.log.audit import AuditedCaller
 from service.model.log.commit_log import (
     ALL_BODIES,
@@ -37,7 +38,6 @@ from service.model.log.commit_log import (
 )
 from service.model.log.events import Event
 from service.model.log.past_revision_types import PastChanges, PastIndex, PastKey, PastSelection
-from service.model.objects.pods_and_nodes import ObjectName
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from service.model.core.primitives import ObjectName
 from service.model.errors import NotFound, OutcomeUnknown
 from service.model.log.commit_log import (
     ALL_BODIES,
@@ -44,7 +45,6 @@ from service.model.log.commit_log import (
     effects,
 )
 from service.model.log.events import Event, merged, rows_of
-from service.model.objects.pods_and_nodes import ObjectName
 from service.store.log.log_page_building import Extract, build_page
 from service.store.memory.memory_audit import AuditLog
 from service.store.whether_audit_is_kept import Keeping

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from heapq import nsmallest
 from uuid import UUID
 
+from service.model.core.primitives import ObjectName
 from service.model.errors import Conflict, NotFound
 from service.model.log.audit import ITSELF, SERVER_CHAIN, AuditedCaller, AuditEntry, AuditRow
 from service.model.log.commit_log import (
@@ -43,7 +44,6 @@ from service.model.log.commit_log import (
     first_rows,
 )
 from service.model.log.events import Event, EventRow
-from service.model.objects.pods_and_nodes import ObjectName
 from service.store.connecting.connections import PoolUse
 from service.store.memory.memory_commits import ROOT, ClusterState, MemoryCommits, lasts
 from service.store.memory.memory_past import MemoryPast
