@@ -34,8 +34,7 @@ from service.model.validation.combinators import (
     whole_number,
     without_nulls,
 )
-from service.model.validation.pods import TAINT
-from service.model.validation.selectors import LABEL_SELECTOR
+from service.model.validation.selectors import LABEL_SELECTOR, TAINT
 from service.model.validation.type_derived_rules import declared
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits

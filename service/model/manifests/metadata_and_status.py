@@ -6,7 +6,7 @@ keeps: `name`, `uid` and `creationTimestamp` are put in when a manifest is rende
 the same for all pods of one owner, and in memory once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Protocol, cast
@@ -16,13 +16,19 @@ import msgspec
 from service.model.core.primitives import OwnerReference
 from service.model.json_and_patches.strict_json import encode
 from service.model.times import rfc3339
-from service.model.validation.combinators import entries_of, items_of
+from service.model.validation.combinators import (
+    entries_of,
+    items_of,
+)
 
 Json = dict[str, object]
 
 _NOT_KEPT = frozenset({"uid", "creationTimestamp", "resourceVersion", "generation"})
 REQUIRED_NODE = "moorage.dev/required-node-name"
 """Annotation of a stored pending pod that is to be placed on this node only."""
+
+RULES_PREFIX = "rules.moorage.dev/"
+"""Begins the annotations that hold a pod's rules, one for each version."""
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,3 +166,8 @@ def without_condition(status: Json, type_: str) -> Json:
     """A status without its condition of a type."""
     kept = [c for c in items_of(status.get("conditions")) if entries_of(c).get("type") != type_]
     return status | {"conditions": kept}
+
+
+def may_have_rules(annotations: Iterable[str]) -> bool:
+    """Whether one of these keys of annotations is of rules, perhaps of an unknown version."""
+    return any(key.startswith(RULES_PREFIX) for key in annotations)

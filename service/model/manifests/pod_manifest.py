@@ -69,8 +69,8 @@ from service.model.pods.status import (
     started_at,
 )
 from service.model.validation.combinators import Limits, Problems, entries_of, items_of
-from service.model.validation.kinds import KINDS
 from service.model.validation.names import dns_subdomain
+from service.model.validation.pods import POD_RULES
 
 _NODE_NAME = b'"nodeName":"'
 _NODE_NAME_KEY = b'"nodeName"'
@@ -392,7 +392,7 @@ def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
 def _report(status: bytes | None, patch: bytes, limits: Limits) -> ReadStatus:
     patched = merge_patch(_fields_of_status(status), msgspec.json.decode(patch))
     problems = Problems(limits)
-    KINDS["Pod"].envelope({"metadata": {"name": "any"}, "status": patched}, "", problems)
+    POD_RULES.envelope({"metadata": {"name": "any"}, "status": patched}, "", problems)
     problems.raise_any()
     return _read_status(entries_of(patched))
 
@@ -520,7 +520,7 @@ def _is_valid_status(raw: bytes, limits: Limits) -> bool:
         status = decode_strict(raw)
     except (MalformedJSON, InvalidManifest):
         return False
-    KINDS["Pod"].envelope({"metadata": {"name": "any"}, "status": status}, "", problems)
+    POD_RULES.envelope({"metadata": {"name": "any"}, "status": status}, "", problems)
     return not problems.errors and encode(status) == raw
 
 
@@ -566,13 +566,13 @@ def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
 def _read_any(
     raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
 ) -> PodManifest:
-    draft = open_draft("Pod", raw, templates.limits, name, namespace)
+    draft = open_draft(POD_RULES, raw, templates.limits, name, namespace)
     fields = draft.fields
     others, node_name = split_node_name(entries_of(fields.get("spec")))
     sent = encode(others)
     template = None if node_name is not None else templates.find(sent)
     if template is None or template.exceeds:
-        KINDS["Pod"].spec(fields.get("spec"), "spec", draft.problems)
+        draft.check_spec()
     draft.problems.raise_any()
     metadata = draft.read_metadata()
     check_annotations(metadata.annotations, draft.problems)

@@ -8,12 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from service.model.core.primitives import Quantities
-from service.model.objects.pod_resource_requests import (
-    NATIVE_RESOURCES,
-    Nanos,
-    exact_limits,
-    exact_requests,
-)
+from service.model.objects.pod_resource_requests import Nanos, exact_limits, exact_requests
 from service.model.objects.pods_and_nodes import (
     Affinity,
     Container,
@@ -23,8 +18,7 @@ from service.model.objects.pods_and_nodes import (
 from service.model.objects.quantity import NANO, format_quantity
 from service.model.pods.affinity import all_terms
 from service.model.policies.quota_spec import MatchScope
-from service.model.validation.quotas_and_priority_classes import OPPORTUNITY
-from service.model.validation.resources import is_extended
+from service.model.validation.resources import NATIVE_RESOURCES, OPPORTUNITY, is_extended
 
 CROSS_NAMESPACE = "CrossNamespacePodAffinity"
 COUNT_PODS = "count/pods"

@@ -18,13 +18,13 @@ from service.model.core.primitives import ObjectName
 from service.model.log.commit_log import Change, ObjectRow
 from service.model.manifests.manifest import (
     KeptManifest,
-    NamespaceManifest,
     NodeManifest,
     PodGroupManifest,
     PodManifest,
     QuotaManifest,
     TemplateCache,
 )
+from service.model.nodes.namespaces import NamespaceManifest
 from service.model.objects.cel_questions import OpenQuestions
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.replica.pod_groups import Groups
