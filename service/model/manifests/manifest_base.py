@@ -7,13 +7,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.core.kind_rules import KindRules
+from service.model.core.managers import MANAGED_FIELDS, Manager, read_managers, written
 from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.managed_fields import (
-    MANAGED_FIELDS,
-    Manager,
-    read_managers,
-    written,
-)
 from service.model.json_and_patches.strict_json import decode_strict, encode
 from service.model.manifests.metadata_and_status import (
     Json,

@@ -5,8 +5,7 @@ becomes for a pod that is created with certain labels. Pods of one Deployment or
 metadata only, so nearly every pod is a hit. Lookup needs compact JSON, which is what clients in Go
 and Rust and our own renderer send; other spellings are decoded, encoded compactly and looked up as
 that. Pods of one DaemonSet name a node each, and those of one StatefulSet claims: their templates
-are made from that of the first one (`service.model.pod_templates.specs_differing_by_node` and
-`service.model.pod_templates.specs_differing_by_claims`).
+are made from that of the first one (`service.model.pod_templates.spec_bytes_around_names`).
 """
 
 from collections import OrderedDict
@@ -30,13 +29,16 @@ from service.model.pod_templates.match_label_keys import LabelKeys, label_keys, 
 from service.model.pod_templates.pod_defaults import Json, fill_defaults
 from service.model.pod_templates.pod_traffic import with_connections
 from service.model.pod_templates.rule_warnings import warnings_of_rules
-from service.model.pod_templates.spec_bytes_around_names import CutNames, known_name
-from service.model.pod_templates.specs_differing_by_claims import (
+from service.model.pod_templates.spec_bytes_around_names import (
+    CutNames,
     claim_names,
     claims_apart,
     cut_claim_names,
+    cut_node_name,
+    known_name,
+    names_node,
+    naming,
 )
-from service.model.pod_templates.specs_differing_by_node import cut_node_name, names_node, naming
 from service.model.validation.combinators import Limits, Problems, without_nulls
 from service.model.validation.pod_limits import exceeds
 from service.model.validation.pods import SPEC
