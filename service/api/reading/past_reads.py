@@ -12,7 +12,8 @@ from service.api.reading.filtered_reads import SLICE_SECONDS
 from service.api.reading.stored_reads import ClusterReads, Wanted, require_readable
 from service.model.core.primitives import ObjectName
 from service.model.errors import Compacted, FieldError, Overloaded
-from service.model.log.commit_log import Head, ObjectPage, ObjectRead, ObjectRow
+from service.model.log.commit_log import Head, ObjectRow
+from service.model.log.pages import ObjectPage, ObjectRead
 from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
 
 KEYS_AT_ONCE = 10_000

@@ -14,9 +14,8 @@ from service.model.configuration.plugin_arguments import (
     StrategyType,
 )
 from service.model.configuration.profiles import DEFAULT_SCHEDULER, Profile
-from service.model.core.primitives import Strict
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, Strict
 from service.model.errors import ObjectUnreadable, PluginMissing
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.objects.admission_policies import AdmissionPolicy
 from service.model.objects.pods_and_nodes import PodSpec, TopologySpreadConstraint
 from service.model.objects.priority_at_creation import PriorityClassEntry

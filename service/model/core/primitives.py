@@ -12,6 +12,11 @@ ObjectName: TypeAlias = tuple[str, str]
 """Namespace and name of an object; the namespace of a cluster-scoped one is empty."""
 
 
+CLUSTER_KIND = "Cluster"
+CLUSTER_NAME = "config"
+"""A cluster's configuration is the object (`Cluster`, "", `config`)."""
+
+
 class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Base of all values: immutable, camelCase on the wire."""
 

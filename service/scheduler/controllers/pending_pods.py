@@ -9,7 +9,7 @@ from typing_extensions import override
 from service.model.configuration.config import stored_config
 from service.model.core.primitives import ObjectName
 from service.model.errors import MoorageError, NotFound, ObjectUnreadable
-from service.model.log.commit_log import ClusterRow
+from service.model.log.pages import ClusterRow
 from service.model.manifests.manifest import PodManifest
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease

@@ -11,7 +11,7 @@ import msgspec
 
 from service.model.core.primitives import ObjectName
 from service.model.errors import Conflict
-from service.model.log.commit_log import HeldLeases
+from service.model.log.leases import HeldLeases
 from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
 from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.protocol.intents import AdvanceGroup

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from service.model.core.primitives import LabelSelector
 from service.model.errors import MoorageError, OutcomeUnknown, Overloaded
-from service.model.log.commit_log import HeldLeases
+from service.model.log.leases import HeldLeases
 from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
 from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
 from service.model.objects.pods_and_nodes import Pod

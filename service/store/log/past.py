@@ -12,7 +12,8 @@ import asyncpg
 
 from service.model.core.primitives import ObjectName
 from service.model.errors import NotFound
-from service.model.log.commit_log import PAGE_BYTES_MAX, Head, ObjectRow
+from service.model.log.commit_log import Head, ObjectRow
+from service.model.log.pages import PAGE_BYTES_MAX
 from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,

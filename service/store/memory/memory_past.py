@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from service.model.core.primitives import ObjectName
-from service.model.log.commit_log import Change, ObjectKey, ObjectRow, first_rows
+from service.model.log.commit_log import Change, ObjectKey, ObjectRow
+from service.model.log.pages import first_rows
 from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,
