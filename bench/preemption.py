@@ -18,9 +18,10 @@ from bench.figures import quantile
 from bench.worlds import STRIDE, affinity, hard_spread, node, parsed, pod, term
 from service.engine import Cluster, Preemption, Refusal, place, preempt
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import LabelSelector
 from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
 from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
-from service.model.objects.pods_and_nodes import LabelSelector, Pod
+from service.model.objects.pods_and_nodes import Pod
 
 Manifest = dict[str, Any]
 

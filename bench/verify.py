@@ -8,7 +8,8 @@ from service.engine import Cluster, check
 from service.model.configuration.config import ClusterConfig
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.manifests.manifest import TemplateCache, parse_any
-from service.model.objects.pods_and_nodes import Namespace, Node, Pod
+from service.model.nodes.node import Namespace, Node
+from service.model.objects.pods_and_nodes import Pod
 
 Manifest = dict[str, Any]
 Placements = Mapping[tuple[str, str], str]

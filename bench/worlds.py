@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from bench.engine import place_one
 from service.engine import Cluster
 from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
+from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
+from service.model.nodes.namespaces import parse_namespace
 from service.model.objects.pods_and_nodes import Pod
 
 Manifest = dict[str, Any]

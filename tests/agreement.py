@@ -12,7 +12,8 @@ from typing import Self
 
 from service.engine import Cluster, Placement, Refusal, place
 from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import Namespace, Node, Pod
+from service.model.nodes.node import Namespace, Node
+from service.model.objects.pods_and_nodes import Pod
 
 Answer = Placement | Refusal
 

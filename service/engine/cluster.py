@@ -22,20 +22,14 @@ from service.engine.state.pods.matchers import Subject
 from service.engine.state.pods.other_objects import KeptObjects
 from service.engine.state.volumes.volume_table import VolumeTable
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import LabelSelector, ObjectName, OwnerReference, Partial
 from service.model.kinds_kept_for_rules.device_kinds import device_object
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.kinds_kept_for_rules.volume_kinds import volume_object
+from service.model.nodes.node import Namespace, Node
 from service.model.objects.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
 from service.model.objects.persistent_volumes import ClaimRef, VolumeObject
-from service.model.objects.pods_and_nodes import (
-    LabelSelector,
-    Namespace,
-    Node,
-    ObjectName,
-    OwnerReference,
-    Partial,
-    Pod,
-)
+from service.model.objects.pods_and_nodes import Pod
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """The bytes of cached masks and scores; the least recently used are dropped first."""

@@ -43,7 +43,8 @@ from service.engine.state.pods.importance import PODS as ONE_EACH
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.configuration.profiles import DEFAULT_SCHEDULER
 from service.model.manifests.manifest import TemplateCache, parse_kept, parse_node, parse_pod
-from service.model.objects.pods_and_nodes import Node, Pod
+from service.model.nodes.node import Node
+from service.model.objects.pods_and_nodes import Pod
 
 Manifest = dict[str, Any]
 

@@ -25,7 +25,8 @@ from service.model.errors import (
     Unavailable,
 )
 from service.model.log.audit import ITSELF, AuditedCaller
-from service.model.log.commit_log import IdempotencyKey, NodeReports, ReplicaState
+from service.model.log.commit_log import IdempotencyKey
+from service.model.log.leases import NodeReports, ReplicaState
 from service.model.manifests.manifest import TemplateCache
 from service.model.objects.cel_questions import OpenQuestions
 from service.model.times import rfc3339

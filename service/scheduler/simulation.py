@@ -11,11 +11,11 @@ from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import (
     AnyManifest,
     KeptManifest,
-    NamespaceManifest,
     NodeManifest,
     PodManifest,
     TemplateCache,
 )
+from service.model.nodes.namespaces import NamespaceManifest
 from service.model.objects.cel_questions import OpenQuestions
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted

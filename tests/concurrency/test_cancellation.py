@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from service.model.log.commit_log import Committed, Lost
+from service.model.log.results import Committed, Lost
 from service.model.manifests.manifest import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loading

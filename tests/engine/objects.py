@@ -6,16 +6,13 @@ import msgspec
 
 from service.engine import Cluster
 from service.model.configuration.config import ClusterConfig, parse_config
+from service.model.core.primitives import LabelSelector
 from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.manifests.manifest import (
-    TemplateCache,
-    parse_kept,
-    parse_namespace,
-    parse_node,
-    parse_pod,
-)
-from service.model.objects.pods_and_nodes import LabelSelector, Namespace, Node, Pod
+from service.model.manifests.manifest import TemplateCache, parse_kept, parse_node, parse_pod
+from service.model.nodes.namespaces import parse_namespace
+from service.model.nodes.node import Namespace, Node
+from service.model.objects.pods_and_nodes import Pod
 
 Manifest = dict[str, Any]
 

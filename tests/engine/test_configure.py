@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from service.engine import Cluster
 from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import Node
+from service.model.nodes.node import Node
 
 
 def _cluster() -> Cluster:

@@ -6,7 +6,9 @@ import pytest
 
 from service.engine import Cluster, UnknownSchedulerError, explain, place
 from service.model.configuration.config import parse_config
-from service.model.objects.pods_and_nodes import Namespace, Node, Pod, Taint
+from service.model.core.primitives import Taint
+from service.model.nodes.node import Namespace, Node
+from service.model.objects.pods_and_nodes import Pod
 from tests.engine import objects
 
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from service.model.objects.pods_and_nodes import Strict, Value
+from service.model.core.primitives import Strict, Value
 from service.model.validation.combinators import Problems, list_of, text
 from service.model.validation.type_derived_rules import declared
 

@@ -18,8 +18,8 @@ from service.model.log.audit import (
     Broken,
     Verifier,
 )
-from service.model.log.commit_log import Committed, DuplicateKey, Lost
 from service.model.log.events import Event
+from service.model.log.results import Committed, DuplicateKey, Lost
 from service.model.principals import ADMIN, EVERYBODY
 from service.store.connecting.connections import data_source_name
 from service.store.memory.memory_store import MemoryStore

@@ -13,14 +13,12 @@ from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnav
 from service.model.log.commit_log import (
     Change,
     CommitRequest,
-    CommitResult,
-    Committed,
     Head,
     LogPage,
-    Lost,
     ObjectRow,
     ReplicaMismatch,
 )
+from service.model.log.results import CommitResult, Committed, Lost
 from service.model.principals import ADMIN, PrincipalRow
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load

@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import Head, Lost, NotYet
+from service.model.log.commit_log import Head
 from service.model.log.past_revision_types import PastSelection
+from service.model.log.results import Lost, NotYet
 from service.store.connecting.connections import History, HistoryGuard, data_source_name
 from service.store.connecting.database_hosts import Host
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure

@@ -13,9 +13,12 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.api.openapi import object_types
+from service.model.core import primitives
 from service.model.kinds_kept_for_rules import scheduling_groups as groups
+from service.model.nodes import node
 from service.model.objects import device_manifest_types, manifest_types, pods_and_nodes
 from service.model.pod_templates.field_warnings import PASSED_OVER, PassedOver
+from service.model.policies import quota_spec
 from tools.manifests import versions
 from tools.manifests.versions import DEVICES, GROUPS
 
@@ -60,13 +63,13 @@ PLACES: Sequence[Place] = (
     Place("Pod", "VolumeSource", "spec.volumes[]"),
     Place("Pod", "Affinity", "spec.affinity", pods_and_nodes.Affinity),
     Place("Pod", "NodeAffinity", "spec.affinity.nodeAffinity", pods_and_nodes.NodeAffinity),
-    Place("Pod", "NodeSelector", _NODE, pods_and_nodes.NodeSelector),
-    Place("Pod", "NodeSelectorTerm", _NODE_TERM, pods_and_nodes.NodeSelectorTerm),
+    Place("Pod", "NodeSelector", _NODE, primitives.NodeSelector),
+    Place("Pod", "NodeSelectorTerm", _NODE_TERM, primitives.NodeSelectorTerm),
     Place(
         "Pod",
         "NodeSelectorRequirement",
         f"{_NODE_TERM}.matchExpressions[]",
-        pods_and_nodes.NodeSelectorRequirement,
+        primitives.NodeSelectorRequirement,
     ),
     Place(
         "Pod",
@@ -96,21 +99,19 @@ PLACES: Sequence[Place] = (
     Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", pods_and_nodes.PodSchedulingGate),
     Place("Pod", "PodStatus", "status", manifest_types.PodStatus),
     Place("Pod", "ContainerStatus", "status.containerStatuses[]", pods_and_nodes.ContainerStatus),
-    Place("Node", "NodeSpec", "spec", manifest_types.NodeSpec),
-    Place("Node", "Taint", "spec.taints[]", pods_and_nodes.Taint),
-    Place("Node", "NodeStatus", "status", manifest_types.NodeStatus),
-    Place("Node", "ContainerImage", "status.images[]", pods_and_nodes.ContainerImage),
+    Place("Node", "NodeSpec", "spec", node.NodeSpec),
+    Place("Node", "Taint", "spec.taints[]", primitives.Taint),
+    Place("Node", "NodeStatus", "status", node.NodeStatus),
+    Place("Node", "ContainerImage", "status.images[]", primitives.ContainerImage),
     Place("Namespace", "NamespaceSpec", "spec"),
     Place("Namespace", "NamespaceStatus", "status"),
-    Place("ResourceQuota", "ResourceQuotaSpec", "spec", manifest_types.ResourceQuotaSpec),
-    Place(
-        "ResourceQuota", "ScopeSelector", "spec.scopeSelector", manifest_types.QuotaScopeSelector
-    ),
+    Place("ResourceQuota", "ResourceQuotaSpec", "spec", quota_spec.ResourceQuotaSpec),
+    Place("ResourceQuota", "ScopeSelector", "spec.scopeSelector", quota_spec.QuotaScopeSelector),
     Place(
         "ResourceQuota",
         "ScopedResourceSelectorRequirement",
         "spec.scopeSelector.matchExpressions[]",
-        manifest_types.MatchScope,
+        quota_spec.MatchScope,
     ),
     Place("PriorityClass", "PriorityClass", "", object_types.PriorityClass),
     Place("PodGroup", f"{GROUPS}PodGroupSpec", "spec", groups.ScheduledGroupSpec),

@@ -16,13 +16,13 @@ from service.api.bodies.request_reading import (
 )
 from service.api.cooperative_pauses import Pause
 from service.api.openapi.placement_types import PlacementRequest
+from service.model.core.primitives import ObjectName
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.stepwise_json_reading import Member, whole
 from service.model.json_and_patches.strict_json import decode_strict, too_many
 from service.model.manifests.generated_names import is_undrawn
 from service.model.manifests.manifest import AnyManifest
 from service.model.manifests.pod_manifest import PodManifest, parse_pod
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NOTHING_SAID, PlacePods
 from service.scheduler.protocol.placements import PodRef

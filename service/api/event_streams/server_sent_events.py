@@ -3,7 +3,8 @@
 import msgspec
 
 from service.api.security.visibility import Visibility, seen_body
-from service.model.log.commit_log import CLUSTER_KIND, Change
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit_log import Change
 from service.model.manifests.manifest import with_resource_version
 from service.scheduler.watching import WatchSelection
 

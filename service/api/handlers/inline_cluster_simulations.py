@@ -33,10 +33,10 @@ from service.model.manifests.manifest import (
     AnyManifest,
     PodManifest,
     parse_any_kept,
-    parse_namespace,
     parse_node,
     parse_pod,
 )
+from service.model.nodes.namespaces import parse_namespace
 from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.simulation import Simulation

@@ -19,7 +19,8 @@ from service.api.reading.exports import Exports
 from service.api.reading.stored_reads import require_readable
 from service.api.security.visibility import Visibility, seen_rows, visibility_of
 from service.model.errors import FieldError, InvalidManifest
-from service.model.log.commit_log import ObjectKey, ObjectRow, first_rows
+from service.model.log.commit_log import ObjectKey, ObjectRow
+from service.model.log.pages import first_rows
 from service.model.manifests.all_kinds_kept_for_rules import sees
 from service.model.validation.names import topology_key
 from service.scheduler.protocol.answers import TopologyAnswer

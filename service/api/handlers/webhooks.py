@@ -50,7 +50,7 @@ from service.api.webhooks.sending import new_secret
 from service.model.errors import Conflict, FieldError, InvalidManifest, NotFound, PreconditionFailed
 from service.model.json_and_patches.patches import Json, PatchType, apply_patch
 from service.model.json_and_patches.strict_json import decode_strict
-from service.model.log.commit_log import ClusterRow
+from service.model.log.pages import ClusterRow
 from service.model.times import rfc3339
 from service.model.webhooks import Settled, WebhookRow, renewed_secret
 from service.settings import Settings, webhook_networks

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from service.model.core.primitives import ObjectMeta, Strict, Value
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
 from service.model.kinds_kept_for_rules.scheduling_groups import (
     PodGroupSchedulingConstraints,
@@ -17,20 +18,13 @@ from service.model.kinds_kept_for_rules.scheduling_groups import (
 from service.model.log.events import EventReason, EventType
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifests.manifest import STORED_KINDS
-from service.model.objects import manifest_types
-from service.model.objects.manifest_types import (
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    PodSpec,
-    PodStatus,
-    ResourceQuotaSpec,
-    ResourceQuotaStatus,
-)
+from service.model.nodes.node import NodeSpec, NodeStatus
+from service.model.objects import pod_group
+from service.model.objects.manifest_types import PodSpec, PodStatus
 from service.model.objects.pod_group import PodGroupStatus
-from service.model.objects.pods_and_nodes import Strict, Value
 from service.model.objects.priority_at_creation import PriorityClassFields
 from service.model.pod_templates.field_warnings import FieldWarning
+from service.model.policies.quota_spec import ResourceQuotaSpec, ResourceQuotaStatus
 
 _WARNINGS = Annotated[
     list[FieldWarning] | msgspec.UnsetType,
@@ -142,9 +136,7 @@ class ResourceQuota(Written, frozen=True, kw_only=True):
     """What is used. Watches and exports leave it out: it changes with every pod."""
 
 
-class PodGroupSpec(
-    manifest_types.PodGroupSpec, frozen=True, kw_only=True, forbid_unknown_fields=False
-):
+class PodGroupSpec(pod_group.PodGroupSpec, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """What a group needs.
 
     Groups of `scheduling.x-k8s.io` have no other fields than the first three. Those of

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Strict, Value
+from service.model.core.primitives import Strict, Value
 from service.model.principals import Role
 
 GRANTS_MAX = 1000

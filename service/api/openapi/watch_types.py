@@ -10,8 +10,8 @@ import msgspec
 
 from service.api.openapi import object_types
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import Value
 from service.model.manifests.manifest import STORED_KINDS
-from service.model.objects.pods_and_nodes import Value
 from service.scheduler.watching import BindingChange
 
 _SCHEMAS = "#/components/schemas/"

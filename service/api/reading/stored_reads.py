@@ -23,24 +23,21 @@ import msgspec
 from typing_extensions import override
 
 from service.api.problems import RevisionNotReached
+from service.model.core.primitives import CLUSTER_KIND, ObjectName
 from service.model.errors import MoorageError, NotFound, ObjectUnreadable
 from service.model.log.audit import AuditRow
-from service.model.log.commit_log import (
-    CLUSTER_KIND,
+from service.model.log.commit_log import Head, ObjectKey, ObjectRow
+from service.model.log.leases import ReplicaReport
+from service.model.log.pages import (
     ClusterCounts,
     ClusterRow,
     EventPage,
-    Head,
-    ObjectKey,
     ObjectPage,
     ObjectRead,
-    ObjectRow,
-    ReplicaReport,
     Snapshot,
 )
 from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
 from service.model.manifests.manifest_base import METADATA
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.selectable_fields import Listed
 from service.scheduler.replica.loading import Rows, Source, load
 

@@ -14,7 +14,7 @@ from service.cli.manifests.manifest_sources import parse_value, read_value
 from service.cli.options import DryRun, Session, connected
 from service.cli.printing.table_rows import Item
 from service.cli.resources import Target, complete_kind, listed, read_targets
-from service.model.objects.pods_and_nodes import TaintEffect
+from service.model.core.primitives import TaintEffect
 
 ATTEMPTS = 5
 """How often a change is tried while others change the same object at the same time."""

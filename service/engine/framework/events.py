@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from service.model.core.primitives import LabelSelector, Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject, alike
+from service.model.nodes.node import Node
 from service.model.objects.pod_resource_requests import placed_requests
-from service.model.objects.pods_and_nodes import LabelSelector, Node, Partial, Pod
+from service.model.objects.pods_and_nodes import Pod
 
 Pair = tuple[str, str]
 """A label: key and value."""

@@ -21,11 +21,12 @@ from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.volumes.pod_volumes import claims_of
 from service.engine.state.volumes.volume_table import PodVolumes
+from service.model.core.primitives import ObjectName
 from service.model.kinds_kept_for_rules.volume_kinds import (
     PERSISTENT_VOLUME_CLAIM,
     PersistentVolumeClaimBody,
 )
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import Pod
 
 
 def claims_known_by(event: ClusterEvent) -> frozenset[ObjectName] | None:

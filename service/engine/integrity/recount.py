@@ -22,8 +22,9 @@ from service.engine.state.nodes.node_table import AMOUNT_MAX, HostPort, NodeTabl
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import OwnedTerm, PodClass
 from service.model.multi_cluster.whole_cluster_topology_key import topology_value
+from service.model.nodes.node import Node
 from service.model.objects.pod_resource_requests import host_ports
-from service.model.objects.pods_and_nodes import Node, Pod, PodSpec
+from service.model.objects.pods_and_nodes import Pod, PodSpec
 from service.model.objects.quantity import amounts
 
 SLOTS_A_STEP = 2_048

@@ -17,7 +17,7 @@ from service.engine.state.nodes.columns import Ints, Slots
 from service.engine.state.nodes.counters import DomainCounter, Eligibility
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 
 BrokenRule = tuple[ObjectName, str]
 """A pod, and the path of its rule that does not hold."""

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from service.engine.cluster import Cluster
 from service.engine.state.volumes.matching import PROVISION, VolumeMatches
 from service.engine.state.volumes.pod_volumes import claims_of
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.objects.pods_and_nodes import Pod
 
 __all__ = ["PROVISION", "assume_bindings", "bindings_on", "user_of_claim"]
 

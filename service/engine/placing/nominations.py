@@ -11,7 +11,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.objects.pods_and_nodes import Pod
 
 
 class Reservation(NamedTuple):

@@ -24,8 +24,10 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import NodeAffinityArgs
-from service.model.objects.pods_and_nodes import Node, NodeSelectorRequirement, Pod
-from service.model.objects.selectors import required_node_affinity_matches, required_node_selectors
+from service.model.core.primitives import NodeSelectorRequirement
+from service.model.nodes.node import Node
+from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.affinity import required_node_affinity_matches, required_node_selectors
 from service.model.validation.plugins import Arguments
 
 NAME = "NodeAffinity"

@@ -11,7 +11,7 @@ from service.engine.state.nodes.columns import Mask, Rows, at
 from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.taints import tolerates
-from service.model.objects.pods_and_nodes import Taint
+from service.model.core.primitives import Taint
 
 NAME = "NodeUnschedulable"
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")

@@ -38,8 +38,9 @@ from service.engine.state.pods.default_spread import decides
 from service.engine.state.pods.spread import SpreadRule
 from service.model.configuration.config import ClusterConfig, SchedulerProfile
 from service.model.configuration.plugin_arguments import PodTopologySpreadArgs
+from service.model.core.primitives import Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import Partial, Pod, TopologySpreadConstraint
+from service.model.objects.pods_and_nodes import Pod, TopologySpreadConstraint
 from service.model.objects.selectors import matches
 from service.model.validation.plugins import Arguments
 

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from service.engine.cluster import Cluster
 from service.engine.rules.obstacles import Remedy
 from service.engine.state.nodes.node_table import HOSTNAME, timeless
+from service.model.core.primitives import Taint
+from service.model.nodes.node import Node
 from service.model.objects.condition_taints import unconditioned
-from service.model.objects.pods_and_nodes import Node, Taint
 from service.model.plans.repair_changes import AddNodes
 
 _NAME = "added"

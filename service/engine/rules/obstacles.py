@@ -34,8 +34,10 @@ from service.engine.rules.relaxations import (
 from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.taints import HARD_EFFECTS, tolerates
 from service.engine.state.pods.importance import PODS
+from service.model.core.primitives import Taint
+from service.model.nodes.node import Node
 from service.model.objects.condition_taints import CONDITION_KEYS, asked_keys
-from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
+from service.model.objects.pods_and_nodes import Pod, Toleration
 from service.model.objects.quantity import format_amount
 from service.model.plans.repair_changes import (
     AddToleration,

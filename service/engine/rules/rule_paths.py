@@ -20,7 +20,8 @@ from service.engine.state.pods.classes import (
     Template,
 )
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import NodeSelector, PodAffinity, PodAffinityTerm, PodSpec
+from service.model.core.primitives import NodeSelector
+from service.model.objects.pods_and_nodes import PodAffinity, PodAffinityTerm, PodSpec
 
 Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"

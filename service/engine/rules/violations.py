@@ -41,10 +41,8 @@ from service.engine.state.pods.classes import (
     Template,
 )
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import (
-    ObjectName,
-    Pod,
-)
+from service.model.core.primitives import ObjectName
+from service.model.objects.pods_and_nodes import Pod
 
 AT_ONCE_MIN = 16
 """If a class is on fewer nodes, they are looked at one by one. Likewise, fewer classes of a

@@ -14,27 +14,22 @@ from service.model.configuration.plugin_arguments import (
     StrategyType,
 )
 from service.model.configuration.profiles import DEFAULT_SCHEDULER, Profile
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, Strict
 from service.model.errors import ObjectUnreadable, PluginMissing
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.objects.admission_policies import AdmissionPolicy
-from service.model.objects.manifest_types import MatchScope
-from service.model.objects.pods_and_nodes import PodSpec, Strict, TopologySpreadConstraint
+from service.model.objects.pods_and_nodes import PodSpec, TopologySpreadConstraint
 from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.switchable_features import Features
+from service.model.policies.quota_spec import MatchScope
 from service.model.validation.combinators import Limits, Problems, list_of, without_nulls
-from service.model.validation.configuration import (
-    CONFIG_CHECKS,
-    LIMITED_RESOURCE,
-    SETTINGS,
-    SYSTEM_PRIORITY_CLASSES,
-)
+from service.model.validation.configuration import CONFIG_CHECKS, LIMITED_RESOURCE, SETTINGS
 from service.model.validation.plugins import ALL, KNOWN, Arguments
+from service.model.validation.quotas_and_priority_classes import SYSTEM_PRIORITY_CLASSES
 from service.model.validation.type_derived_rules import declared
 
 __all__ = [
     "ClusterConfig",
     "LimitedResource",
-    "MatchScope",
     "PreemptionScope",
     "ResourceWeight",
     "SchedulerProfile",

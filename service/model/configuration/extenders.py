@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Container, PodSpec, Strict
+from service.model.core.primitives import Strict
+from service.model.objects.pods_and_nodes import Container, PodSpec
 from service.model.validation.extenders import seconds_of
 
 TIMEOUT_SECONDS: Final = 5.0

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from service.model.objects.pods_and_nodes import NodeAffinity, Strict, TopologySpreadConstraint
+from service.model.core.primitives import Strict
+from service.model.objects.pods_and_nodes import NodeAffinity, TopologySpreadConstraint
 from service.model.validation.affinity_and_spread import (
     NODE_AFFINITY,
     default_spread_constraints,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from service.model.configuration.extenders import Extender
-from service.model.objects.pods_and_nodes import Strict
+from service.model.core.primitives import Strict
 from service.model.validation.plugins import ALL, KNOWN, Arguments, filtering, scoring
 
 DEFAULT_SCHEDULER = "default-scheduler"

@@ -6,10 +6,11 @@ maps see `service.model.json_and_patches.list_merge_keys`. All functions return 
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import msgspec
 
+from service.model.core.managers import MANAGED_FIELDS, Fields, Manager, Operation, Path, is_item
 from service.model.errors import FieldError, FieldManagerConflict, InvalidManifest
 from service.model.json_and_patches.list_merge_keys import (
     APPLY_KEY_DEFAULTS,
@@ -21,16 +22,11 @@ from service.model.json_and_patches.list_merge_keys import (
 )
 
 Json: TypeAlias = dict[str, object]
-Path: TypeAlias = tuple[str, ...]
-"""Segments as FieldsV1 writes them: `f:name`, `k:{"name":"c"}`, `v:"value"`."""
-Fields: TypeAlias = frozenset[Path]
-Operation = Literal["Apply", "Update"]
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """Manages what was there when an object was first applied."""
 ANCIENT = "ancient-changes"
 """Takes over what the oldest of too many managers has changed."""
-MANAGED_FIELDS = "managedFields"
 
 _NOT_MANAGED = frozenset(
     {
@@ -57,52 +53,11 @@ _ITSELF: object = object()
 """The value of an item that is there, whatever is in it."""
 
 
-class Manager(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields that one manager has applied, or changed."""
-
-    name: str
-    operation: Operation
-    api_version: str
-    time: str
-    """RFC 3339 in UTC."""
-    fields: Fields
-
-
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
     """What an object is after it was applied, and who manages it then."""
 
     fields: Json
     managers: tuple[Manager, ...]
-
-
-def read_managers(entries: object) -> tuple[Manager, ...]:
-    """The managers of a stored object, as `written` made them."""
-    listed = entries if isinstance(entries, list) else []
-    return tuple(
-        Manager(
-            name=each["manager"],
-            operation=each["operation"],
-            api_version=each["apiVersion"],
-            time=each["time"],
-            fields=frozenset(_decoded(each["fieldsV1"], ())),
-        )
-        for each in listed
-    )
-
-
-def written(managers: Iterable[Manager]) -> list[Json]:
-    """The managers as `metadata.managedFields` shows them."""
-    return [
-        {
-            "manager": each.name,
-            "operation": each.operation,
-            "apiVersion": each.api_version,
-            "time": each.time,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": _encoded(each.fields),
-        }
-        for each in managers
-    ]
 
 
 def apply(
@@ -254,14 +209,10 @@ def _met(fields: Fields, changing: Iterable[Path]) -> Fields:
         path
         for path in fields
         if any(
-            path[:length] in changed and (length == len(path) or not _is_item(path[:length]))
+            path[:length] in changed and (length == len(path) or not is_item(path[:length]))
             for length in range(1, len(path) + 1)
         )
     )
-
-
-def _is_item(path: Path) -> bool:
-    return path[-1].startswith(("k:", "v:"))
 
 
 def _flat(value: Json) -> dict[Path, object]:
@@ -375,27 +326,6 @@ def _remove(value: object, path: Path, place: str = "") -> None:
             value[list(keyed).index(first)] = item
         else:
             del value[list(keyed).index(first)]
-
-
-def _encoded(fields: Iterable[Path]) -> Json:
-    tree: Json = {}
-    for path in sorted(fields):
-        at = tree
-        for segment in path:
-            at = cast("Json", at.setdefault(segment, {}))
-        if _is_item(path) and path[-1].startswith("k:"):
-            at["."] = {}
-    return tree
-
-
-def _decoded(tree: Mapping[str, object], path: Path) -> Iterator[Path]:
-    for segment, inner in tree.items():
-        if segment == ".":
-            yield path
-        elif inner:
-            yield from _decoded(cast("Json", inner), (*path, segment))
-        else:
-            yield (*path, segment)
 
 
 def _dotted(path: Path) -> str:

@@ -1,14 +1,14 @@
 """Data sets: where data is, so that pods can name the data that they work on and not the nodes."""
 
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Partial,
-    PodSpec,
     Strict,
 )
+from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
+from service.model.objects.pods_and_nodes import PodSpec
 from service.model.validation import names
 from service.model.validation.combinators import list_of, text
 from service.model.validation.type_derived_rules import declared

@@ -10,6 +10,7 @@ from typing import cast
 
 import msgspec
 
+from service.model.core.primitives import Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind, KeptObject
 from service.model.objects.device_manifest_types import (
     DeviceAttribute,
@@ -39,7 +40,6 @@ from service.model.objects.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from service.model.objects.pods_and_nodes import Partial
 from service.model.validation.devices import CLAIM, CLAIM_STATUS, CLASS, SLICE, TEMPLATE
 
 VERSIONS = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from service.model.core.primitives import LabelSelector, Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
 from service.model.kinds_kept_for_rules.pod_counts_or_percentages import amount_of_whole, scaled_up
-from service.model.objects.pods_and_nodes import LabelSelector, Partial, Pod
+from service.model.objects.pods_and_nodes import Pod
 from service.model.objects.selectors import is_empty, matches
 from service.model.validation import names
 from service.model.validation.combinators import (

@@ -6,12 +6,14 @@ and listed by commands follows from that. What a rule makes of them is the rule'
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from service.model.objects.pods_and_nodes import OwnerReference, Partial
+from service.model.core.kind_rules import KindRules, kind_rules
+from service.model.core.primitives import OwnerReference, Partial
 from service.model.principals import Verb
 from service.model.validation import names
 from service.model.validation.combinators import Rule, TextCheck
@@ -43,7 +45,7 @@ def alike(one: KeptObject[B], other: KeptObject[B]) -> bool:
     return replace(one, created=other.created) == other
 
 
-class KeptKind(msgspec.Struct, frozen=True, kw_only=True):
+class KeptKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The declaration of one kind of objects that are kept for rules."""
 
     kind: str
@@ -75,6 +77,18 @@ class KeptKind(msgspec.Struct, frozen=True, kw_only=True):
     """An object without `apiVersion` and `kind`."""
     examples: Mapping[str, Mapping[str, object]] = {}
     """More of them by name, if one does not show everything; `example` is one of these."""
+
+    @cached_property
+    def rules(self) -> KindRules:
+        """Which objects of the kind are valid."""
+        return kind_rules(
+            self.kind,
+            self.name_check,
+            namespaced=self.namespaced,
+            versions=(self.api_version, *self.other_versions),
+            fields=self.fields,
+            required=self.required,
+        )
 
     def version_of(self, sent: object) -> str:
         """Return the API version of an object that says this of it; it may be silent."""

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from service.model.core.primitives import Partial, Quantities
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.objects.pods_and_nodes import Partial, PodSpec, Quantities, Toleration
+from service.model.objects.pods_and_nodes import PodSpec, Toleration
 from service.model.objects.quantity import parse_quantity
 from service.model.validation import names
 from service.model.validation.combinators import entries_of, items_of, list_of, text, without_nulls

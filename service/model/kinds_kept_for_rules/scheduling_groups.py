@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from service.model.core.primitives import AtLeastOne, Partial
 from service.model.errors import FieldError, InvalidManifest
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
 from service.model.objects.pod_group import POD_GROUP_LABEL, UPSTREAM
-from service.model.objects.pods_and_nodes import AtLeastOne, Partial
 from service.model.validation import names
 from service.model.validation.combinators import (
     INT32_MAX,

@@ -4,8 +4,8 @@ The default topology spread constraints of a pod take the selectors of its servi
 owner.
 """
 
+from service.model.core.primitives import LabelSelector, Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.objects.pods_and_nodes import LabelSelector, Partial
 from service.model.validation import names
 from service.model.validation.combinators import INT32_MAX, Rule, record, whole_number
 from service.model.validation.selectors import LABEL_SELECTOR, LABELS

@@ -9,6 +9,13 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from service.model.core.primitives import (
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    Partial,
+    Quantities,
+)
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind, KeptObject
 from service.model.objects.persistent_volumes import (
     ZONE_KEYS,
@@ -26,19 +33,14 @@ from service.model.objects.persistent_volumes import (
     ZoneLabels,
     in_tree_disk,
 )
-from service.model.objects.pods_and_nodes import (
+from service.model.objects.quantity import parse_quantity
+from service.model.pods.volume_sources import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,
     CinderVolumeSource,
     GCEPersistentDiskVolumeSource,
-    LabelSelector,
-    NodeSelector,
-    NodeSelectorTerm,
-    Partial,
     PortworxVolumeSource,
-    Quantities,
 )
-from service.model.objects.quantity import parse_quantity
 from service.model.validation import names
 from service.model.validation.combinators import (
     INT32_MAX,

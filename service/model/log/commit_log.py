@@ -8,23 +8,20 @@ A commit whose connection failed raises `service.model.errors.OutcomeUnknown`: o
 `Store.settle_unknown` can find out whether it was committed.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from service.model.log.audit import AuditEntry
-from service.model.log.events import Event, EventRow
+from service.model.log.events import Event
+from service.model.log.leases import HeldLeases
 
 CHANGES_PER_COMMIT_MAX = 2_000
 """A commit beyond this is split, unless it is a group or a `List` (P6)."""
 BYTES_PER_COMMIT_MAX = 2_000_000
-PAGE_BYTES_MAX = 4 * 1024 * 1024
-"""A page of objects, or of the log, ends with what reaches so many bytes, however little that is."""
 LOCKED_LAG_CHANGES_MAX = 2_000
 """A worker that is further behind first catches up without the lock (P6)."""
 COMPACTION_STEP_ROWS_MAX = 1_000
@@ -32,12 +29,6 @@ COMPACTION_STEP_ROWS_MAX = 1_000
 RESTORE_LIFT_REVISIONS = 1_000_000_000
 """How far a restored cluster's revision is raised, beyond all that anybody can have seen (P3)."""
 
-LEASE_SECONDS_MAX = 600
-"""No lease lasts longer: if one ends later, the database's clock was set back since it was taken."""
-
-CLUSTER_KIND = "Cluster"
-CLUSTER_NAME = "config"
-"""A cluster's configuration is the object (`Cluster`, "", `config`)."""
 
 Verb = Literal["Put", "Delete"]
 
@@ -208,14 +199,6 @@ class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
         return IdempotencyKey(self.operation, self.key, self.chunk)
 
 
-class HeldLeases(msgspec.Struct, frozen=True, kw_only=True):
-    """Leases that a holder has to have still when something is committed that rests on them."""
-
-    holder: str
-    names: tuple[tuple[int, str], ...]
-    """The number of the cluster, and the name, of each."""
-
-
 class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt to extend the log; every attempt has a `commit_id` of its own (P4).
 
@@ -243,177 +226,6 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     def last_revision(self) -> int:
         """The head's revision once this is committed."""
         return self.expected_revision + len(self.changes)
-
-
-class Committed(msgspec.Struct, frozen=True):
-    """The log ends, or ended, with this commit: `head` is the one that it made."""
-
-    head: Head
-
-
-class Lost(msgspec.Struct, frozen=True):
-    """Nothing was committed, and never will be by this attempt: the log ends elsewhere.
-
-    Read the log from the expected revision and tip on, and decide again (P9). After a fence (P4)
-    `head` may have the expected revision with another tip.
-    """
-
-    head: Head
-
-
-class DuplicateKey(msgspec.Struct, frozen=True):
-    """Nothing was committed: some idempotency keys have an answer already, which is in `records`.
-
-    Answer these requests from their records, and decide the rest again (P11). `records` is empty if
-    the record was swept at that very moment: then simply try again.
-    """
-
-    records: tuple[IdempotencyRecord, ...]
-
-
-class NotYet(msgspec.Struct, frozen=True):
-    """Nothing was committed: by the database's clock it is not yet `not_before` (P16)."""
-
-    head: Head
-
-
-class LeasesEnded(msgspec.Struct, frozen=True):
-    """Nothing was committed: these holders no longer have all leases that the commit rests on.
-
-    Refuse what they asked for, and decide the rest again.
-    """
-
-    holders: frozenset[str]
-
-
-CommitResult = Committed | Lost | DuplicateKey | NotYet | LeasesEnded
-
-
-class Behind(msgspec.Struct, frozen=True):
-    """The worker is too far behind to decide under the lock: it has to catch up first (P6)."""
-
-    head: Head
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """All objects of a cluster at one revision, ordered by kind, namespace and name (P13)."""
-
-    head: Head
-    rows: list[ObjectRow]
-
-
-class ObjectPage(msgspec.Struct, frozen=True):
-    """Some objects in the order of their keys, and the head of the same instant."""
-
-    head: Head
-    rows: list[ObjectRow]
-
-    def is_last(self, limit: int) -> bool:
-        """Whether this is the last page: neither the limit of rows nor `PAGE_BYTES_MAX` ended it."""
-        return len(self.rows) < limit and sum(len(row.body) for row in self.rows) < PAGE_BYTES_MAX
-
-
-def first_rows(rows: Iterable[ObjectRow], limit: int) -> list[ObjectRow]:
-    """Take the rows of one page: at most `limit`, and none after the one that reaches `PAGE_BYTES_MAX`."""
-    taken, size = list[ObjectRow](), 0
-    for row in islice(rows, limit):
-        if size >= PAGE_BYTES_MAX:
-            break
-        taken.append(row)
-        size += len(row.body)
-    return taken
-
-
-class EventPage(msgspec.Struct, frozen=True):
-    """Some events in the order of their keys, and the head of the same instant."""
-
-    head: Head
-    rows: list[EventRow]
-
-
-class ObjectRead(msgspec.Struct, frozen=True):
-    """One object, or None if there is none, and the head of the same instant."""
-
-    head: Head
-    row: ObjectRow | None
-
-
-class ClusterCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many objects a cluster holds."""
-
-    nodes: int
-    """Nodes in the cluster."""
-    pods: int
-    """Pods in the cluster, pending ones included."""
-    pending: int
-    """Pods without a node."""
-
-
-NO_OBJECTS = ClusterCounts(nodes=0, pods=0, pending=0)
-
-
-class ClusterRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster; `cluster_id` is never used again, also not for the same name."""
-
-    cluster_id: int
-    name: str
-    head: Head
-    config: bytes
-    """Its configuration as JSON."""
-    counts: ClusterCounts
-
-
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """Who does some work of a cluster, and until when by the database's clock."""
-
-    cluster_id: int
-    name: str
-    holder: str
-    until: datetime
-
-
-UNREADY = re.compile(
-    rb'"type":"Ready"[^}]*"status":"(False|Unknown)"|"status":"(False|Unknown)"[^}]*"type":"Ready"'
-)
-"""What bodies of nodes contain whose condition Ready is not True, and hardly any others."""
-
-
-class NodeReports(NamedTuple):
-    """Which of the nodes that reported there are, and the database's time and head when they did."""
-
-    known: frozenset[str]
-    at: datetime
-    revision: int
-
-
-class NodeLeases(NamedTuple):
-    """What the leases of nodes say at the time `now` of the database."""
-
-    now: datetime
-    any: bool
-    """Whether any node of the cluster has ever reported."""
-    silent: frozenset[str]
-    """The nodes whose last report is older than the grace period."""
-
-
-class ReplicaState(NamedTuple):
-    """The state of a replica: two replicas with the same revision and hash are equal."""
-
-    revision: int
-    hash: str
-
-
-REPORT_SECONDS_MAX = 5.0
-"""A process whose last report is older counts as dead."""
-
-
-class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The last report of a living process on its replica of one cluster."""
-
-    process: str
-    cluster: str
-    revision: int
-    hash: str
 
 
 class ReplicaMismatch(Exception):  # noqa: N818 - a finding, not a failure

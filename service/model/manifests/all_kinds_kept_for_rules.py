@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from service.model.core.primitives import CLUSTER_KIND
 from service.model.kinds_kept_for_rules.data_sets import DATA_SET
 from service.model.kinds_kept_for_rules.device_kinds import DEVICE_KINDS
 from service.model.kinds_kept_for_rules.disruption_budgets import POD_DISRUPTION_BUDGET
@@ -10,7 +11,6 @@ from service.model.kinds_kept_for_rules.runtime_classes import RUNTIME_CLASS
 from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD
 from service.model.kinds_kept_for_rules.services_and_pod_owners import WORKLOADS
 from service.model.kinds_kept_for_rules.volume_kinds import VOLUME_KINDS
-from service.model.log.commit_log import CLUSTER_KIND
 from service.model.plans.plans import PLAN
 from service.model.quotas_and_limits.limit_ranges import LIMIT_RANGE
 

@@ -12,13 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from service.model.core.primitives import ObjectName
 from service.model.json_and_patches.strict_json import encode
 from service.model.kinds_kept_for_rules.device_kinds import RESOURCE_CLAIM
-from service.model.manifests.manifest_kept_for_rules import KeptManifest, edited, load_kept, part_of
+from service.model.manifests.manifest_kept_for_rules import (
+    KeptManifest,
+    edited,
+    load_object,
+    part_of,
+)
 from service.model.manifests.metadata_and_status import Json
 from service.model.objects.device_manifest_types import ResourceClaimBody
 from service.model.objects.devices import Grant, nodes_of
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.validation.combinators import entries_of, items_of
 
 ALLOCATED_HERE = "moorage.dev/allocated-devices"
@@ -202,7 +207,7 @@ def claim_made(
         },
         "spec": said.get("spec", {}),
     }
-    return load_kept(RESOURCE_CLAIM.kind, encode(fields))
+    return load_object(RESOURCE_CLAIM, encode(fields))
 
 
 def names_for(pod_name: str, pod_claim: str, pod_uid: str) -> Iterable[str]:

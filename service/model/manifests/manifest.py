@@ -10,26 +10,18 @@ comes first in `spec`, so that the bytes after it are those of the template.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import ClassVar, TypeAlias, TypeVar, cast
-
-import msgspec
-from msgspec.structs import replace
-from typing_extensions import override
+from typing import TypeAlias, TypeVar
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.strict_json import decode_items, decode_members, decode_strict
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifests.manifest_base import (
     DEFAULT_NAMESPACE,
-    Draft,
     ObjectManifest,
     decode_object,
-    head_of,
-    open_draft,
     with_resource_version,
 )
-from service.model.manifests.manifest_kept_for_rules import KeptManifest, load_kept, parse_kept
-from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
+from service.model.manifests.manifest_kept_for_rules import KeptManifest, load_object, parse_object
 from service.model.manifests.node_manifest import (
     NodeManifest,
     load_node,
@@ -50,10 +42,9 @@ from service.model.manifests.quota_and_priority_class_manifests import (
     parse_quota,
 )
 from service.model.manifests.unparsed_objects import cut_any
-from service.model.objects.pods_and_nodes import Namespace
+from service.model.nodes.namespaces import NamespaceManifest, load_namespace, parse_namespace
 from service.model.pod_templates.template_cache import PodTemplate, TemplateCache
 from service.model.validation.combinators import Limits, unknown
-from service.model.validation.kinds import KINDS
 
 __all__ = [
     "DEFAULT_NAMESPACE",
@@ -94,52 +85,12 @@ __all__ = [
 ]
 
 
-class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A namespace."""
-
-    kind: ClassVar[str] = "Namespace"
-    head: ClassVar[bytes] = head_of("Namespace")
-    namespace_object: Namespace
-
-    @property
-    @override
-    def subject(self) -> Namespace:
-        """The namespace as scheduling reads it."""
-        return self.namespace_object
-
-    @override
-    def named(self, name: str) -> "NamespaceManifest":
-        """Return the object under another name."""
-        return replace(self, namespace_object=replace(self.namespace_object, name=name))
-
-    def with_identity(self, uid: str, created: str) -> "NamespaceManifest":
-        """Return the namespace with this uid and time of creation (RFC 3339, UTC)."""
-        renewed = replace(self.namespace_object, uid=uid)
-        return replace(self, namespace_object=renewed, created=created)
-
-
 AnyManifest: TypeAlias = (
     NodeManifest | NamespaceManifest | PodManifest | QuotaManifest | PodGroupManifest | KeptManifest
 )
 """Every kind of object that clients can store."""
 Applicable: TypeAlias = AnyManifest | PriorityClassManifest
 """Every kind of object that `apply` takes."""
-
-
-def parse_namespace(
-    raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
-) -> NamespaceManifest:
-    """Parse a namespace's manifest; `name` is the one it has to have, which it takes if it has none.
-
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
-    """
-    draft = _checked("Namespace", raw, limits, name)
-    return _namespace(draft.read_metadata(), draft.other_fields())
-
-
-def load_namespace(body: bytes) -> NamespaceManifest:
-    """Read a namespace that was rendered here."""
-    return _namespace(*_loaded(body))
 
 
 def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
@@ -151,12 +102,28 @@ def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
     if plain is not None and plain.kind == "Pod":
         return parse_plain_pod(plain, templates) or parse_pod(raw, templates)
     if plain is not None and plain.kind == "Node" and isinstance(raw, bytes):
-        return parse_plain_node(plain, raw, templates)
+        return parse_plain_node(plain, raw, templates.node_shapes, templates.limits)
     kind = _kind_of(raw)
     parse = _PARSERS.get(kind) if isinstance(kind, str) else None
     if parse is None:
         raise InvalidManifest([_unknown_kind(kind, _PARSERS)])
     return parse(raw, templates, None, None)
+
+
+def parse_kept(
+    kind: str,
+    raw: bytes | object,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    limits: Limits | None = None,
+) -> KeptManifest:
+    """Parse a manifest of a declared kind; name and namespace, where given, are those it has to have.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    declared = KEPT_KINDS[kind]
+    return parse_object(declared, raw, name=name, namespace=namespace, limits=limits)
 
 
 def parse_any_kept(raw: bytes | object, templates: TemplateCache) -> KeptManifest:
@@ -193,7 +160,7 @@ def parse_new(
 def load_any(kind: str, body: bytes, templates: TemplateCache) -> AnyManifest:
     """Read an object that was rendered here; KeyError for a kind that has no manifest."""
     if kind in KEPT_KINDS:
-        return load_kept(kind, body)
+        return load_object(KEPT_KINDS[kind], body)
     return _LOADERS[kind](body, templates)
 
 
@@ -283,27 +250,3 @@ def _unknown_kind(kind: object, kinds: Collection[str]) -> FieldError:
         return FieldError("kind", f"must be one of {known}")
     hint = unknown(kind, kinds, {}).removeprefix("unknown field")
     return FieldError("kind", f"must be one of {known}{hint}", kind[:64])
-
-
-def _checked(kind: str, raw: bytes | object, limits: Limits | None, name: str | None) -> Draft:
-    draft = open_draft(kind, raw, limits, name)
-    KINDS[kind].spec(draft.fields.get("spec"), "spec", draft.problems)
-    draft.problems.raise_any()
-    return draft
-
-
-def _loaded(body: bytes) -> tuple[Metadata, Json]:
-    fields = cast("Json", msgspec.json.decode(body))
-    metadata = read_metadata(cast("Json", fields.pop("metadata")), "")
-    return metadata, {n: v for n, v in fields.items() if n not in ("apiVersion", "kind")}
-
-
-def _namespace(metadata: Metadata, rest: Json) -> NamespaceManifest:
-    namespace = Namespace(name=metadata.name, labels=metadata.labels, uid=metadata.uid)
-    return NamespaceManifest(
-        namespace_object=namespace,
-        metadata=metadata.members,
-        rest=members_of(rest),
-        created=metadata.created,
-        resource_version=metadata.resource_version,
-    )

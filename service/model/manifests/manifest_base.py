@@ -1,20 +1,15 @@
 """What manifests of all kinds have in common: how they are opened, checked and rendered."""
 
 from collections.abc import Mapping
-from typing import Self, cast
+from typing import Protocol, Self, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from service.model.core.kind_rules import KindRules
+from service.model.core.managers import MANAGED_FIELDS, Manager, read_managers, written
 from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.managed_fields import (
-    MANAGED_FIELDS,
-    Manager,
-    read_managers,
-    written,
-)
 from service.model.json_and_patches.strict_json import decode_strict, encode
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.manifests.metadata_and_status import (
     Json,
     Metadata,
@@ -22,12 +17,8 @@ from service.model.manifests.metadata_and_status import (
     following,
     read_metadata,
 )
-from service.model.objects.pod_group import PodGroup
-from service.model.objects.pods_and_nodes import Namespace, Node, Partial, Pod
 from service.model.pod_templates.field_warnings import FieldWarnings, warnings_in_members
-from service.model.quotas_and_limits.quota import ResourceQuota
 from service.model.validation.combinators import Limits, Problems, entries_of
-from service.model.validation.kinds import KINDS, KindRules
 
 DEFAULT_NAMESPACE = "default"
 ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
@@ -38,14 +29,25 @@ METADATA = b'"metadata":{'
 _MANAGED = f'"{MANAGED_FIELDS}":'.encode()
 
 
-def head_of(kind: str) -> bytes:
-    """How the bodies of a kind begin."""
-    return head_of_version(KINDS[kind].api_version, kind)
-
-
-def head_of_version(api_version: str, kind: str) -> bytes:
-    """How the bodies of a kind in this API version begin."""
+def head_of(kind: str, api_version: str = "v1") -> bytes:
+    """Return how the bodies of a kind in an API version begin."""
     return f'{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{'.encode()
+
+
+class Subject(Protocol):
+    """An object as scheduling reads it."""
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`."""
+
+    @property
+    def uid(self) -> str:
+        """`metadata.uid`."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """`metadata.labels`."""
 
 
 class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -72,7 +74,7 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         raise NotImplementedError
 
     @property
-    def subject(self) -> Node | Namespace | Pod | ResourceQuota | PodGroup | KeptObject[Partial]:
+    def subject(self) -> Subject:
         """The object itself, as scheduling reads it."""
         raise NotImplementedError
 
@@ -156,6 +158,10 @@ class Draft(msgspec.Struct):
         apart = ENVELOPE | {WARNINGS}
         return {name: value for name, value in self.fields.items() if name not in apart}
 
+    def check_spec(self) -> None:
+        """Note what is wrong with the spec."""
+        self.rules.spec(self.fields.get("spec"), "spec", self.problems)
+
 
 def decode_object(raw: bytes | object) -> Json:
     """Decode an object, or check one that is decoded already, by the same strict rules."""
@@ -169,7 +175,7 @@ def decode_object(raw: bytes | object) -> Json:
 
 
 def open_draft(
-    kind: str,
+    rules: KindRules,
     raw: bytes | object,
     limits: Limits | None,
     name: str | None,
@@ -178,28 +184,35 @@ def open_draft(
     """Decode an object and check all of it but its spec.
 
     Args:
-        kind: what it has to be.
+        rules: those of the kind that it has to be.
         raw: JSON, or decoded JSON.
         limits: how long its lists may be.
         name: the name it has to have, which it takes if it has none.
         namespace: the namespace it has to have, which it takes if it has none.
     """
-    return draft_by(KINDS[kind], raw, limits, name, namespace)
-
-
-def draft_by(
-    rules: KindRules,
-    raw: bytes | object,
-    limits: Limits | None,
-    name: str | None,
-    namespace: str | None,
-) -> Draft:
-    """Read a manifest like `open_draft`, for the kind that has these rules."""
-    fields = decode_object(raw)
-    draft = Draft(rules, fields, Problems(limits))
+    draft = Draft(rules, decode_object(raw), Problems(limits))
     _expect(draft, "name", name)
     _expect(draft, "namespace", namespace)
     rules.envelope(draft.fields, "", draft.problems)
+    return draft
+
+
+def checked_draft(
+    rules: KindRules,
+    raw: bytes | object,
+    limits: Limits | None,
+    name: str | None = None,
+    namespace: str | None = None,
+) -> Draft:
+    """Open a draft like `open_draft` and check its spec, too.
+
+    Raises:
+        MalformedJSON: it is not JSON.
+        InvalidManifest: with all that is wrong.
+    """
+    draft = open_draft(rules, raw, limits, name, namespace)
+    draft.check_spec()
+    draft.problems.raise_any()
     return draft
 
 

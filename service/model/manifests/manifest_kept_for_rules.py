@@ -1,52 +1,33 @@
-"""Objects of the kinds that are declared in `service.model.manifests.all_kinds_kept_for_rules`, between JSON and values."""
+"""Objects of declared kinds between JSON and values."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import lru_cache
 from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
+from service.model.core.primitives import Partial
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.strict_json import encode
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind, KeptObject
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifests.manifest_base import (
     DEFAULT_NAMESPACE,
     ENVELOPE,
     ObjectManifest,
-    draft_by,
-    head_of_version,
+    checked_draft,
+    head_of,
 )
 from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
-from service.model.objects.pods_and_nodes import Partial
 from service.model.validation.combinators import Limits, entries_of, without_nulls
-from service.model.validation.kinds import KindRules, kind_rules
-
-
-def _rules(declared: KeptKind) -> KindRules:
-    return kind_rules(
-        declared.kind,
-        declared.name_check,
-        namespaced=declared.namespaced,
-        api_version=declared.api_version,
-        other_versions=declared.other_versions,
-        fields=declared.fields,
-        required=declared.required,
-    )
-
-
-_RULES: Mapping[str, KindRules] = {kind: _rules(each) for kind, each in KEPT_KINDS.items()}
-_HEADS: Mapping[tuple[str, str], bytes] = {
-    (kind, version): head_of_version(version, kind)
-    for kind, each in KEPT_KINDS.items()
-    for version in (each.api_version, *each.other_versions)
-}
 
 
 class KeptManifest(ObjectManifest, frozen=True, kw_only=True):
     """An object of any of these kinds."""
 
+    declared: KeptKind
+    """The declaration of its kind."""
     kept: KeptObject[Partial]
     api_version: str
     """`apiVersion`, as it was sent."""
@@ -61,7 +42,7 @@ class KeptManifest(ObjectManifest, frozen=True, kw_only=True):
     @override
     def head(self) -> bytes:
         """How the bodies of the kind begin."""
-        return _HEADS[self.kept.kind, self.api_version]
+        return _head(self.kept.kind, self.api_version)
 
     @property
     @override
@@ -85,35 +66,41 @@ class KeptManifest(ObjectManifest, frozen=True, kw_only=True):
         return replace(self, kept=replace(self.kept, uid=uid, created=created), created=created)
 
 
-def parse_kept(
-    kind: str,
+@lru_cache
+def _head(kind: str, api_version: str) -> bytes:
+    return head_of(kind, api_version)
+
+
+def parse_object(
+    declared: KeptKind,
     raw: bytes | object,
     *,
     name: str | None = None,
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> KeptManifest:
-    """Parse an object's manifest; name and namespace, where given, are those it has to have.
+    """Parse a manifest of a declared kind; name and namespace, where given, are those it has to have.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises:
+        MalformedJSON: it is not JSON.
+        InvalidManifest: with all that is wrong.
     """
-    draft = draft_by(_RULES[kind], raw, limits, name, namespace)
-    draft.problems.raise_any()
+    draft = checked_draft(declared.rules, raw, limits, name, namespace)
     try:
         version = draft.fields.get("apiVersion")
-        return _manifest(KEPT_KINDS[kind], draft.read_metadata(), draft.other_fields(), version)
+        return _manifest(declared, draft.read_metadata(), draft.other_fields(), version)
     except msgspec.ValidationError as error:
         # A rule lets through what the kind's type does not: that is no reason to fail.
         raise InvalidManifest([FieldError("", str(error))]) from None
 
 
-def load_kept(kind: str, body: bytes) -> KeptManifest:
+def load_object(declared: KeptKind, body: bytes) -> KeptManifest:
     """Read an object that was rendered here."""
     fields = cast("Json", msgspec.json.decode(body))
-    namespace = DEFAULT_NAMESPACE if KEPT_KINDS[kind].namespaced else ""
+    namespace = DEFAULT_NAMESPACE if declared.namespaced else ""
     metadata = read_metadata(cast("Json", fields["metadata"]), namespace)
     rest = {name: value for name, value in fields.items() if name not in ENVELOPE}
-    return _manifest(KEPT_KINDS[kind], metadata, rest, fields["apiVersion"])
+    return _manifest(declared, metadata, rest, fields["apiVersion"])
 
 
 def _manifest(declared: KeptKind, metadata: Metadata, rest: Json, version: object) -> KeptManifest:
@@ -130,6 +117,7 @@ def _manifest(declared: KeptKind, metadata: Metadata, rest: Json, version: objec
         body=msgspec.convert(entries_of(without_nulls(rest)), declared.body),
     )
     return KeptManifest(
+        declared=declared,
         kept=kept,
         api_version=declared.version_of(version),
         metadata=metadata.members,
@@ -143,7 +131,7 @@ def edited(manifest: KeptManifest, edit: Callable[[Json], None]) -> KeptManifest
     """Return an object whose decoded fields were changed by `edit`."""
     fields = cast("Json", msgspec.json.decode(manifest.render()))
     edit(fields)
-    return load_kept(manifest.kind, encode(fields))
+    return load_object(manifest.declared, encode(fields))
 
 
 def part_of(fields: Json, name: str) -> Json:

@@ -1,4 +1,4 @@
-"""The `metadata` and `status` of manifests, between JSON and what scheduling reads of them.
+"""The `metadata` of manifests, and conditions in `status`, between JSON and what scheduling reads.
 
 Metadata is kept as encoded members (the inside of the JSON object) without what Moorage itself
 keeps: `name`, `uid` and `creationTimestamp` are put in when a manifest is rendered,
@@ -6,32 +6,29 @@ keeps: `name`, `uid` and `creationTimestamp` are put in when a manifest is rende
 the same for all pods of one owner, and in memory once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Protocol, cast
 
 import msgspec
 
+from service.model.core.primitives import OwnerReference
 from service.model.json_and_patches.strict_json import encode
-from service.model.objects.pods_and_nodes import OwnerReference, PodResize
 from service.model.times import rfc3339
-from service.model.validation.combinators import entries_of, items_of, without_nulls
+from service.model.validation.combinators import (
+    entries_of,
+    items_of,
+)
 
 Json = dict[str, object]
 
 _NOT_KEPT = frozenset({"uid", "creationTimestamp", "resourceVersion", "generation"})
-FINISHED = frozenset({"Succeeded", "Failed"})
 REQUIRED_NODE = "moorage.dev/required-node-name"
 """Annotation of a stored pending pod that is to be placed on this node only."""
-CLAIM_STATUSES = "resourceClaimStatuses"
-"""The field of a pod's status that names the claims that were made for it."""
-DISRUPTION_TARGET = "DisruptionTarget"
-PREEMPTED_REASON = "PreemptionByScheduler"
-DELETED_NODE_REASON = "DeletionByPodGC"
-"""Why a pod has ended whose node was deleted. The words are those of Kubernetes."""
-OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
-"""Conditions that Moorage writes; a client's update that lacks them does not remove them."""
+
+RULES_PREFIX = "rules.moorage.dev/"
+"""Begins the annotations that hold a pod's rules, one for each version."""
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,64 +134,6 @@ def fields_of(members: bytes) -> Json:
     return cast("Json", msgspec.json.decode(b"{" + members[1:] + b"}"))
 
 
-def is_finished(status: Json) -> bool:
-    """Whether a pod has run to its end and holds nothing any more."""
-    return status.get("phase") in FINISHED
-
-
-def started_at(status: Json) -> str:
-    """Since when the pod runs, RFC 3339 in UTC; "" where nobody has reported it."""
-    return in_utc(cast("str", status.get("startTime") or ""))
-
-
-def nominated_node(status: Json) -> str | None:
-    """The node on which preemption makes room for the pod; None where there is none."""
-    return cast("str | None", status.get("nominatedNodeName")) or None
-
-
-def is_preempted(status: Json) -> bool:
-    """Whether the pod has to go because preemption needs its place."""
-    return _disruption_reason(status) == PREEMPTED_REASON
-
-
-def is_ended_with_its_node(status: Json) -> bool:
-    """Whether Moorage has said that the pod ended because its node was deleted."""
-    return status.get("phase") == "Failed" and _disruption_reason(status) == DELETED_NODE_REASON
-
-
-def _disruption_reason(status: Json) -> object:
-    """Return why the pod has to go; None if it need not. The first such condition counts."""
-    for condition in map(entries_of, items_of(status.get("conditions"))):
-        if condition.get("type") == DISRUPTION_TARGET:
-            return condition.get("reason") if condition.get("status") == "True" else None
-    return None
-
-
-def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
-    """Which claim to devices was made for each that the pod's spec has a template for."""
-    return tuple(
-        [
-            (cast("str", each["name"]), cast("str | None", each.get("resourceClaimName")))
-            for each in map(entries_of, items_of(status.get(CLAIM_STATUSES)))
-        ]
-    )
-
-
-def resize_of(status: Json) -> PodResize | None:
-    """Read the state of an in-place resize; None if no container reports its actual resources."""
-    fields = ("containerStatuses", "initContainerStatuses")
-    lists = {field: items_of(status.get(field)) for field in fields}
-    if not any(entries_of(s).get("resources") for both in lists.values() for s in both):
-        return None
-    infeasible = any(
-        (c.get("type"), c.get("reason")) == ("PodResizePending", "Infeasible")
-        for c in map(entries_of, items_of(status.get("conditions")))
-    )
-    return msgspec.convert(
-        cast("Json", without_nulls(lists)) | {"infeasible": infeasible}, PodResize
-    )
-
-
 class Condition(Protocol):
     """What the conditions of all kinds have in common."""
 
@@ -229,19 +168,6 @@ def without_condition(status: Json, type_: str) -> Json:
     return status | {"conditions": kept}
 
 
-def keeping_what_was_written(status: Json, old_status: Json) -> Json:
-    """A client's status with what Moorage wrote into the stored one: conditions, and claims it made."""
-    kept = _keeping_conditions(status, old_status)
-    made = old_status.get(CLAIM_STATUSES)
-    return kept | {CLAIM_STATUSES: made} if made and CLAIM_STATUSES not in kept else kept
-
-
-def _keeping_conditions(status: Json, old_status: Json) -> Json:
-    conditions = items_of(status.get("conditions"))
-    present = {entries_of(c).get("type") for c in conditions}
-    kept = [
-        c
-        for c in map(entries_of, items_of(old_status.get("conditions")))
-        if c.get("type") in OWN_CONDITIONS - present
-    ]
-    return status | {"conditions": [*conditions, *kept]} if kept else status
+def may_have_rules(annotations: Iterable[str]) -> bool:
+    """Whether one of these keys of annotations is of rules, perhaps of an unknown version."""
+    return any(key.startswith(RULES_PREFIX) for key in annotations)

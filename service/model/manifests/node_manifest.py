@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
-from service.model.manifests.manifest_base import ENVELOPE, ObjectManifest, head_of, open_draft
+from service.model.core.primitives import ContainerImage, Taint
+from service.model.manifests.manifest_base import ENVELOPE, ObjectManifest, checked_draft, head_of
 from service.model.manifests.metadata_and_status import (
     Json,
     Metadata,
@@ -20,12 +21,11 @@ from service.model.manifests.metadata_and_status import (
     without_condition,
 )
 from service.model.manifests.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
+from service.model.nodes.node import Node, NodeCondition
+from service.model.nodes.node_rules import NODE_RULES
+from service.model.nodes.shapes import NodeShape, NodeShapes
 from service.model.objects.condition_taints import TAINT_IF_TRUE
-from service.model.objects.manifest_types import NodeCondition
-from service.model.objects.pods_and_nodes import ContainerImage, Node, Taint
-from service.model.pod_templates.template_cache import NodeShape, NodeShapes, TemplateCache
 from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls
-from service.model.validation.kinds import KINDS
 
 READY = "Ready"
 """The condition that says whether a node can run pods."""
@@ -109,19 +109,18 @@ def parse_node(
 
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
-    draft = open_draft("Node", raw, limits, name)
-    KINDS["Node"].spec(draft.fields.get("spec"), "spec", draft.problems)
-    draft.problems.raise_any()
+    draft = checked_draft(NODE_RULES, raw, limits, name)
     return _manifest(draft.read_metadata(), _shape(draft.other_fields()))
 
 
-def parse_plain_node(plain: Plain, raw: bytes, templates: TemplateCache) -> NodeManifest:
+def parse_plain_node(
+    plain: Plain, raw: bytes, shapes: NodeShapes, limits: Limits | None = None
+) -> NodeManifest:
     """Parse a node that looks plain; raises as `parse_node`."""
-    shapes = templates.node_shapes
     metadata, shape = plain_metadata(plain.metadata, ""), shapes.find(plain.rest)
     if metadata is not None and shape is not None:
         return _manifest(metadata, shape)
-    read = parse_node(raw, limits=templates.limits)
+    read = parse_node(raw, limits=limits)
     if metadata is not None:  # then it is complete, and so is the rest
         shapes.add(plain.rest, _shape_of(read))
     return read

@@ -10,18 +10,28 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
+from service.model.core.kind_rules import kind_rules
 from service.model.kinds_kept_for_rules.scheduling_groups import (
     SCHEDULED_GROUP_SPEC,
     ScheduledGroupSpec,
 )
-from service.model.manifests.manifest_base import Draft, ObjectManifest, head_of_version, open_draft
+from service.model.manifests.manifest_base import Draft, ObjectManifest, head_of, open_draft
 from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
-from service.model.objects.pod_group import COSCHEDULING, UPSTREAM, PodGroup
-from service.model.validation.combinators import Limits, entries_of, without_nulls
-from service.model.validation.kinds import KINDS
-from service.model.validation.names import label_value
+from service.model.objects.pod_group import COSCHEDULING, UPSTREAM, PodGroup, PodGroupSpec
+from service.model.validation import names
+from service.model.validation.combinators import Limits, entries_of, nullable, without_nulls
+from service.model.validation.resources import quantities
+from service.model.validation.type_derived_rules import declared
 
-_HEADS = {version: head_of_version(version, "PodGroup") for version in (COSCHEDULING, *UPSTREAM)}
+_HEADS = {version: head_of("PodGroup", version) for version in (COSCHEDULING, *UPSTREAM)}
+_SPEC = declared(PodGroupSpec, {"minResources": quantities(names.label_key)})
+_RULES = kind_rules(
+    "PodGroup",
+    names.dns_subdomain,
+    namespaced=True,
+    versions=(COSCHEDULING, *UPSTREAM),
+    spec=nullable(_SPEC),
+)
 
 
 class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
@@ -76,12 +86,12 @@ def parse_pod_group(
 
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
-    draft = open_draft("PodGroup", raw, limits, name, namespace)
+    draft = open_draft(_RULES, raw, limits, name, namespace)
     if draft.fields.get("apiVersion") in UPSTREAM:
         SCHEDULED_GROUP_SPEC(draft.fields.get("spec"), "spec", draft.problems)
         draft.problems.raise_any()
         return _upstream(draft.read_metadata(), draft.other_fields(), draft.fields["apiVersion"])
-    KINDS["PodGroup"].spec(draft.fields.get("spec"), "spec", draft.problems)
+    draft.check_spec()
     _check_name(draft)
     draft.problems.raise_any()
     return _pod_group(draft.read_metadata(), draft.other_fields())
@@ -90,7 +100,7 @@ def parse_pod_group(
 def _check_name(draft: Draft) -> None:
     """Check that a group's name fits a label value, too, since pods name their group in a label."""
     name = entries_of(draft.fields.get("metadata")).get("name")
-    message = label_value(name) if isinstance(name, str) else None
+    message = names.label_value(name) if isinstance(name, str) else None
     if message is not None and not draft.problems.errors:
         draft.problems.add("metadata.name", message, name)
 

@@ -25,22 +25,12 @@ from service.model.manifests.manifest_base import (
     open_draft,
 )
 from service.model.manifests.metadata_and_status import (
-    CLAIM_STATUSES,
-    DISRUPTION_TARGET,
     Json,
     Metadata,
-    device_claims_of,
     fields_of,
     following,
-    is_ended_with_its_node,
-    is_finished,
-    is_preempted,
-    keeping_what_was_written,
     members_of,
-    nominated_node,
     read_metadata,
-    resize_of,
-    started_at,
     with_condition,
     with_required_node,
     without_condition,
@@ -66,9 +56,21 @@ from service.model.pod_templates.template_cache import (
     TemplateCache,
     split_node_name,
 )
+from service.model.pods.status import (
+    CLAIM_STATUSES,
+    DISRUPTION_TARGET,
+    device_claims_of,
+    is_ended_with_its_node,
+    is_finished,
+    is_preempted,
+    keeping_what_was_written,
+    nominated_node,
+    resize_of,
+    started_at,
+)
 from service.model.validation.combinators import Limits, Problems, entries_of, items_of
-from service.model.validation.kinds import KINDS
 from service.model.validation.names import dns_subdomain
+from service.model.validation.pods import POD_RULES
 
 _NODE_NAME = b'"nodeName":"'
 _NODE_NAME_KEY = b'"nodeName"'
@@ -390,7 +392,7 @@ def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
 def _report(status: bytes | None, patch: bytes, limits: Limits) -> ReadStatus:
     patched = merge_patch(_fields_of_status(status), msgspec.json.decode(patch))
     problems = Problems(limits)
-    KINDS["Pod"].envelope({"metadata": {"name": "any"}, "status": patched}, "", problems)
+    POD_RULES.envelope({"metadata": {"name": "any"}, "status": patched}, "", problems)
     problems.raise_any()
     return _read_status(entries_of(patched))
 
@@ -518,7 +520,7 @@ def _is_valid_status(raw: bytes, limits: Limits) -> bool:
         status = decode_strict(raw)
     except (MalformedJSON, InvalidManifest):
         return False
-    KINDS["Pod"].envelope({"metadata": {"name": "any"}, "status": status}, "", problems)
+    POD_RULES.envelope({"metadata": {"name": "any"}, "status": status}, "", problems)
     return not problems.errors and encode(status) == raw
 
 
@@ -564,13 +566,13 @@ def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
 def _read_any(
     raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
 ) -> PodManifest:
-    draft = open_draft("Pod", raw, templates.limits, name, namespace)
+    draft = open_draft(POD_RULES, raw, templates.limits, name, namespace)
     fields = draft.fields
     others, node_name = split_node_name(entries_of(fields.get("spec")))
     sent = encode(others)
     template = None if node_name is not None else templates.find(sent)
     if template is None or template.exceeds:
-        KINDS["Pod"].spec(fields.get("spec"), "spec", draft.problems)
+        draft.check_spec()
     draft.problems.raise_any()
     metadata = draft.read_metadata()
     check_annotations(metadata.annotations, draft.problems)

@@ -10,16 +10,16 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
-from service.model.configuration.config import MatchScope
-from service.model.manifests.manifest_base import Draft, ObjectManifest, head_of, open_draft
+from service.model.core.primitives import Quantities
+from service.model.manifests.manifest_base import ObjectManifest, checked_draft, head_of
 from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
-from service.model.objects.pods_and_nodes import Quantities
 from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.quantity import parse_quantity
 from service.model.pod_templates.field_warnings import FieldWarnings, warnings_in
+from service.model.policies.quota_spec import MatchScope
 from service.model.quotas_and_limits.quota import ResourceQuota, shipped_scope
 from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls
-from service.model.validation.kinds import KINDS
+from service.model.validation.quotas_and_priority_classes import PRIORITY_CLASS_RULES, QUOTA_RULES
 
 
 class QuotaManifest(ObjectManifest, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ def parse_quota(
 
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
-    draft = _checked("ResourceQuota", raw, limits, name, namespace)
+    draft = checked_draft(QUOTA_RULES, raw, limits, name, namespace)
     return _quota(draft.read_metadata(), draft.other_fields())
 
 
@@ -88,22 +88,13 @@ def parse_priority_class(
     raw: bytes | object, limits: Limits | None = None
 ) -> PriorityClassManifest:
     """Parse a priority class's manifest, like `parse_quota`."""
-    draft = _checked("PriorityClass", raw, limits, None, None)
+    draft = checked_draft(PRIORITY_CLASS_RULES, raw, limits)
     stated = {name: draft.fields.get(name) for name in PriorityClassEntry.__struct_encode_fields__}
     return PriorityClassManifest(
         name=draft.read_metadata().name,
         priority_class=msgspec.convert(without_nulls(stated), PriorityClassEntry),
         warnings=warnings_in("PriorityClass", draft.fields),
     )
-
-
-def _checked(
-    kind: str, raw: bytes | object, limits: Limits | None, name: str | None, namespace: str | None
-) -> Draft:
-    draft = open_draft(kind, raw, limits, name, namespace)
-    KINDS[kind].spec(draft.fields.get("spec"), "spec", draft.problems)
-    draft.problems.raise_any()
-    return draft
 
 
 def _quota(metadata: Metadata, rest: Json) -> QuotaManifest:

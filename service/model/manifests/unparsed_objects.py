@@ -13,8 +13,12 @@ from functools import lru_cache
 import msgspec
 
 from service.model.json_and_patches.strict_json import encode
-from service.model.manifests.metadata_and_status import REQUIRED_NODE, Metadata, following
-from service.model.pod_templates.annotated_rules import may_have_rules
+from service.model.manifests.metadata_and_status import (
+    REQUIRED_NODE,
+    Metadata,
+    following,
+    may_have_rules,
+)
 from service.model.validation.names import (
     SUBDOMAIN,
     SUBDOMAIN_LENGTH_MAX,

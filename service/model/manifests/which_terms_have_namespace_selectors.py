@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from service.model.manifests.metadata_and_status import Json
 from service.model.objects.pods_and_nodes import Affinity
-from service.model.quotas_and_limits.quota import all_terms
+from service.model.pods.affinity import all_terms
 from service.model.validation.combinators import entries_of, items_of
 
 _SELECTOR = "namespaceSelector"

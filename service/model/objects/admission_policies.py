@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from service.model.objects.pods_and_nodes import LabelSelector, Strict
+from service.model.core.primitives import LabelSelector, Strict
 
 Operation = Literal["Create", "Update"]
 

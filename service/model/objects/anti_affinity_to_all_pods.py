@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from service.model.objects.pods_and_nodes import LabelSelector, PodAffinityTerm, PodSpec
+from service.model.core.primitives import LabelSelector
+from service.model.objects.pods_and_nodes import PodAffinityTerm, PodSpec
 from service.model.objects.selectors import is_empty, matches
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"

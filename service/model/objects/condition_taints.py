@@ -8,7 +8,8 @@ the filter NodeUnschedulable reads the field itself, by the same tolerations.
 
 from msgspec.structs import replace
 
-from service.model.objects.pods_and_nodes import Node, Taint, TaintEffect
+from service.model.core.primitives import Taint, TaintEffect
+from service.model.nodes.node import Node
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

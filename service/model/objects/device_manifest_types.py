@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import NodeSelector, Partial, Strict
+from service.model.core.primitives import NodeSelector, Partial, Strict
 
 Text = str | int | float
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from typing_extensions import override
 
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,

@@ -7,7 +7,7 @@ Keys do not depend on each other, so requirements on each key are looked at alon
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import (
     LabelSelector,
     LabelSelectorRequirement,
     NodeSelectorRequirement,

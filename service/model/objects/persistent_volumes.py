@@ -10,15 +10,12 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import LabelSelector, NodeSelector, ObjectName, Partial
+from service.model.pods.volume_sources import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,
     CinderVolumeSource,
     GCEPersistentDiskVolumeSource,
-    LabelSelector,
-    NodeSelector,
-    ObjectName,
-    Partial,
     PortworxVolumeSource,
 )
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Value
+from service.model.core.primitives import AtLeastOne, Quantities, Strict, Value
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Names the PodGroup of the pod's own namespace that the pod is a member of."""
@@ -73,3 +73,15 @@ def phase_of(
     if scheduled + succeeded >= min_member:
         return "Scheduling"
     return "Unknown" if scheduled else "Pending"
+
+
+class PodGroupSpec(Strict, frozen=True, kw_only=True):
+    """How many pods get nodes together, or not at all."""
+
+    min_member: AtLeastOne | None = None
+    """So many members have to be there, and to have a place, before any of them gets a node; 1 if
+    absent."""
+    min_resources: Quantities | None = None
+    """Kept, but not read: the search for places knows what each member needs."""
+    schedule_timeout_seconds: AtLeastOne | None = None
+    """Members that have waited so long are told so; they go on waiting."""

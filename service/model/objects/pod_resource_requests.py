@@ -9,22 +9,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from service.model.core.primitives import Quantities
 from service.model.objects.pods_and_nodes import (
     Container,
     ContainerStatus,
     PodResize,
     PodSpec,
-    Quantities,
     ResourceRequirements,
 )
 from service.model.objects.quantity import amount, ceil_milli, ceil_whole, parse_quantity
+from service.model.validation.resources import NATIVE_RESOURCES, is_pod_level
 
 DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024**2
 """How much scoring assumes for a container that does not state it (`pkg/scheduler/util`)."""
 
-NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""The resources that Kubernetes itself counts on every node."""
 
 Nanos = dict[str, int]
 """Resource name to exact amount in nanos."""
@@ -137,11 +136,6 @@ def is_counted(resource: str) -> bool:
         or "/" in resource
         or resource.startswith(("hugepages-", "attachable-volumes-"))
     )
-
-
-def is_pod_level(resource: str) -> bool:
-    """Whether a resource may be requested for the pod as a whole."""
-    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
 
 
 def host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:

@@ -1,128 +1,35 @@
-"""The Kubernetes objects that scheduling reads, as frozen values.
+"""Pods as scheduling reads them: frozen values, valid and defaulted.
 
-Field names are Kubernetes' own in snake_case (camelCase on the wire). What scheduling does not
-read is absent here and is kept as bytes beside the object (`service.model.manifests.manifest`). Every
-value here is valid and defaulted: it comes from `service.model.manifests.manifest` only. Values are shared
-between all pods of one template, so identity is a cheap key for work done once per template.
+Field names are Kubernetes' own in snake_case (camelCase on the wire). Fields that scheduling does
+not read are kept as bytes in the pod's manifest. All pods of one template share these values, so
+identity is a cheap key for work that is done once per template.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import msgspec
 
-ObjectName: TypeAlias = tuple[str, str]
-"""Namespace and name of an object; the namespace of a cluster-scoped one is empty."""
-
-
-class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Base of all values: immutable, camelCase on the wire."""
-
-
-class Strict(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of values that scheduling reads whole: an unknown field is an error."""
-
-
-class Partial(Value, frozen=True, kw_only=True):
-    """Base of values that scheduling reads in part: all other fields are kept beside them."""
-
-
-SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
-NodeSelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
-TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
-HostPort = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[
-    int, msgspec.Meta(ge=1, le=2**31 - 1, extra={"message": "must be greater than 0"})
-]
-AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-Weight = Annotated[
-    int,
-    msgspec.Meta(
-        ge=1,
-        le=100,
-        description="How much the preference counts, from 1 to 100.",
-        extra={"message": "must be in the range 1-100"},
-    ),
-]
-ConnectionWeight = Annotated[
-    int,
-    msgspec.Meta(
-        ge=1,
-        le=1_000_000,
-        description="How much the two pods talk with each other, from 1 to 1000000.",
-        extra={"message": "must be in the range 1-1000000"},
-    ),
-]
-TopologyKey = Annotated[
-    str,
-    msgspec.Meta(description="Node label whose values divide the nodes into domains."),
-]
-LabelKeys = Annotated[
-    tuple[str, ...] | None,
-    msgspec.Meta(
-        description="Pod label keys whose values, taken from the pod itself, are added to the "
-        "selector when the pod is created."
-    ),
-]
-Quantities = Mapping[str, str | int | float]
-"""Resource name to quantity as sent; `service.model.objects.quantity` turns one into an integer."""
-
-
-class LabelSelectorRequirement(Strict, frozen=True, kw_only=True):
-    """One requirement on a label."""
-
-    key: str
-    """Label key."""
-    operator: SelectorOperator
-    """How the label is compared with `values`."""
-    values: tuple[str, ...] | None = None
-    """Values to compare with; none for Exists and DoesNotExist."""
-
-
-class LabelSelector(Strict, frozen=True, kw_only=True):
-    """`None` in place of a selector matches nothing, an empty selector everything."""
-
-    match_labels: dict[str, str] | None = None
-    """Labels that must be there with exactly these values."""
-    match_expressions: tuple[LabelSelectorRequirement, ...] | None = None
-    """Requirements that all have to hold."""
-
-
-PodSelector = Annotated[
-    LabelSelector | None,
-    msgspec.Meta(description="Which pods the rule is about; null selects no pod, `{}` every pod."),
-]
-
-
-class NodeSelectorRequirement(Strict, frozen=True, kw_only=True):
-    """One requirement on a label of a node."""
-
-    key: str
-    """Label key."""
-    operator: NodeSelectorOperator
-    """How the label is compared; Gt and Lt compare integers."""
-    values: tuple[str, ...] | None = None
-    """Values to compare with; none for Exists and DoesNotExist."""
-
-
-class NodeSelectorTerm(Strict, frozen=True, kw_only=True):
-    """Requirements that all have to hold."""
-
-    match_expressions: tuple[NodeSelectorRequirement, ...] | None = None
-    """Requirements on the node's labels that all have to hold."""
-    match_fields: tuple[NodeSelectorRequirement, ...] | None = None
-    """Requirements on the node's fields; only `metadata.name`."""
-
-
-class NodeSelector(Strict, frozen=True, kw_only=True):
-    """Selects nodes: one of its terms has to match."""
-
-    node_selector_terms: tuple[NodeSelectorTerm | None, ...]
-    """Terms of which one has to match."""
-
+from service.model.core.primitives import (
+    AtLeastOne,
+    ConnectionWeight,
+    HostPort,
+    Int32,
+    LabelKeys,
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    OwnerReference,
+    PodSelector,
+    Port,
+    Positive,
+    Quantities,
+    Strict,
+    TopologyKey,
+    Value,
+    Weight,
+)
+from service.model.pods.volume_sources import Volume
 
 _EXECUTION = msgspec.Meta(
     description="Has to hold when the pod is placed, and as long as it runs: when a later change "
@@ -296,19 +203,6 @@ class Toleration(Strict, frozen=True, kw_only=True):
     """How long NoExecute is tolerated once the taint was added; None: for ever. Placing ignores it."""
 
 
-class Taint(Strict, frozen=True, kw_only=True):
-    """Keeps pods off a node that do not tolerate it."""
-
-    key: str
-    """Name of the taint."""
-    effect: TaintEffect
-    """What the taint does to pods that do not tolerate it."""
-    value: str = ""
-    """Value of the taint."""
-    time_added: str | None = None
-    """When the taint was added, RFC 3339."""
-
-
 class ContainerPort(Value, frozen=True, kw_only=True):
     """A port of a container."""
 
@@ -351,103 +245,6 @@ class PodSchedulingGate(Strict, frozen=True, kw_only=True):
 
     name: str
     """Name of the gate."""
-
-
-class PersistentVolumeClaimVolumeSource(Value, frozen=True, kw_only=True):
-    """A claim in the pod's namespace."""
-
-    claim_name: str
-    """Name of the claim."""
-
-
-class EphemeralVolumeSource(Value, frozen=True, kw_only=True):
-    """A volume whose claim is made for the pod and named after it."""
-
-
-class GCEPersistentDiskVolumeSource(Value, frozen=True, kw_only=True):
-    """A disk of Google's cloud."""
-
-    pd_name: str
-    """Name of the disk."""
-    read_only: bool = False
-    """Whether it is only read, so that pods on one node may share it."""
-
-
-class AWSElasticBlockStoreVolumeSource(Value, frozen=True, kw_only=True):
-    """A disk of Amazon's cloud."""
-
-    volume_id: str = msgspec.field(name="volumeID")
-    """Name of the disk."""
-    read_only: bool = False
-    """Whether it is only read, so that pods on one node may share it."""
-
-
-class AzureDiskVolumeSource(Value, frozen=True, kw_only=True):
-    """A disk of Microsoft's cloud."""
-
-    disk_uri: str = msgspec.field(name="diskURI")
-    """Address of the disk."""
-
-
-class CinderVolumeSource(Value, frozen=True, kw_only=True):
-    """A disk of OpenStack."""
-
-    volume_id: str = msgspec.field(name="volumeID")
-    """Name of the disk."""
-
-
-class PortworxVolumeSource(Value, frozen=True, kw_only=True):
-    """A volume of Portworx."""
-
-    volume_id: str = msgspec.field(name="volumeID")
-    """Name of the volume."""
-
-
-class ISCSIVolumeSource(Value, frozen=True, kw_only=True):
-    """A disk in the network, by iSCSI."""
-
-    iqn: str
-    """Name of the target."""
-    read_only: bool = False
-    """Whether it is only read, so that pods on one node may share it."""
-
-
-class RBDVolumeSource(Value, frozen=True, kw_only=True):
-    """An image in a Ceph cluster."""
-
-    monitors: tuple[str, ...]
-    """Addresses of the cluster's monitors."""
-    image: str
-    """Name of the image."""
-    pool: str = "rbd"
-    """Name of the pool that it is in."""
-    read_only: bool = False
-    """Whether it is only read, so that pods on one node may share it."""
-
-
-class Volume(Value, frozen=True, kw_only=True):
-    """A volume of a pod, with one source; of sources that are not named here scheduling reads nothing."""
-
-    name: str = ""
-    """Name of the volume."""
-    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-    """A claim to a volume that lasts longer than the pod."""
-    ephemeral: EphemeralVolumeSource | None = None
-    """A volume whose claim is made for the pod and named after both."""
-    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
-    """A disk of Google's cloud."""
-    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
-    """A disk of Amazon's cloud."""
-    azure_disk: AzureDiskVolumeSource | None = None
-    """A disk of Microsoft's cloud."""
-    cinder: CinderVolumeSource | None = None
-    """A disk of OpenStack."""
-    portworx_volume: PortworxVolumeSource | None = None
-    """A volume of Portworx."""
-    iscsi: ISCSIVolumeSource | None = None
-    """A disk in the network, by iSCSI."""
-    rbd: RBDVolumeSource | None = None
-    """An image in a Ceph cluster."""
 
 
 class PodResourceClaim(Value, frozen=True, kw_only=True):
@@ -520,15 +317,6 @@ class ContainerStatus(Value, frozen=True, kw_only=True):
     """What the node has granted the container."""
 
 
-class ContainerImage(Value, frozen=True, kw_only=True):
-    """An image on a node."""
-
-    names: tuple[str, ...] = ()
-    """Names by which the image is known."""
-    size_bytes: NotNegative = 0
-    """Size of the image in bytes."""
-
-
 class PodResize(Value, frozen=True, kw_only=True):
     """The state of an in-place resize of a placed pod; most pods have none."""
 
@@ -536,15 +324,6 @@ class PodResize(Value, frozen=True, kw_only=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     infeasible: bool = False
     """Whether the pod has the condition PodResizePending with the reason Infeasible."""
-
-
-class OwnerReference(Value, frozen=True, kw_only=True):
-    """Another object that an object belongs to."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str = ""
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -594,28 +373,3 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def wants_node(self) -> bool:
         """Whether the pod is still to be placed: it has no node, is not being deleted and has not ended."""
         return self.node_name is None and not self.terminating and not self.finished
-
-
-class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What decisions need of one node."""
-
-    name: str
-    labels: Mapping[str, str]
-    allocatable: Quantities
-    """`status.allocatable`, or `status.capacity` where that is absent."""
-    taints: tuple[Taint, ...] = ()
-    unschedulable: bool = False
-    images: tuple[ContainerImage, ...] = ()
-    uid: str = ""
-    ready: str = ""
-    """The status of the condition Ready: True, False or Unknown; "" if the node has none."""
-    conditions: tuple[tuple[str, str], ...] = ()
-    """Type and status of each other condition of the node that may ask for a taint."""
-
-
-class Namespace(msgspec.Struct, frozen=True, kw_only=True):
-    """What decisions need of one namespace."""
-
-    name: str
-    labels: Mapping[str, str]
-    uid: str = ""

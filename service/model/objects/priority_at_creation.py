@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from service.model.objects.pods_and_nodes import Value
+from service.model.core.primitives import Value
 
 PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 

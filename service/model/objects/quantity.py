@@ -9,7 +9,7 @@ fit is refused.
 import re
 from functools import lru_cache
 
-from service.model.objects.pods_and_nodes import Quantities
+from service.model.core.primitives import Quantities
 
 LENGTH_MAX = 32
 EXPONENT_MAX = 64

@@ -1,21 +1,17 @@
-"""The meaning of selectors in slow but obvious code; the engine compiles them into arrays.
+"""Label and node selectors in slow but obvious code; the engine compiles them into arrays.
 
 Labels are a mapping from key to value. Sources: `k8s.io/apimachinery/pkg/labels` and
 `k8s.io/component-helpers/scheduling/corev1/nodeaffinity`, v1.35.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from service.model.objects.pods_and_nodes import (
-    Affinity,
+from service.model.core.primitives import (
     LabelSelector,
     LabelSelectorRequirement,
-    NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    PodSpec,
-    TopologySpreadConstraint,
 )
 
 Labels = Mapping[str, str]
@@ -141,48 +137,3 @@ def node_terms_match(
         node_term_matches(term, node_name, labels, empty_matches_all=empty_matches_all)
         for term in terms
     )
-
-
-def required_node_affinity_matches(
-    spec: PodSpec, node_name: str, labels: Labels, *, empty_matches_all: bool = False
-) -> bool:
-    """`nodeSelector` and both required variants of node affinity, all of which must hold."""
-    if any(labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
-        return False
-    return all(
-        node_terms_match(
-            selector.node_selector_terms, node_name, labels, empty_matches_all=empty_matches_all
-        )
-        for selector in required_node_selectors(spec)
-    )
-
-
-def required_node_selectors(spec: PodSpec) -> Iterator[NodeSelector]:
-    """Both required variants of node affinity, as far as a pod has them."""
-    node_affinity = (spec.affinity or Affinity()).node_affinity
-    if node_affinity is None:
-        return
-    required = (
-        node_affinity.required_during_scheduling_ignored_during_execution,
-        node_affinity.required_during_scheduling_required_during_execution,
-    )
-    yield from (selector for selector in required if selector is not None)
-
-
-def spread_selector(constraint: TopologySpreadConstraint, labels: Labels) -> LabelSelector | None:
-    """A spread constraint's selector with `{key, In, [the pod's own value]}` for each label key.
-
-    Keys that the pod lacks are ignored, a nil selector stays nil, and what is there already is not
-    added twice. `{}` with a key that the pod carries is no longer empty, and counts.
-    """
-    selector = constraint.label_selector
-    if selector is None:
-        return None
-    present = list(selector.match_expressions or ())
-    for key in constraint.match_label_keys or ():
-        if key in labels:
-            own = LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
-            present += [own] if own not in present else []
-    if len(present) == len(selector.match_expressions or ()):
-        return selector
-    return LabelSelector(match_labels=selector.match_labels, match_expressions=tuple(present))

@@ -6,7 +6,7 @@ read. So a cluster can go back to the time before the feature, and forth again, 
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Strict
+from service.model.core.primitives import Strict
 
 NAMESPACE_SELECTOR = "PodAffinityNamespaceSelector"
 

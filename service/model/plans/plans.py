@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from service.model.core.primitives import Int32, LabelSelector, Partial, Strict
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.objects.pods_and_nodes import Int32, LabelSelector, Partial, Strict
 from service.model.plans.rebalance_objectives import MEASURED, Objective, fits_objectives
 from service.model.plans.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.validation import names

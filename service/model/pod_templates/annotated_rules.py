@@ -6,17 +6,18 @@ annotation and spec are put together where a pod is decoded, so that no rule has
 annotation. The version is part of the key, so that the format may change.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
+from service.model.core.primitives import Strict
 from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.json_and_patches.strict_json import decode_strict
+from service.model.manifests.metadata_and_status import RULES_PREFIX
 from service.model.objects.pods_and_nodes import (
     Affinity,
     DataAffinity,
     PodConnection,
     PodSpec,
-    Strict,
     TopologySpreadConstraint,
 )
 from service.model.pod_templates.match_label_keys import label_keys, pod_terms
@@ -39,9 +40,7 @@ from service.model.validation.combinators import (
 from service.model.validation.pod_limits import asks_little
 from service.model.validation.type_derived_rules import declared
 
-PREFIX = "rules.moorage.dev/"
-"""The namespace of the annotation's versions."""
-ANNOTATION = f"{PREFIX}v1alpha1"
+ANNOTATION = f"{RULES_PREFIX}v1alpha1"
 PATH = key_at("metadata.annotations", ANNOTATION)
 _MODE = "mode"
 _LABEL_KEYS = ("matchLabelKeys", "mismatchLabelKeys")
@@ -100,15 +99,10 @@ def rules_in(annotation: str) -> Json:
     return entries_of(without_nulls(decode_strict(annotation.encode())))
 
 
-def may_have_rules(annotations: Iterable[str]) -> bool:
-    """Whether one of these keys of annotations is of rules, perhaps of an unknown version."""
-    return any(key.startswith(PREFIX) for key in annotations)
-
-
 def check_annotations(annotations: Mapping[str, str], problems: Problems) -> None:
     """Note what is wrong in a pod's annotation of rules, by itself."""
     for key in annotations:
-        if key.startswith(PREFIX) and key != ANNOTATION:
+        if key.startswith(RULES_PREFIX) and key != ANNOTATION:
             path = key_at("metadata.annotations", key)
             problems.add(path, f"is no known version; did you mean {ANNOTATION}?")
     value = annotations.get(ANNOTATION)

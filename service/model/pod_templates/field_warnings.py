@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.model.validation.combinators import at, entries_of, items_of, key_at
-from service.model.validation.quotas_and_priority_classes import is_charged
+from service.model.validation.resources import is_charged
 
 WARNINGS_MAX = 100
 """How many warnings an answer has at most; one more then tells how many others there are."""

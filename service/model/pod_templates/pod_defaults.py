@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from service.model.objects.pod_resource_requests import container_requests, is_pod_level
+from service.model.objects.pod_resource_requests import container_requests
 from service.model.objects.pods_and_nodes import Container
 from service.model.objects.quantity import format_quantity
 from service.model.validation.combinators import without_nulls
+from service.model.validation.resources import is_pod_level
 
 Json = dict[str, object]
 

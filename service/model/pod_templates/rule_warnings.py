@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import NamedTuple
 
+from service.model.core.primitives import LabelSelector, NodeSelector, NodeSelectorTerm
 from service.model.objects.label_requirement_satisfiability import (
     Requirement,
     labels_required,
@@ -16,16 +17,13 @@ from service.model.objects.label_requirement_satisfiability import (
 )
 from service.model.objects.pods_and_nodes import (
     Affinity,
-    LabelSelector,
     NodeAffinity,
-    NodeSelector,
-    NodeSelectorTerm,
     PodAffinity,
     PodAffinityTerm,
     PodSpec,
     TopologySpreadConstraint,
 )
-from service.model.objects.selectors import Labels, matches, node_term_is_empty, spread_selector
+from service.model.objects.selectors import Labels, matches, node_term_is_empty
 from service.model.pod_templates.field_warnings import (
     RULE_LEAVES_OUT_ITS_POD,
     RULE_NEVER_HOLDS,
@@ -33,6 +31,7 @@ from service.model.pod_templates.field_warnings import (
     RULES_CONTRADICT,
     FieldWarning,
 )
+from service.model.pods.affinity import spread_selector
 
 COMBINATIONS_MAX = 1_000
 """How many combinations of node selector terms are looked at; with more, there is no warning."""

@@ -5,8 +5,7 @@ becomes for a pod that is created with certain labels. Pods of one Deployment or
 metadata only, so nearly every pod is a hit. Lookup needs compact JSON, which is what clients in Go
 and Rust and our own renderer send; other spellings are decoded, encoded compactly and looked up as
 that. Pods of one DaemonSet name a node each, and those of one StatefulSet claims: their templates
-are made from that of the first one (`service.model.pod_templates.specs_differing_by_node` and
-`service.model.pod_templates.specs_differing_by_claims`).
+are made from that of the first one (`service.model.pod_templates.spec_bytes_around_names`).
 """
 
 from collections import OrderedDict
@@ -20,8 +19,9 @@ from typing_extensions import override
 
 from service.model.json_and_patches.strict_json import encode
 from service.model.kinds_kept_for_rules.scheduling_groups import GroupMembership, membership_of
+from service.model.nodes.shapes import NodeShapes
 from service.model.objects.pod_resource_requests import pod_requests
-from service.model.objects.pods_and_nodes import ContainerImage, PodSpec, Quantities, Taint
+from service.model.objects.pods_and_nodes import PodSpec
 from service.model.objects.quantity import INT64_MAX
 from service.model.pod_templates.annotated_rules import AnnotatedSpec, check_together, put_together
 from service.model.pod_templates.field_warnings import FieldWarning, warnings_in_part
@@ -29,13 +29,16 @@ from service.model.pod_templates.match_label_keys import LabelKeys, label_keys, 
 from service.model.pod_templates.pod_defaults import Json, fill_defaults
 from service.model.pod_templates.pod_traffic import with_connections
 from service.model.pod_templates.rule_warnings import warnings_of_rules
-from service.model.pod_templates.spec_bytes_around_names import CutNames, known_name
-from service.model.pod_templates.specs_differing_by_claims import (
+from service.model.pod_templates.spec_bytes_around_names import (
+    CutNames,
     claim_names,
     claims_apart,
     cut_claim_names,
+    cut_node_name,
+    known_name,
+    names_node,
+    naming,
 )
-from service.model.pod_templates.specs_differing_by_node import cut_node_name, names_node, naming
 from service.model.validation.combinators import Limits, Problems, without_nulls
 from service.model.validation.pod_limits import exceeds
 from service.model.validation.pods import SPEC
@@ -50,8 +53,6 @@ DECODED_FACTOR = 6
 FAMILIES_SHARE = 8
 """One part in so many of a cache's bytes is for what the specs of daemons have in common."""
 
-NODE_SHAPES_MAX = 1_024
-NODE_SHAPE_BYTES_MAX = 8 * 1024
 
 Labels = Mapping[str, str]
 
@@ -259,40 +260,6 @@ def _is_family(family: _Family, sent: CutNames) -> bool:
     fill_defaults(spec)
     member = family.member(tuple(name.decode() for name in names), family.spec_json(names))
     return worked_out(spec, encode(spec)) == member
-
-
-class NodeShape(msgspec.Struct, frozen=True):
-    """All that the nodes of a pool share: everything but the metadata."""
-
-    rest: bytes
-    allocatable: Quantities
-    taints: tuple[Taint, ...]
-    unschedulable: bool
-    images: tuple[ContainerImage, ...]
-    ready: str
-    conditions: tuple[tuple[str, str], ...]
-
-
-class NodeShapes:
-    """A cache of shapes by the bytes that they were read from; the least recently used are dropped."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[bytes, NodeShape] = OrderedDict()
-
-    def find(self, rest: bytes) -> NodeShape | None:
-        """The shape that is known under these bytes."""
-        found = self._known.get(rest)
-        if found is not None:
-            self._known.move_to_end(rest)
-        return found
-
-    def add(self, rest: bytes, shape: NodeShape) -> None:
-        """Remember a shape, unless it is too large to be that of many."""
-        if len(rest) > NODE_SHAPE_BYTES_MAX:
-            return
-        self._known[rest] = shape
-        if len(self._known) > NODE_SHAPES_MAX:
-            self._known.popitem(last=False)
 
 
 class TemplateCache:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from service.model.core.primitives import Partial, Quantities
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
 from service.model.objects.pod_resource_requests import exact_limits, exact_requests
-from service.model.objects.pods_and_nodes import Container, Partial, PodSpec, Quantities
+from service.model.objects.pods_and_nodes import Container, PodSpec
 from service.model.objects.quantity import NANO, parse_quantity
 from service.model.quotas_and_limits.quota import format_amount
 from service.model.validation.combinators import entries_of, items_of, key_at

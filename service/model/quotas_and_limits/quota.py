@@ -3,29 +3,22 @@
 Source: `pkg/quota/v1/evaluator/core/pods.go`, v1.35. All amounts are in nanos.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from service.model.configuration.config import MatchScope
-from service.model.objects.pod_resource_requests import (
-    NATIVE_RESOURCES,
-    Nanos,
-    exact_limits,
-    exact_requests,
-)
+from service.model.core.primitives import Quantities
+from service.model.objects.pod_resource_requests import Nanos, exact_limits, exact_requests
 from service.model.objects.pods_and_nodes import (
     Affinity,
     Container,
-    PodAffinity,
-    PodAffinityTerm,
     PodResize,
     PodSpec,
-    Quantities,
 )
 from service.model.objects.quantity import NANO, format_quantity
-from service.model.validation.quotas_and_priority_classes import OPPORTUNITY
-from service.model.validation.resources import is_extended
+from service.model.pods.affinity import all_terms
+from service.model.policies.quota_spec import MatchScope
+from service.model.validation.resources import NATIVE_RESOURCES, OPPORTUNITY, is_extended
 
 CROSS_NAMESPACE = "CrossNamespacePodAffinity"
 COUNT_PODS = "count/pods"
@@ -167,13 +160,3 @@ def _own_charge(container: Container) -> frozenset[str]:
     for resource in resources.requests or ():
         named += [resource, f"requests.{resource}"]
     return frozenset(named)
-
-
-def all_terms(affinity: Affinity) -> Iterable[PodAffinityTerm]:
-    """The terms of all six lists of pod affinity and anti-affinity."""
-    for rules in (affinity.pod_affinity, affinity.pod_anti_affinity):
-        lists = rules or PodAffinity()
-        yield from lists.required_during_scheduling_required_during_execution or ()
-        yield from lists.required_during_scheduling_ignored_during_execution or ()
-        for weighted in lists.preferred_during_scheduling_ignored_during_execution or ():
-            yield weighted.pod_affinity_term

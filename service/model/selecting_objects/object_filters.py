@@ -2,9 +2,9 @@
 
 import msgspec
 
+from service.model.core.primitives import LabelSelector
 from service.model.manifests.manifest import PodManifest
 from service.model.manifests.which_terms_have_namespace_selectors import uses_namespace_selector
-from service.model.objects.pods_and_nodes import LabelSelector
 from service.model.objects.selectors import matches
 from service.model.selecting_objects.selectable_fields import OBJECT_FIELDS, Subject
 

@@ -5,7 +5,6 @@ Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
-from service.model.objects.manifest_types import MatchScope
 from service.model.objects.priority_at_creation import PriorityClassEntry
 from service.model.objects.switchable_features import Features
 from service.model.validation import names
@@ -36,26 +35,10 @@ from service.model.validation.combinators import (
 )
 from service.model.validation.extenders import EXTENDERS
 from service.model.validation.plugins import ALL, KNOWN, arguments_rule, filtering, scoring
+from service.model.validation.quotas_and_priority_classes import MATCH_SCOPE, PRIORITY_MAX
 from service.model.validation.scoring import HARD_AFFINITY_WEIGHT, RATIO, ratio_needs_shape
 from service.model.validation.type_derived_rules import declared
 
-SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
-PRIORITY_MAX = 1_000_000_000
-"""The highest priority that is not the system's."""
-
-SCOPES = (
-    "BestEffort",
-    "NotBestEffort",
-    "Terminating",
-    "NotTerminating",
-    "PriorityClass",
-    "CrossNamespaceAffinity",
-    "CrossNamespacePodAffinity",
-)
-"""Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
 _WEIGHT_MAX = 5_000
 """The greatest weight of a plugin."""
 _WEIGHTS_MAX = 40_000
@@ -160,24 +143,6 @@ _PROFILE = record(
     required=("schedulerName",),
     also=(_weights_add_up,),
 )
-
-
-def _scope_fits_operator(scope: Record, path: str, problems: Problems) -> None:
-    operator, values = scope.get("operator") or "Exists", items_of(scope.get("values"))
-    if scope.get("scopeName") != "PriorityClass" and operator != "Exists":
-        problems.add(at(path, "operator"), "must be Exists for this scope", operator)
-    elif operator in ("In", "NotIn") and not values:
-        problems.add(at(path, "values"), "must be specified when operator is In or NotIn")
-    elif operator in ("Exists", "DoesNotExist") and values:
-        problems.add(at(path, "values"), "may not be specified when operator is Exists")
-
-
-MATCH_SCOPE = declared(
-    MatchScope,
-    {"scopeName": one_of(*SCOPES), "values": list_of(text(names.dns_subdomain), values=True)},
-    also=(_scope_fits_operator,),
-)
-"""One scope of a quota's `scopeSelector`, or of a limited resource."""
 
 
 def _not_the_systems(name: str) -> str | None:

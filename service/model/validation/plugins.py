@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Value
+from service.model.core.primitives import Value
 from service.model.validation.combinators import (
     Problems,
     RecordCheck,

@@ -6,6 +6,8 @@ host port; fields that scheduling does not read are not looked at.
 
 from collections.abc import Mapping
 
+from service.model.core.kind_rules import kind_rules
+from service.model.core.primitives import Value
 from service.model.objects.manifest_types import (
     PodCondition,
     PodResourceClaimStatus,
@@ -15,22 +17,23 @@ from service.model.objects.manifest_types import (
     WorkloadReference,
 )
 from service.model.objects.pods_and_nodes import (
+    Container,
+    ContainerPort,
+    ContainerStatus,
+    PodResourceClaim,
+    PodSchedulingGate,
+    Toleration,
+)
+from service.model.pods.volume_sources import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,
     CinderVolumeSource,
-    Container,
-    ContainerStatus,
     EphemeralVolumeSource,
     GCEPersistentDiskVolumeSource,
     ISCSIVolumeSource,
     PersistentVolumeClaimVolumeSource,
-    PodResourceClaim,
-    PodSchedulingGate,
     PortworxVolumeSource,
     RBDVolumeSource,
-    Taint,
-    Toleration,
-    Value,
     Volume,
 )
 from service.model.validation import names
@@ -55,7 +58,7 @@ from service.model.validation.combinators import (
     text,
 )
 from service.model.validation.pod_limits import asks_little
-from service.model.validation.resources import CONTAINER_RESOURCES, OVERHEAD, POD_RESOURCES, PORTS
+from service.model.validation.resources import CONTAINER_RESOURCES, OVERHEAD, POD_RESOURCES
 from service.model.validation.selectors import LABELS
 from service.model.validation.type_derived_rules import declared
 
@@ -84,20 +87,22 @@ TOLERATION = declared(
     also=(_key_or_exists, _value_fits_operator, _seconds_need_no_execute),
 )
 
-TAINT = declared(
-    Taint,
-    {
-        "key": text(names.label_key),
-        "value": text(names.label_value),
-        "timeAdded": text(names.timestamp),
-    },
+
+_PORTS = list_of(
+    declared(
+        ContainerPort,
+        {
+            "hostIP": text(names.ip_address),
+            "name": text(names.port_name, empty_ok=True),
+        },
+    )
 )
 
 CONTAINER = declared(
     Container,
     {
         "name": text(names.dns_label, empty_ok=True),
-        "ports": PORTS,
+        "ports": _PORTS,
         "resources": CONTAINER_RESOURCES,
     },
 )
@@ -291,3 +296,8 @@ STATUS = declared(
         "resourceClaimStatuses": list_of(_CLAIM_STATUS),
     },
 )
+
+POD_RULES = kind_rules(
+    "Pod", names.dns_subdomain, namespaced=True, fields={"status": STATUS}, spec=SPEC
+)
+"""Which pods are valid."""

@@ -4,34 +4,55 @@ Source: `ValidateResourceQuotaSpec` and `ValidatePriorityClass`, v1.35. `opportu
 Moorage's own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from service.model.objects.manifest_types import QuotaScopeSelector, ResourceQuotaSpec
+from service.model.core.kind_rules import KindRules, kind_rules, metadata_rule
+from service.model.objects.priority_at_creation import PriorityClassFields
 from service.model.objects.quantity import NANO
+from service.model.policies.quota_spec import MatchScope, QuotaScopeSelector, ResourceQuotaSpec
 from service.model.validation import names
 from service.model.validation.combinators import (
     INT32_MAX,
     Problems,
     Record,
+    anything,
     at,
     entries_of,
     items_of,
     key_at,
     list_of,
+    nullable,
     one_of,
+    text,
     whole_number,
 )
-from service.model.validation.configuration import (
-    MATCH_SCOPE,
-    PRIORITY_MAX,
-    SCOPES,
-    SYSTEM_PRIORITY_CLASSES,
+from service.model.validation.resources import (
+    COMPUTE,
+    EPHEMERAL,
+    HUGE_PAGES,
+    OPPORTUNITY,
+    is_extended,
+    nanos_or_none,
+    quantity,
 )
-from service.model.validation.resources import is_extended, nanos_or_none, quantity
 from service.model.validation.type_derived_rules import declared
 
-OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
-"""The resources of opportunity cost: those of which exclusive pods keep others out."""
+SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+PRIORITY_MAX = 1_000_000_000
+"""The highest priority that is not the system's."""
+SCOPES = (
+    "BestEffort",
+    "NotBestEffort",
+    "Terminating",
+    "NotTerminating",
+    "PriorityClass",
+    "CrossNamespaceAffinity",
+    "CrossNamespacePodAffinity",
+)
+"""Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
 
 _COUNTED = frozenset(
     {
@@ -46,15 +67,7 @@ _COUNTED = frozenset(
         "persistentvolumeclaims",
     }
 )
-_COMPUTE = frozenset(
-    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
-)
-_EPHEMERAL = frozenset(
-    {"ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"}
-)
-_STANDARD = _COUNTED | _COMPUTE | _EPHEMERAL | OPPORTUNITY | {"requests.storage"}
-_CHARGED = _COMPUTE | _EPHEMERAL | OPPORTUNITY | {"pods", "count/pods"}
-_HUGE_PAGES = ("hugepages-", "requests.hugepages-")
+_STANDARD = _COUNTED | COMPUTE | EPHEMERAL | OPPORTUNITY | {"requests.storage"}
 _CONFLICTS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
 
@@ -63,16 +76,9 @@ def quota_resource(name: str) -> str | None:
     wrong = names.label_key(name)
     if wrong is not None or "/" in name:
         return wrong
-    if name in _STANDARD or name.startswith(_HUGE_PAGES):
+    if name in _STANDARD or name.startswith(HUGE_PAGES):
         return None
     return "must be a standard resource for quota, or have a domain: requests.example.com/name"
-
-
-def is_charged(resource: str) -> bool:
-    """Whether pods are charged to a limit on this resource; of other objects none are kept."""
-    if resource.startswith(_HUGE_PAGES) or resource in _CHARGED:
-        return True
-    return resource.startswith("requests.") and is_extended(resource.removeprefix("requests."))
 
 
 def _is_integer(resource: str) -> bool:
@@ -117,21 +123,37 @@ def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
             problems.add(at(path, "scopes"), f"conflicting scopes: {one} and {other}")
     resources = entries_of(spec.get("hard"))
     for where, scope in found:
-        fitting = {"pods", *OPPORTUNITY} | (set() if scope == "BestEffort" else _COMPUTE)
+        fitting = {"pods", *OPPORTUNITY} | (set() if scope == "BestEffort" else COMPUTE)
         for resource in resources:
             if scope in SCOPES and resource not in fitting:
                 problems.add(at(path, where), f"unsupported scope applied to {resource}", scope)
 
 
+def _scope_fits_operator(scope: Record, path: str, problems: Problems) -> None:
+    operator, values = scope.get("operator") or "Exists", items_of(scope.get("values"))
+    if scope.get("scopeName") != "PriorityClass" and operator != "Exists":
+        problems.add(at(path, "operator"), "must be Exists for this scope", operator)
+    elif operator in ("In", "NotIn") and not values:
+        problems.add(at(path, "values"), "must be specified when operator is In or NotIn")
+    elif operator in ("Exists", "DoesNotExist") and values:
+        problems.add(at(path, "values"), "may not be specified when operator is Exists")
+
+
+MATCH_SCOPE = declared(
+    MatchScope,
+    {"scopeName": one_of(*SCOPES), "values": list_of(text(names.dns_subdomain), values=True)},
+    also=(_scope_fits_operator,),
+)
+"""One scope of a quota's `scopeSelector`, or of a limited resource."""
 _SCOPE_SELECTOR = declared(QuotaScopeSelector, {"matchExpressions": list_of(MATCH_SCOPE)})
-QUOTA_SPEC = declared(
+_QUOTA_SPEC = declared(
     ResourceQuotaSpec,
     {"hard": _hard, "scopes": list_of(one_of(*SCOPES)), "scopeSelector": _SCOPE_SELECTOR},
     also=(_scopes_fit,),
 )
 
 
-def class_has_value(fields: Record, path: str, problems: Problems) -> None:
+def _class_has_value(fields: Record, path: str, problems: Problems) -> None:
     """Built-in priority classes have their values; all others have one that is not the system's."""
     name, value = entries_of(fields.get("metadata")).get("name"), fields.get("value")
     where = at(path, "value")
@@ -144,3 +166,23 @@ def class_has_value(fields: Record, path: str, problems: Problems) -> None:
     if name.startswith("system-"):
         problems.add("metadata.name", "must not start with system-, but for built-in classes", name)
     whole_number(-INT32_MAX - 1, PRIORITY_MAX)(value, where, problems)
+
+
+QUOTA_RULES = kind_rules(
+    "ResourceQuota", names.dns_subdomain, namespaced=True, spec=nullable(_QUOTA_SPEC)
+)
+PRIORITY_CLASS_RULES = KindRules(
+    namespaced=False,
+    envelope=declared(
+        PriorityClassFields,
+        {
+            "apiVersion": one_of("scheduling.k8s.io/v1"),
+            "kind": one_of("PriorityClass"),
+            "metadata": metadata_rule(names.dns_subdomain, namespaced=False),
+            "value": anything,
+        },
+        required=("metadata", "value"),
+        also=(_class_has_value,),
+    ),
+    spec=anything,
+)

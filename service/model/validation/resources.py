@@ -4,9 +4,13 @@ Source: `pkg/apis/core/validation`, v1.35, except that pod-level requests may be
 containers' sum and cpu may be finer than 1m.
 """
 
-from service.model.objects.pod_resource_requests import NATIVE_RESOURCES, is_pod_level
-from service.model.objects.pods_and_nodes import ContainerPort
-from service.model.objects.quantity import INT64_MAX, NANO, InvalidQuantity, amount, parse_quantity
+from service.model.objects.quantity import (
+    INT64_MAX,
+    NANO,
+    InvalidQuantity,
+    amount,
+    parse_quantity,
+)
 from service.model.validation import names
 from service.model.validation.combinators import (
     Problems,
@@ -17,11 +21,21 @@ from service.model.validation.combinators import (
     at,
     entries_of,
     key_at,
-    list_of,
     record,
-    text,
 )
-from service.model.validation.type_derived_rules import declared
+
+NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""The resources that Kubernetes itself counts on every node."""
+OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
+"""The resources of opportunity cost: those of which exclusive pods keep others out."""
+COMPUTE = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+EPHEMERAL = frozenset(
+    {"ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"}
+)
+_CHARGED = COMPUTE | EPHEMERAL | OPPORTUNITY | {"pods", "count/pods"}
+HUGE_PAGES = ("hugepages-", "requests.hugepages-")
 
 
 def quantity(value: object, path: str, problems: Problems) -> None:
@@ -74,6 +88,18 @@ def _fits(resource: str, sent: object, path: str, problems: Problems) -> None:
 def is_extended(resource: str) -> bool:
     """A resource that nodes advertise under a name with a domain of its own."""
     return "/" in resource and "kubernetes.io/" not in resource
+
+
+def is_pod_level(resource: str) -> bool:
+    """Whether a resource may be requested for the pod as a whole."""
+    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
+
+
+def is_charged(resource: str) -> bool:
+    """Return whether quotas charge pods for this resource; they charge nothing else."""
+    if resource.startswith(HUGE_PAGES) or resource in _CHARGED:
+        return True
+    return resource.startswith("requests.") and is_extended(resource.removeprefix("requests."))
 
 
 def may_be_overcommitted(resource: str) -> bool:
@@ -130,13 +156,3 @@ CONTAINER_RESOURCES = _requirements(container_resource, pod_level=False)
 POD_RESOURCES = _requirements(pod_resource, pod_level=True)
 OVERHEAD = quantities(container_resource)
 NODE_RESOURCES = quantities(names.label_key)
-
-PORTS = list_of(
-    declared(
-        ContainerPort,
-        {
-            "hostIP": text(names.ip_address),
-            "name": text(names.port_name, empty_ok=True),
-        },
-    )
-)

@@ -7,12 +7,13 @@ scheduler, where the term then matches no node.
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import (
     LabelSelector,
     LabelSelectorRequirement,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
+    Taint,
 )
 from service.model.validation import names
 from service.model.validation.combinators import (
@@ -99,5 +100,15 @@ NODE_SELECTOR = declared(
         "nodeSelectorTerms": list_of(
             nullable(REQUIRED_NODE_TERM), at_least="must have at least one node selector term"
         )
+    },
+)
+
+
+TAINT = declared(
+    Taint,
+    {
+        "key": text(names.label_key),
+        "value": text(names.label_value),
+        "timeAdded": text(names.timestamp),
     },
 )

@@ -21,16 +21,15 @@ from service.model.errors import (
     PluginMissing,
     StorageUnavailable,
 )
-from service.model.log.commit_log import (
+from service.model.log.commit_log import Head, IdempotencyRecord
+from service.model.log.leases import ReplicaState
+from service.model.log.results import (
     CommitResult,
     Committed,
     DuplicateKey,
-    Head,
-    IdempotencyRecord,
     LeasesEnded,
     Lost,
     NotYet,
-    ReplicaState,
 )
 from service.model.manifests.manifest import TemplateCache
 from service.model.objects.cel_questions import Question

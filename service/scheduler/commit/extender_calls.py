@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from service.model.core.primitives import ObjectName
 from service.model.errors import FieldError, InvalidManifest, Overloaded
-from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.protocol.extenders import (
     AsksExtenders,
     ExtenderQuestion,

@@ -7,7 +7,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from service.engine import Execution, time_plugins
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.commit.request_batches import MANY_KINDS, AnswerOrError, Batch
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods

@@ -14,14 +14,9 @@ import msgspec
 
 from service.model.errors import IdempotencyKeyReused, Overloaded
 from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
-from service.model.log.commit_log import (
-    Change,
-    CommitRequest,
-    HeldLeases,
-    IdempotencyKey,
-    IdempotencyRecord,
-)
+from service.model.log.commit_log import Change, CommitRequest, IdempotencyKey, IdempotencyRecord
 from service.model.log.events import Event
+from service.model.log.leases import HeldLeases
 from service.model.manifests.manifest import PodManifest
 from service.model.selecting_objects.selectable_fields import fields_before
 from service.scheduler.commit.suffixes import DrawnOnce

@@ -4,7 +4,7 @@ import msgspec
 
 from service.model.kinds_kept_for_rules.disruption_budgets import PodDisruptionBudgetBody
 from service.model.manifests.manifest import KeptManifest, PodGroupManifest, QuotaManifest
-from service.model.objects.manifest_types import ResourceQuotaStatus
+from service.model.policies.quota_spec import ResourceQuotaStatus
 from service.model.quotas_and_limits.quota import format_amount
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.disruption_budgets import status_of_budget

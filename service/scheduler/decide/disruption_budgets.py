@@ -11,6 +11,7 @@ from typing import cast
 
 from service.engine import Cluster
 from service.engine.state.pods.classes import PodClass
+from service.model.core.primitives import ObjectName, OwnerReference
 from service.model.kinds_kept_for_rules.disruption_budgets import (
     POD_DISRUPTION_BUDGET,
     DisruptionBudget,
@@ -24,7 +25,7 @@ from service.model.kinds_kept_for_rules.services_and_pod_owners import (
     ReplicationControllerBody,
     StatefulSetBody,
 )
-from service.model.objects.pods_and_nodes import ObjectName, OwnerReference, Pod
+from service.model.objects.pods_and_nodes import Pod
 from service.model.objects.selectors import matches
 
 Kept = KeptObject[PodDisruptionBudgetBody]

@@ -12,15 +12,14 @@ from service.model.manifests.manifest import (
     DEFAULT_NAMESPACE,
     AnyManifest,
     KeptManifest,
-    NamespaceManifest,
     NodeManifest,
     ObjectManifest,
     PodManifest,
     QuotaManifest,
-    parse_namespace,
 )
-from service.model.manifests.metadata_and_status import FINISHED
+from service.model.nodes.namespaces import NamespaceManifest, parse_namespace
 from service.model.objects.pod_resource_requests import requirements
+from service.model.pods.status import FINISHED
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.authorization import (
     authorize_change,

@@ -3,7 +3,7 @@
 import logging
 
 from service.model.errors import MoorageError
-from service.model.log.commit_log import ReplicaState
+from service.model.log.leases import ReplicaState
 from service.scheduler.protocol.ports import Clock, ReplicaReports
 from service.scheduler.scheduler import Scheduler
 

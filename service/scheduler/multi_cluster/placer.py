@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from msgspec.structs import replace
 
 from service.model.errors import MoorageError, Overloaded, StorageUnavailable
-from service.model.log.commit_log import HeldLeases
+from service.model.log.leases import HeldLeases
 from service.scheduler.multi_cluster.cluster_prospects import (
     Ask,
     AsksClusters,

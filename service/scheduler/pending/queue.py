@@ -22,9 +22,10 @@ from itertools import count
 
 from service.engine.framework.events import ClusterEvent
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import ObjectName
 from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD
 from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import Pod
 from service.model.pod_templates.annotated_rules import annotation_of
 from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates

@@ -25,12 +25,13 @@ from service.engine.framework.events import (
 from service.engine.profiles.registry import hinted, known_plugins
 from service.model.manifests.manifest import (
     KeptManifest,
-    NamespaceManifest,
     NodeManifest,
     PodGroupManifest,
     PodManifest,
 )
-from service.model.objects.pods_and_nodes import Node, Pod
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.nodes.node import Node
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.replica.replica import Entry
 from service.scheduler.replica.stored_kinds import MoveReservation, NodeState, WaitingGroup
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from service.engine import Cluster
 from service.engine.rules.violations import Inspection, Violation, key_of
 from service.engine.state.pods.classes import MatcherEntry, PodClass, Template
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Steps
 
 _STEP_CLASSES = 4

@@ -7,12 +7,13 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.configuration.config import parse_config
+from service.model.core.primitives import ObjectName
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.json_and_patches.patches import apply_patch
 from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.nodes.node import Node
 from service.model.objects.condition_taints import conditioned
-from service.model.objects.pods_and_nodes import Node, ObjectName
-from service.model.pod_templates.specs_differing_by_node import names_node
+from service.model.pod_templates.spec_bytes_around_names import names_node
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints

@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from service.model.core.primitives import ObjectName
 from service.model.errors import FieldError
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.pod_templates.field_warnings import FieldWarning
 from service.scheduler.protocol.pending_attempts import Refused
 

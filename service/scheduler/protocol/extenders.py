@@ -11,8 +11,8 @@ import msgspec
 from typing_extensions import override
 
 from service.model.configuration.extenders import Extender
+from service.model.core.primitives import ObjectName
 from service.model.errors import Denied
-from service.model.objects.pods_and_nodes import ObjectName
 
 ASKS_EXTENDERS = "AsksExtenders"
 """The reason of a refusal where the extenders of a pod's profile are not asked."""

@@ -13,11 +13,11 @@ import msgspec
 
 from service.model.configuration.config import PreemptionScope
 from service.model.configuration.extenders import ExtenderHosts
+from service.model.core.primitives import ObjectName
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.json_and_patches.patches import PatchType
-from service.model.log.commit_log import HeldLeases
+from service.model.log.leases import HeldLeases
 from service.model.manifests.manifest import AnyManifest, Applicable, PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.plans.plans import PlanState, WhenUnschedulable
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import (

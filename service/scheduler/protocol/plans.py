@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
+from service.model.core.primitives import LabelSelector, Strict, Taint
 from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pods_and_nodes import LabelSelector, Strict, Taint
 from service.model.objects.selectors import matches
 from service.model.plans.plans import ProtectedPods
 from service.model.plans.rebalance_objectives import Objective

@@ -9,35 +9,25 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from service.model.core.primitives import ObjectName
 from service.model.log.audit import AuditedCaller
 from service.model.log.commit_log import (
     ALL_BODIES,
-    PAGE_BYTES_MAX,
-    Behind,
     BodySelection,
-    ClusterRow,
     CommitRequest,
-    CommitResult,
-    Committed,
     Diverged,
     Head,
-    HeldLeases,
     IdempotencyKey,
     IdempotencyRecord,
-    Lease,
     LogPage,
-    Lost,
-    NodeLeases,
-    NodeReports,
     ObjectKey,
-    ObjectPage,
-    ObjectRead,
     ObjectRow,
-    ReplicaState,
 )
 from service.model.log.events import Event
+from service.model.log.leases import HeldLeases, Lease, NodeLeases, NodeReports, ReplicaState
+from service.model.log.pages import PAGE_BYTES_MAX, ClusterRow, ObjectPage, ObjectRead
 from service.model.log.past_revision_types import PastChanges, PastIndex, PastKey, PastSelection
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.log.results import Behind, CommitResult, Committed, Lost
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.

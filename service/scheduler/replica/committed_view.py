@@ -6,8 +6,8 @@ Nothing is kept before the first list asks, so a cluster that nobody lists in th
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
+from service.model.core.primitives import ObjectName
 from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.object_filters import ObjectFilter
 from service.model.selecting_objects.selectable_fields import NODE_NAME, PHASE, phase_of
 from service.scheduler.replica.replica import Entry, Replica, Stored

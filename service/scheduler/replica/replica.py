@@ -14,18 +14,19 @@ from msgspec.structs import replace
 
 from service.engine import Cluster, digest as counted
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import ObjectName
 from service.model.log.commit_log import Change, ObjectRow
 from service.model.manifests.manifest import (
     KeptManifest,
-    NamespaceManifest,
     NodeManifest,
     PodGroupManifest,
     PodManifest,
     QuotaManifest,
     TemplateCache,
 )
+from service.model.nodes.namespaces import NamespaceManifest
 from service.model.objects.cel_questions import OpenQuestions
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.replica.pod_groups import Groups
 from service.scheduler.replica.quotas import Ledger
 from service.scheduler.replica.stored_kinds import (

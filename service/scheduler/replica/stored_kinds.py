@@ -7,10 +7,10 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from service.model.configuration.config import ClusterConfig, usable_config
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, ObjectName
 from service.model.errors import MoorageError, ObjectUnreadable
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME, Change, ObjectRow
+from service.model.log.commit_log import Change, ObjectRow
 from service.model.manifests.manifest import AnyManifest, PodManifest, TemplateCache, load_any
-from service.model.objects.pods_and_nodes import ObjectName
 
 
 class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):

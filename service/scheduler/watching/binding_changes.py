@@ -7,7 +7,7 @@ import msgspec
 
 from service.model.log.commit_log import Change
 from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import DISRUPTION_TARGET
+from service.model.pods.status import DISRUPTION_TARGET
 from service.model.selecting_objects.selectable_fields import NODE_NAME, PENDING, PHASE, TERMINATING
 from service.scheduler.watching.watch_events import altered_fields
 

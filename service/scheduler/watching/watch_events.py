@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
+from service.model.core.primitives import LabelSelector
 from service.model.errors import Compacted
 from service.model.log.commit_log import Change
 from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import LabelSelector
 from service.model.objects.selectors import matches
 from service.model.selecting_objects.object_filters import FieldRequirement
 from service.model.selecting_objects.selectable_fields import NODE_NAME, OBJECT_FIELDS, Listed

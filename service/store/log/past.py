@@ -10,8 +10,10 @@ from datetime import datetime
 
 import asyncpg
 
+from service.model.core.primitives import ObjectName
 from service.model.errors import NotFound
-from service.model.log.commit_log import PAGE_BYTES_MAX, Head, ObjectRow
+from service.model.log.commit_log import Head, ObjectRow
+from service.model.log.pages import PAGE_BYTES_MAX
 from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,
@@ -20,7 +22,6 @@ from service.model.log.past_revision_types import (
     PastState,
     Readable,
 )
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.selectable_fields import WAS_PENDING
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure

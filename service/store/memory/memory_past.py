@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from service.model.log.commit_log import Change, ObjectKey, ObjectRow, first_rows
+from service.model.core.primitives import ObjectName
+from service.model.log.commit_log import Change, ObjectKey, ObjectRow
+from service.model.log.pages import first_rows
 from service.model.log.past_revision_types import (
     PastChanges,
     PastIndex,
@@ -12,7 +14,6 @@ from service.model.log.past_revision_types import (
     PastState,
     Readable,
 )
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.selectable_fields import WAS_PENDING
 from service.store.memory.memory_commits import ClusterState
 

@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from service.app import RandomIds, SystemClock
 from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import CommitRequest, CommitResult
+from service.model.log.commit_log import CommitRequest
+from service.model.log.results import CommitResult
 from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
 from tests.waiting import WAIT_SECONDS

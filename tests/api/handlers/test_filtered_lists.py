@@ -9,7 +9,8 @@ from typing_extensions import override
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.app import RandomIds, SystemClock
 from service.model.json_and_patches.strict_json import encode
-from service.model.log.commit_log import CommitRequest, CommitResult
+from service.model.log.commit_log import CommitRequest
+from service.model.log.results import CommitResult
 from service.model.manifests.manifest import TemplateCache, parse_any
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from service.engine import Cluster, Colocation, GroupPlacement, digest, place_group, placing_group
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import LabelSelector
+from service.model.nodes.node import Node
 from service.model.objects.pods_and_nodes import (
     Affinity,
     Container,
-    LabelSelector,
-    Node,
     Pod,
     PodAffinity,
     PodAffinityTerm,

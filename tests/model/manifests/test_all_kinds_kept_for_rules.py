@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from service.model.core.primitives import LabelSelector, OwnerReference
 from service.model.errors import InvalidManifest
 from service.model.kinds_kept_for_rules.services_and_pod_owners import (
     ReplicaSetBody,
@@ -13,7 +14,6 @@ from service.model.kinds_kept_for_rules.services_and_pod_owners import (
 from service.model.kinds_kept_for_rules.volume_kinds import CSIDriverBody
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
 from service.model.manifests.manifest import TemplateCache, load_any, parse_any, parse_kept
-from service.model.objects.pods_and_nodes import LabelSelector, OwnerReference
 from tests.kept_kinds import KINDS, kept
 
 OWNER = {

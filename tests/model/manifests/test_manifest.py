@@ -9,18 +9,17 @@ from hypothesis import given, strategies as st
 
 from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.manifests.manifest import (
-    NamespaceManifest,
     NodeManifest,
     PodManifest,
     TemplateCache,
     load_any,
     load_pod,
     parse_any,
-    parse_namespace,
     parse_node,
     parse_pod,
     with_resource_version,
 )
+from service.model.nodes.namespaces import NamespaceManifest, parse_namespace
 from service.model.objects.manifest_types import PodCondition
 from tests import strategies
 

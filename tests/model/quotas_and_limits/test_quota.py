@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from service.model.configuration.config import MatchScope
 from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import (
     TemplateCache,
@@ -14,6 +13,7 @@ from service.model.manifests.manifest import (
     parse_quota,
 )
 from service.model.objects.quantity import NANO, parse_quantity
+from service.model.policies.quota_spec import MatchScope
 from service.model.quotas_and_limits.quota import format_amount, pod_charge
 
 

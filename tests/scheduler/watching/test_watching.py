@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from service.model.core.primitives import LabelSelector
 from service.model.errors import (
     Compacted,
     HistoryReplaced,
@@ -18,7 +19,6 @@ from service.model.errors import (
     StorageUnavailable,
 )
 from service.model.log.commit_log import Change, CommitInfo, Head, LogPage
-from service.model.objects.pods_and_nodes import LabelSelector
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import WatchSelection

@@ -18,6 +18,7 @@ from service.engine.state.devices.search import (
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
+from service.model.core.primitives import NodeSelector, ObjectName
 from service.model.objects.cel_questions import OpenQuestions
 from service.model.objects.devices import (
     DeviceClaimSpec,
@@ -29,7 +30,6 @@ from service.model.objects.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from service.model.objects.pods_and_nodes import NodeSelector, ObjectName
 
 VERDICTS_MAX = 64
 """For so many different sets of claims it is kept which nodes can meet them; the oldest are dropped."""

@@ -18,6 +18,7 @@ from service.engine.state.nodes.node_table import (
     NodeTable,
     image_name,
 )
+from service.model.core.primitives import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from service.model.objects.pod_resource_requests import (
     PodRequests,
     host_ports,
@@ -26,9 +27,6 @@ from service.model.objects.pod_resource_requests import (
 )
 from service.model.objects.pods_and_nodes import (
     NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
     Pod,
     PodResize,
     PodSpec,

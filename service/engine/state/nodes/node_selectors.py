@@ -9,7 +9,7 @@ from service.engine.state.nodes.node_rules import (
 )
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.topology import TopologyKey
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import (
     LabelSelectorRequirement,
     NodeSelectorRequirement,
     NodeSelectorTerm,

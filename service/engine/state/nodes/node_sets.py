@@ -16,8 +16,8 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
+from service.model.core.primitives import LabelSelector, NodeSelector
 from service.model.objects.persistent_volumes import ZONE_KEYS, Topology, ZoneLabels
-from service.model.objects.pods_and_nodes import LabelSelector, NodeSelector
 
 FEW_NODES = 32
 """Up to so many nodes are looked at one by one, in plain integers."""

@@ -17,8 +17,9 @@ from service.engine.state.nodes.counters import (
 from service.engine.state.nodes.rank import TIE_BITS
 from service.engine.state.nodes.topology import NodeItself, TopologyKey
 from service.engine.state.nodes.tree_layout import Layout
+from service.model.core.primitives import Taint
 from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY, topology_value
-from service.model.objects.pods_and_nodes import Node, Taint
+from service.model.nodes.node import Node
 from service.model.objects.quantity import amounts
 
 HOSTNAME = "kubernetes.io/hostname"

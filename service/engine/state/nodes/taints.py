@@ -6,7 +6,8 @@ import numpy as np
 
 from service.engine.state.nodes.columns import Ints, Mask, Rows, at
 from service.engine.state.nodes.node_table import NodeTable
-from service.model.objects.pods_and_nodes import Taint, Toleration
+from service.model.core.primitives import Taint
+from service.model.objects.pods_and_nodes import Toleration
 
 HARD_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 

@@ -26,7 +26,8 @@ from service.engine.state.pods.matchers import (
 )
 from service.engine.state.pods.spread import SpreadRule
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.objects.pods_and_nodes import Affinity, LabelSelector, OwnerReference, PodSpec
+from service.model.core.primitives import LabelSelector, OwnerReference
+from service.model.objects.pods_and_nodes import Affinity, PodSpec
 from service.model.objects.selectors import matches as selector_matches
 
 

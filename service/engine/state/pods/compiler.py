@@ -70,10 +70,10 @@ from service.engine.state.pods.spread import SpreadRule
 from service.engine.state.volumes.pod_volumes import has_ephemeral
 from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.objects.pods_and_nodes import (
     Affinity,
-    Partial,
     Pod,
     PodAffinity,
     PodAffinityTerm,
@@ -81,7 +81,7 @@ from service.model.objects.pods_and_nodes import (
     Toleration,
     TopologySpreadConstraint,
 )
-from service.model.objects.selectors import spread_selector
+from service.model.pods.affinity import spread_selector
 
 IDLE_CLASSES_MAX = 16_384
 """How many classes without a pod are kept; the least recently used is dropped first."""

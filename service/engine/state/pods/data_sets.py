@@ -3,6 +3,7 @@
 from service.engine.state.nodes.node_rules import DataRules, FoundData
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.other_objects import KeptObjects
+from service.model.core.primitives import ObjectName, Partial
 from service.model.kinds_kept_for_rules.data_sets import (
     DATA_SET,
     DataSetBody,
@@ -10,7 +11,7 @@ from service.model.kinds_kept_for_rules.data_sets import (
     nodes_with,
 )
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import ObjectName, Partial, Pod
+from service.model.objects.pods_and_nodes import Pod
 
 
 class DataSets:

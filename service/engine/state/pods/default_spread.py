@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from service.engine.state.pods.classes import MatchIndex, PodClass
 from service.engine.state.pods.matchers import Requirement, Selector, compile_selector
+from service.model.core.primitives import ObjectName, OwnerReference, Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.kinds_kept_for_rules.services_and_pod_owners import (
     ReplicaSetBody,
@@ -15,7 +16,7 @@ from service.model.kinds_kept_for_rules.services_and_pod_owners import (
     StatefulSetBody,
 )
 from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.objects.pods_and_nodes import ObjectName, OwnerReference, Partial, Pod
+from service.model.objects.pods_and_nodes import Pod
 
 Labels = Mapping[str, str]
 OwnerKey = tuple[str, str, str, str]

@@ -7,7 +7,8 @@ values, so that they share their counters.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from service.model.objects.pods_and_nodes import LabelSelector, PodAffinityTerm
+from service.model.core.primitives import LabelSelector
+from service.model.objects.pods_and_nodes import PodAffinityTerm
 
 
 class Requirement(NamedTuple):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
 
+from service.model.core.primitives import ObjectName, Partial
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import ObjectName, Partial
 
 B = TypeVar("B", bound=Partial)
 

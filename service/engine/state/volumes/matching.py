@@ -12,8 +12,8 @@ import numpy as np
 from service.engine.state.nodes.columns import Ids, Mask
 from service.engine.state.nodes.node_sets import NodeSet
 from service.engine.state.volumes.volume_table import VolumeTable
+from service.model.core.primitives import ObjectName
 from service.model.objects.persistent_volumes import PersistentVolume, PersistentVolumeClaim
-from service.model.objects.pods_and_nodes import ObjectName
 from service.model.objects.selectors import matches
 
 NO_VOLUME = -1

@@ -2,8 +2,10 @@
 
 from typing import NamedTuple
 
+from service.model.core.primitives import ObjectName
 from service.model.objects.persistent_volumes import DiskName, in_tree_disk
-from service.model.objects.pods_and_nodes import ObjectName, Pod, Volume
+from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.volume_sources import Volume
 
 DiskKey = tuple[str, ...]
 """What two pods share that use one disk: its kind, and what names it."""

@@ -13,6 +13,7 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.volumes.disks import Disks
 from service.engine.state.volumes.limits import DiskUser, VolumeLimits
 from service.engine.state.volumes.pod_volumes import attached_disks, claims_of, disks_of
+from service.model.core.primitives import ObjectName
 from service.model.objects.persistent_volumes import (
     DRIVERS_OF_PROVISIONERS,
     NO_PROVISIONER,
@@ -26,7 +27,7 @@ from service.model.objects.persistent_volumes import (
     VolumeAttachment,
     VolumeObject,
 )
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import Pod
 
 Sized = tuple[int, str]
 """Capacity and name of a volume, by which smaller ones come first."""

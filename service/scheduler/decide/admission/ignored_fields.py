@@ -1,7 +1,6 @@
 """Warns of fields of manifests that a cluster passes over, by its configuration and its profiles."""
 
 from service.model.manifests.manifest import Applicable, PodManifest
-from service.model.objects.pods_and_nodes import Volume
 from service.model.pod_templates.field_warnings import (
     DEVICE_CLAIMS,
     PREEMPTION,
@@ -13,6 +12,7 @@ from service.model.pod_templates.field_warnings import (
     warning,
 )
 from service.model.pod_templates.rule_warnings import warnings_of_own_labels
+from service.model.pods.volume_sources import Volume
 from service.model.validation.type_derived_rules import fields_of
 from service.scheduler.decide.admission.feature_gates import warnings_of_features
 from service.scheduler.decide.admission.pod_admission import has_runtime_classes, knows_scheduler

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from service.engine import Cluster
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import Quantities
 from service.model.errors import Denied, InvalidManifest
 from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 from service.model.kinds_kept_for_rules.runtime_classes import (
@@ -29,7 +30,7 @@ from service.model.objects.anti_affinity_to_all_pods import (
     without_tautologies,
 )
 from service.model.objects.pod_resource_requests import requirements
-from service.model.objects.pods_and_nodes import Pod, PodAffinityTerm, PodSpec, Quantities
+from service.model.objects.pods_and_nodes import Pod, PodAffinityTerm, PodSpec
 from service.model.objects.selectors import matches
 from service.model.quotas_and_limits.limit_ranges import (
     LIMIT_RANGE,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
+from service.model.core.primitives import Quantities
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifests.manifest import PodManifest
 from service.model.objects.pod_resource_requests import host_ports
@@ -13,7 +14,6 @@ from service.model.objects.pods_and_nodes import (
     NodeAffinity,
     PodAffinity,
     PodSpec,
-    Quantities,
     ResourceRequirements,
     Toleration,
 )

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from service.engine.rules.violations import Crowd, Inspection, Rivals, Violation, key_of
 from service.engine.state.pods.classes import PodClass
 from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.evicting.victim_search import Quarrel, let_leave
 from service.scheduler.decide.status.pod_conditions import Rule
 from service.scheduler.decide.status.references import (

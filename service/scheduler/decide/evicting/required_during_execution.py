@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from service.engine.rules.violations import Inspection, Violation, key_of
+from service.model.core.primitives import ObjectName
 from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, PodSpec
+from service.model.objects.pods_and_nodes import PodSpec
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
 from service.scheduler.decide.evicting.minimal_evictions import (

@@ -17,7 +17,7 @@ from functools import cached_property
 from heapq import nsmallest
 from itertools import chain
 
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 
 EXACT_MAX = 12
 """Up to so many pods in conflict with each other, the choice is the best that there is."""

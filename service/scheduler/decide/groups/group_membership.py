@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from service.model.core.primitives import ObjectName
 from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD, WorkloadBody
 from service.model.manifests.manifest import KeptManifest, PodGroupManifest, PodManifest
 from service.model.objects.pod_group import PodGroupStatus, phase_of
-from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.status.references import pod_named
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from service.model.configuration.config import ClusterConfig
+from service.model.core.primitives import Taint
 from service.model.manifests.manifest import NodeManifest
 from service.model.objects.condition_taints import asked_keys, conditioned, unconditioned
-from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import NodeState

@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from service.model.core.primitives import Taint
 from service.model.manifests.manifest import NodeManifest
 from service.model.manifests.node_manifest import READY
+from service.model.nodes.node import NodeCondition
 from service.model.objects.condition_taints import (
     READINESS_KEYS,
     TAINT_OF,
     conditioned,
     with_readiness,
 )
-from service.model.objects.manifest_types import NodeCondition
-from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import (
     added_at,

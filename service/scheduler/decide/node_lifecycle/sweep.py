@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from service.model.core.primitives import ObjectName, Taint
 from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import DELETED_NODE_REASON
+from service.model.nodes.node import Node
 from service.model.objects.condition_taints import READINESS_KEYS
-from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
+from service.model.objects.pods_and_nodes import PodSpec
+from service.model.pods.status import DELETED_NODE_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (

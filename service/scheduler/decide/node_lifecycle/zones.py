@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import Node
+from service.model.nodes.node import Node
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 """The label of nodes that do not count for the state of their zone."""

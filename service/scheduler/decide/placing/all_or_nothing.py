@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from service.engine import Colocation, GroupRefusal, Placement, placing_group
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of, shortage
 from service.scheduler.decide.groups.shared_domain import SharedDomain, shared_domain

@@ -13,8 +13,9 @@ from service.engine import (
     group_domain,
     placing_group,
 )
+from service.model.core.primitives import ObjectName
 from service.model.errors import Denied
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import Members, shortage
 from service.scheduler.decide.groups.shared_domain import shared_domain

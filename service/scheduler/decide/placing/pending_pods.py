@@ -8,9 +8,10 @@ from service.engine import GroupDomain, Placement, Refusal, place
 from service.engine.explain.nearest_fit import nearest_node
 from service.engine.placing.signature import verdict_key
 from service.engine.plugins.node_resources_fit import NAME as FIT
+from service.model.core.primitives import ObjectName
 from service.model.errors import Denied
 from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
+from service.model.objects.pods_and_nodes import Pod, PodSpec
 from service.scheduler.decide.admission.pod_admission import UNKNOWN_SCHEDULER
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend

@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 from service.engine import NoPreemption, Preemption, preempt
 from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import PREEMPTED_REASON
 from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.status import PREEMPTED_REASON
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.status.pod_conditions import (
     evicted,

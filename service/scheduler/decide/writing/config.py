@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.configuration.extenders import ExtenderHosts
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.patches import apply_patch
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifests.manifest import PriorityClassManifest
 from service.model.validation.configuration import only_one_default
 from service.scheduler.decide.context import DecisionContext

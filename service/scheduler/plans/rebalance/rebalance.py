@@ -13,8 +13,9 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from service.engine.optimize.moves import Costs, Moving
+from service.model.core.primitives import ObjectName
 from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.objects.pods_and_nodes import Pod
 from service.model.plans.rebalance_objectives import Objective
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances

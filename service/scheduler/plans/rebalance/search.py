@@ -17,7 +17,8 @@ from typing import NamedTuple
 from service.engine import Cluster
 from service.engine.optimize.annealing import Arranging
 from service.engine.optimize.moves import Costs, Moving
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.objects.pods_and_nodes import Pod
 from service.scheduler.decide.context import Steps
 
 TRIALS_MAX = 6_000

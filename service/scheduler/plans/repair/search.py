@@ -37,8 +37,10 @@ from service.engine.rules.obstacles import (
     Remedy,
     promising_nodes,
 )
+from service.model.core.primitives import ObjectName
 from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
+from service.model.nodes.node import Node
+from service.model.objects.pods_and_nodes import Pod
 from service.model.plans.plans import ProtectedPods
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
 from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler

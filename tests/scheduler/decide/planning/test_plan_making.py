@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
+from service.model.core.primitives import Taint
 from service.model.errors import MoorageError, NotFound
 from service.model.manifests.manifest import (
     PodManifest,
@@ -15,7 +16,6 @@ from service.model.manifests.manifest import (
     parse_node,
     parse_pod,
 )
-from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.plans.make_plan import make_plan

@@ -1,0 +1,1 @@
+"""What all kinds of objects rest on: primitive types, validation, names, metadata, and manifests."""

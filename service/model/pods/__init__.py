@@ -1,0 +1,1 @@
+"""Pods: types, validation, templates, warnings, and manifests."""
