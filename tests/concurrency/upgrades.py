@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from typing_extensions import override
 
-from service.cli.errors import Unavailable
+from service.cli.server.failures import UnavailableError
 from service.cli.server.local_server import LocalServer, is_ready, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import Site, site
@@ -34,7 +34,7 @@ class Server(LocalServer):
     @override
     def wait_until_ready(self, deadline: float) -> None:
         while time.monotonic() < deadline - ASK_SECONDS and self._runs:
-            with suppress(Unavailable):
+            with suppress(UnavailableError):
                 super().wait_until_ready(time.monotonic() + ASK_SECONDS)
                 return
             if self._runs and is_ready(self.url):
