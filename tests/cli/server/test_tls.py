@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from service.cli.server.failures import ConfigurationError
 from service.cli.server.port_claims import hold_port, port_of
 from service.cli.server.tls import certificate_of
-from service.app import SystemClock
+from service.runtime.clock import SystemClock
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 
