@@ -1,1 +1,62 @@
-"""Plugins that are no part of Moorage: how servers find them, and how they are tested."""
+"""The public interface for authors of plugins: import from here, and nothing else of `service`.
+
+`service.extensions.plugin_test_suite` has what the tests of a plugin need. Both keep their names;
+the modules behind them may move. `docs/plugins.md` explains how to write, test, and install a plugin.
+"""
+
+from service.engine.framework.events import ANY_CHANGE, Change, ClusterEvent, Pair
+from service.engine.framework.plugin import (
+    MAX_NODE_SCORE,
+    Blame,
+    DomainScores,
+    Failure,
+    Headroom,
+    Headrooms,
+    NodePlugin,
+    Plugin,
+    PreFilter,
+    RelationPlugin,
+    RelativeScore,
+)
+from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.nodes.node_rules import NodeRules
+from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.nodes.vetoes import Vetoes
+from service.engine.state.pods.classes import PodClass
+from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.objects.pods_and_nodes import Pod
+from service.model.validation.combinators import RecordCheck, Rule
+from service.model.validation.plugins import Arguments
+
+__all__ = [
+    "ALL",
+    "ANY_CHANGE",
+    "MAX_NODE_SCORE",
+    "Arguments",
+    "Blame",
+    "Change",
+    "ClusterConfig",
+    "ClusterEvent",
+    "DomainScores",
+    "Failure",
+    "Headroom",
+    "Headrooms",
+    "Ints",
+    "Mask",
+    "NodePlugin",
+    "NodeRules",
+    "NodeTable",
+    "Pair",
+    "Plugin",
+    "Pod",
+    "PodClass",
+    "PreFilter",
+    "RecordCheck",
+    "RelationPlugin",
+    "RelativeScore",
+    "Rows",
+    "Rule",
+    "SchedulerProfile",
+    "Vetoes",
+    "at",
+]

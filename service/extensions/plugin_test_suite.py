@@ -8,7 +8,8 @@
             ...
 
 Every test makes small clusters at random, but the same ones each time, and asks the plugin in all
-the forms that it has.
+the forms that it has. Beside the suite are the functions with which a plugin's own tests make pods
+and place them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from service.engine import Cluster, Placement, explain, place
+from service.engine import Cluster, Placement, Refusal, explain, place
 from service.engine.framework.events import (
     ClusterEvent,
     node_events,
@@ -42,9 +43,22 @@ from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import PODS as ONE_EACH
 from service.model.configuration.config import ClusterConfig, parse_config
 from service.model.configuration.profiles import DEFAULT_SCHEDULER
+from service.model.errors import InvalidManifest
 from service.model.manifests.manifest import TemplateCache, parse_kept, parse_node, parse_pod
 from service.model.nodes.node import Node
 from service.model.objects.pods_and_nodes import Pod
+
+__all__ = [
+    "InvalidManifest",
+    "Placement",
+    "PluginSuite",
+    "Refusal",
+    "TemplateCache",
+    "explain",
+    "parse_config",
+    "parse_pod",
+    "place",
+]
 
 Manifest = dict[str, Any]
 

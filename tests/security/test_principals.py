@@ -18,7 +18,6 @@ from service.api.security.authentication import (
     USE_NOTED_AFTER_SECONDS,
     Authentication,
 )
-from service.app import RandomIds
 from service.cli.commands import access
 from service.model.errors import MoorageError, StorageUnavailable
 from service.model.log.audit import ITSELF
@@ -30,6 +29,7 @@ from service.model.principals import (
     Principal,
     TokenRow,
 )
+from service.runtime.ids import RandomIds
 from service.settings import Settings
 from service.store.connecting.connections import data_source_name
 from service.store.memory.memory_store import MemoryStore

@@ -8,6 +8,7 @@ import typer
 
 from service.cli.errors import WrongUsage
 from service.cli.printing.output import Output
+from service.cli.server_failures import as_command_errors
 from service.model.validation.wording import worded
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 
@@ -116,12 +117,13 @@ def serve(
         log_level=log_level,
         access_log=access_log,
     )
-    refuse_plain_door(settings)
-    try:
-        require_packages(settings.tracing)
-    except InvalidSettings as error:
-        raise WrongUsage(str(error)) from None
-    run_server(settings)
+    with as_command_errors():
+        refuse_plain_door(settings)
+        try:
+            require_packages(settings.tracing)
+        except InvalidSettings as error:
+            raise WrongUsage(str(error)) from None
+        run_server(settings, preload=["service.cli.main"])
 
 
 def migrate(
@@ -150,10 +152,11 @@ def migrate(
     that they hold; nobody can write meanwhile. What is distributed already stays as it is, so the
     command can be repeated. Afterwards, new tables are distributed whenever the database is migrated.
     """
-    from service.cli.server.lifecycle import run_migration  # noqa: PLC0415 - clients start faster without
+    from service.cli.server.maintenance import run_migration  # noqa: PLC0415 - clients start faster without
 
     settings = server_settings(data_dir=data_dir, database_url=database_url)
-    new = run_migration(settings, shards if distributed else None)
+    with as_command_errors():
+        new = run_migration(settings, shards if distributed else None)
     Output().line("The database is up to date.")
     if distributed:
         Output().line(
@@ -175,9 +178,11 @@ def lift_revision(
     them. This raises the revision of each cluster by 1,000,000,000 and empties its log, so that no
     revision is used twice: watches are told to list again, and replicas are loaded again.
     """
-    from service.cli.server.lifecycle import run_lift  # noqa: PLC0415 - clients start faster without
+    from service.cli.server.maintenance import run_lift  # noqa: PLC0415 - clients start faster without
 
-    lifted = run_lift(server_settings(data_dir=data_dir, database_url=database_url), clusters or [])
+    settings = server_settings(data_dir=data_dir, database_url=database_url)
+    with as_command_errors():
+        lifted = run_lift(settings, clusters or [])
     Output().table(["cluster", "revision"], lifted.items())
 
 

@@ -34,6 +34,7 @@ from service.cli.manifests.manifest_sources import read_objects
 from service.cli.options import URL_DEFAULT, Token, Url
 from service.cli.printing.output import Output
 from service.cli.server.local_server import LocalServer, temporary_folder
+from service.cli.server_failures import as_command_errors
 
 FAILURES_SHOWN = 20
 DIFFERENCES_SHOWN = 12
@@ -305,6 +306,7 @@ def _server(url: str, *, own: bool) -> Iterator[str]:
         yield url
         return
     with (
+        as_command_errors(),
         temporary_folder() as folder,
         LocalServer(folder / "data") as server,
     ):

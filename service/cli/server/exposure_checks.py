@@ -5,7 +5,7 @@ Without TLS, or if it asks for no tokens, a server may listen only on a loopback
 
 import msgspec
 
-from service.cli.errors import WrongUsage
+from service.cli.server.failures import ConfigurationError
 from service.settings import Settings, is_loopback
 from service.store.postgres import PostgresStore
 
@@ -14,12 +14,12 @@ def refuse_plain_door(settings: Settings) -> None:
     """Refuse to serve other machines without TLS, as their requests could be read on the way.
 
     Raises:
-        WrongUsage: the address is not loopback, and neither the server nor a proxy in front of it
+        ConfigurationError: the address is not loopback, and neither the server nor a proxy in front of it
             speaks TLS.
     """
     secured = settings.tls_certificate or settings.tls_terminated
     if not secured and not is_loopback(settings.host):
-        raise WrongUsage(
+        raise ConfigurationError(
             f"{settings.host} can be reached from other machines, and tokens would be sent in clear: give "
             "--tls-certificate and --tls-key, set MOORAGE_TLS_TERMINATED=true where a proxy in front speaks TLS, or "
             "listen on 127.0.0.1."
@@ -41,10 +41,10 @@ def refuse_open_door(settings: Settings) -> None:
     """Refuse to serve other machines if the server asks for no token.
 
     Raises:
-        WrongUsage: the address is not loopback.
+        ConfigurationError: the address is not loopback.
     """
     if not is_loopback(settings.host):
-        raise WrongUsage(
+        raise ConfigurationError(
             f"{settings.host} can be reached from other machines: set the token of a first admin in MOORAGE_TOKEN, or "
             "listen on 127.0.0.1 and make one with `moorage token create NAME --role admin`."
         )

@@ -11,7 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,8 +18,9 @@ from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIA
 from service.api.telemetry.log_lines import configure_logs, logging_of
 from service.api.telemetry.worker_starts import starts_told_by_supervisor
 from service.api.worker_forwarding.server_connections import servers_of
-from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
+from service.cli.server.database import database, migrate
 from service.cli.server.exposure_checks import asks_who_calls, refuse_open_door, with_audit
+from service.cli.server.failures import ConfigurationError, UnavailableError
 from service.cli.server.health_listener import health_listener
 from service.cli.server.limits_on_open_and_unread_connections import (
     accepted_connections_max,
@@ -38,21 +38,12 @@ from service.cli.server.stop_signals_without_workers import (
 from service.cli.server.tls import certificate_of
 from service.cli.server.worker_processes import run_workers, told_of
 from service.compiled_engine import engine_kind
-from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, InvalidSettings, Settings
-from service.store.connecting.outage_log import reason_of
-from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from service.store.postgres import PostgresStore
-from service.store.schema.citus_sharding import ServersMissing, distribute
-from service.store.schema.migrate import UnusableTables, newest, upgrade_async
-from service.store.schema.serving_role import admit_servers
 from service.suspects import DeathCounts
 
 _log = logging.getLogger(__name__)
 
 WORKER = "service.cli.server.worker:create_app"
-DATABASE_SECONDS_MAX = 60.0
-DATABASE_POLL_SECONDS = 0.5
 READY_SECONDS_MAX = 120.0
 READY_POLL_SECONDS = 0.1
 
@@ -61,12 +52,15 @@ ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to compare w
 addresses."""
 
 
-def run_server(settings: Settings) -> None:
+def run_server(settings: Settings, *, preload: Sequence[str] = ()) -> None:
     """Serve until SIGTERM or SIGINT.
 
+    `preload` names modules that workers would import anyway: they are imported once, before the
+    workers are forked.
+
     Raises:
-        WrongUsage: the port is taken.
-        Unavailable: the workers ended although nobody asked for it.
+        ConfigurationError: the port is taken.
+        UnavailableError: the workers ended although nobody asked for it.
     """
     certificate = certificate_of(settings)
     _refuse_unusable_peers(settings)
@@ -103,7 +97,7 @@ def run_server(settings: Settings) -> None:
         settings = _with_health(settings, folders)
         secrets = _hand_down(settings)
         threading.Thread(target=_announce, args=(settings,), daemon=True).start()
-        code = run_workers(
+        was_asked = run_workers(
             WORKER,
             host=settings.host,
             port=settings.port,
@@ -116,10 +110,11 @@ def run_server(settings: Settings) -> None:
             logging_config=logging_of(settings),
             starts=starts_told_by_supervisor(),
             deaths=_deaths_before(settings),
+            preload=preload,
         )
         ignore_stop_signals()
-        if code is not ExitCode.OK:
-            raise Unavailable("The server's processes ended by themselves.")
+        if not was_asked:
+            raise UnavailableError("The server's processes ended by themselves.")
     _log.info("Moorage has stopped.")
 
 
@@ -127,12 +122,12 @@ def _refuse_unusable_peers(settings: Settings) -> None:
     """Look whether workers will be able to listen to other servers, and have certificates for it.
 
     Raises:
-        WrongUsage: they will not.
+        ConfigurationError: they will not.
     """
     try:
         servers = servers_of(settings, "")
     except InvalidSettings as error:
-        raise WrongUsage(str(error)) from None
+        raise ConfigurationError(str(error)) from None
     if servers is not None:
         servers.stop_listening()
 
@@ -167,134 +162,6 @@ def _with_health(settings: Settings, until: ExitStack) -> Settings:
         silence_seconds_max=settings.ready_lag_seconds_max,
     )
     return msgspec.structs.replace(settings, health_socket=str(until.enter_context(listener)))
-
-
-def run_migration(settings: Settings, shards: int | None = None) -> list[str]:
-    """Bring the tables of the given or the embedded database up to date.
-
-    With `shards` the tables are distributed; the names of those are returned that were not before.
-
-    Raises:
-        Unavailable: the database cannot be reached.
-        WrongUsage: the database cannot be distributed.
-        Stopped: a signal came. The tables are as they were, or as this version needs them.
-    """
-    configure_logs(settings)
-    try:
-        with raised_stop_signals() as stop_request, database(settings) as urls:
-            migrate(urls)
-            stop_request.raise_if_made()
-            if shards is None:
-                return []
-            return run_until_stopped(distribute(urls.migrating, shards))
-    except StopSignal as stopped:
-        raise Stopped(
-            stopped.number,
-            "Stopped: the database may not be up to date. Nothing is done by halves; start it again.",
-        ) from None
-    except ServersMissing as error:
-        raise WrongUsage(str(error)) from None
-    except StorageUnavailable as error:
-        raise Unavailable(
-            f"The tables could not be distributed: {reason_of(error.__cause__ or error)}"
-        ) from None
-
-
-def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
-    """Raise the revisions of the named clusters (all if none is named); return them by name.
-
-    Servers may run meanwhile: each of their commits comes before or after this.
-
-    Raises:
-        WrongUsage: there is no such cluster; no revision was changed.
-        Unavailable: the database cannot be reached.
-        Stopped: a signal came. Some revisions may be raised; to raise them again does no harm.
-    """
-    configure_logs(settings)
-    try:
-        with raised_stop_signals() as stop_request, database(settings) as urls:
-            migrate(urls)
-            stop_request.raise_if_made()
-            return run_until_stopped(_lift(urls.serving, clusters))
-    except StopSignal as stopped:
-        raise Stopped(stopped.number, "Stopped before all were lifted.") from None
-    except NotFound as error:
-        raise WrongUsage(str(error)) from None
-    except StorageUnavailable as error:
-        raise Unavailable(f"The database cannot be reached: {error}") from None
-
-
-async def _lift(url: str, clusters: Sequence[str]) -> dict[str, int]:
-    store = PostgresStore(url, connections=1)
-    try:
-        names = clusters or [row.name for row in await store.list_clusters()]
-        numbers = {name: await store.find_cluster(name) for name in names}
-        for cluster_id in numbers.values():
-            await store.lift_revision(cluster_id)
-        heads = await store.heads(list(numbers.values()))
-    finally:
-        await store.close()
-    return {name: heads[cluster_id].revision for name, cluster_id in numbers.items()}
-
-
-class DatabaseUrls(NamedTuple):
-    """The URLs of a database: `serving` for servers, `migrating` for whoever may change tables."""
-
-    serving: str
-    migrating: str
-    is_embedded: bool
-
-
-def migrate(urls: DatabaseUrls) -> None:
-    """Apply the migrations that a database lacks; wait for a database that is still starting.
-
-    Raises:
-        Unavailable: the database could not be reached for a minute.
-        WrongUsage: its tables are of a newer version, or of one too old to be migrated.
-    """
-    begun = time.monotonic()
-    waits = False
-    while True:
-        try:
-            before = run_until_stopped(upgrade_async(urls.migrating))
-            if urls.is_embedded:
-                run_until_stopped(admit_servers(urls.migrating))
-        except UnusableTables as error:
-            raise WrongUsage(str(error)) from None
-        except StorageUnavailable as error:
-            if time.monotonic() > begun + DATABASE_SECONDS_MAX:
-                raise Unavailable(f"The database cannot be reached: {error}") from None
-            if not waits:
-                _log.warning("The database is waited for.", extra={"reason": reason_of(error)})
-            waits = True
-        else:
-            seconds = round(time.monotonic() - begun, 3)
-            told = {"migration": newest(), "before": before or "none", "seconds": seconds}
-            _log.info("The tables are up to date.", extra=told)
-            return
-        time.sleep(DATABASE_POLL_SECONDS)
-
-
-@contextmanager
-def database(settings: Settings) -> Iterator[DatabaseUrls]:
-    """Yield the URLs of the given database, or of an embedded one that runs until the context ends.
-
-    Raises:
-        Unavailable: the embedded database cannot be started, or fails.
-    """
-    url = settings.database_url
-    if url:
-        yield DatabaseUrls(url, settings.migration_url or url, is_embedded=False)
-        return
-    try:
-        embedded = EmbeddedPostgres(Path(settings.data_dir))
-        try:
-            owner = embedded.start()
-            yield DatabaseUrls(embedded.serving_url, owner, is_embedded=True)
-        finally:
-            embedded.stop()
-    except EmbeddedPostgresError as error:
-        raise Unavailable(str(error)) from None
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from service.cli.errors import Unavailable
+from service.cli.server.failures import UnavailableError
 from service.cli.server.port_claims import LOOPBACK, hold_port, port_of, refuse_taken_port
 
 READY_SECONDS_MAX = 300.0
@@ -82,8 +82,8 @@ class LocalServer:
         """Start the server and wait until it is ready; return how many seconds that took.
 
         Raises:
-            WrongUsage: somebody else listens at its port.
-            Unavailable: the server ended, or was not ready in time.
+            ConfigurationError: somebody else listens at its port.
+            UnavailableError: the server ended, or was not ready in time.
         """
         assert self.process is None
         started = time.monotonic()
@@ -118,15 +118,17 @@ class LocalServer:
         """Wait until the server reports that it is ready.
 
         Raises:
-            Unavailable: the server ended, or it was not ready at `deadline` (in monotonic seconds).
+            UnavailableError: the server ended, or it was not ready at `deadline` (in monotonic seconds).
         """
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
-                raise Unavailable("The server ended while it started; its last words are above.")
+                raise UnavailableError(
+                    "The server ended while it started; its last words are above."
+                )
             with suppress(TimeoutError):
                 if self._told.recv(len(READY)) == READY:
                     return
-        raise Unavailable(f"{self.url} was not ready after {READY_SECONDS_MAX:.0f} s.")
+        raise UnavailableError(f"{self.url} was not ready after {READY_SECONDS_MAX:.0f} s.")
 
     def stop(self) -> int | None:
         """End the server in good order; return its exit code, None if it was not running."""

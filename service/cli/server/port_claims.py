@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from service.cli.errors import WrongUsage
+from service.cli.server.failures import ConfigurationError
 
 LOOPBACK = "127.0.0.1"
 
@@ -38,7 +38,7 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
     """Keep a port until the end of the context: `port` if nobody listens there, for 0 any free one.
 
     Raises:
-        WrongUsage: the address is taken, or is not one of this machine.
+        ConfigurationError: the address is taken, or is not one of this machine.
     """
     with ExitStack() as kept:
         try:
@@ -49,7 +49,7 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
             kept.enter_context(_sole_server(claimed))
         except OSError as error:
             reason = error.strerror or error
-            raise WrongUsage(f"Cannot listen on {host}:{port}: {reason}.") from None
+            raise ConfigurationError(f"Cannot listen on {host}:{port}: {reason}.") from None
         if sys.platform != "linux":  # elsewhere granian's one socket shares its port with nobody
             held.close()
         yield claimed
@@ -59,7 +59,7 @@ def refuse_taken_port(host: str, port: int) -> None:
     """Check that nobody listens there, before starting a process that would only fail.
 
     Raises:
-        WrongUsage: the address is taken, or is not one of this machine.
+        ConfigurationError: the address is taken, or is not one of this machine.
     """
     with claimed_port(host, port):
         pass

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from service.certificate_file_changes import CertificateFiles
-from service.cli.errors import WrongUsage
+from service.cli.server.failures import ConfigurationError
 from service.settings import Settings
 
 LOOK_SECONDS = 5.0
@@ -35,15 +35,15 @@ def certificate_of(settings: Settings) -> Certificate | None:
     """Return the certificate that the settings name; None if the server speaks plain HTTP.
 
     Raises:
-        WrongUsage: only one of the two files is named, or they cannot be used.
+        ConfigurationError: only one of the two files is named, or they cannot be used.
     """
     if settings.tls_certificate is None and settings.tls_key is None:
         return None
     if settings.tls_certificate is None or settings.tls_key is None:
-        raise WrongUsage("--tls-certificate and --tls-key have to be given together.")
+        raise ConfigurationError("--tls-certificate and --tls-key have to be given together.")
     certificate = Certificate(Path(settings.tls_certificate), Path(settings.tls_key))
     if (problem := certificate.problem()) is not None:
-        raise WrongUsage(problem)
+        raise ConfigurationError(problem)
     return certificate
 
 

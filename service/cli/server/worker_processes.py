@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import FrameType
@@ -35,7 +35,6 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from service.api.telemetry.log_lines import logging_of
 from service.api.telemetry.worker_starts import StartReason, WorkerStarts
-from service.cli.errors import ExitCode
 from service.cli.server.stop_signals_without_workers import StopRequest
 from service.cli.server.tls import Certificate, watch
 from service.cli.server.worker import SUPERVISOR_VARIABLE
@@ -77,7 +76,7 @@ if sys.platform == "linux":
 else:
     _CONTEXT = multiprocessing.get_context("spawn")
 _log = logging.getLogger(__name__)
-_PRELOADED = "service.cli.imports_before_workers_fork"
+_PRELOADED = "service.cli.server.preload"
 
 Spawn = Callable[..., None]
 Load = Callable[..., Callable[..., object]]
@@ -220,19 +219,20 @@ def run_workers(
     logging_config: dict[str, Any] | None = None,
     starts: WorkerStarts | None = None,
     deaths: DeathCounts | None = None,
-) -> ExitCode:
+    preload: Sequence[str] = (),
+) -> bool:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
     Each worker accepts at most `connections_max` connections. `secrets` are environment variables
     that only the workers get. `stop_request` tells of a signal that came before. `logging_config`
     says how all these processes log, `starts` counts the starts of workers, and `deaths` of which
-    pods they die.
+    pods they die. The fork server also imports the modules `preload`.
 
     Returns:
-        OK after such a signal, else UNAVAILABLE.
+        True after such a signal, and False if the workers ended by themselves.
     """
     multiprocessing.set_start_method("spawn", force=True)
-    multiprocessing.set_forkserver_preload([_PRELOADED])
+    multiprocessing.set_forkserver_preload([_PRELOADED, *preload])
     server = Workers(
         target,
         factory=True,
@@ -268,7 +268,7 @@ def run_workers(
     with suppress(SystemExit):  # a worker ended just before it was told to, which is no failure
         server.serve(spawn_target=partial(run_worker, dict(secrets or {})))
     stopped.set()
-    return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
+    return server.interrupt_signal
 
 
 def _start(start: Callable[[], None]) -> None:

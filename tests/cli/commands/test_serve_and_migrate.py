@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from service.cli.commands.serve_and_migrate import server_settings
-from service.cli.errors import Unavailable, WrongUsage
+from service.cli.errors import WrongUsage
 from service.cli.server import local_server
 from service.cli.server.exposure_checks import (
     asks_who_calls,
@@ -15,6 +15,7 @@ from service.cli.server.exposure_checks import (
     refuse_plain_door,
     with_audit,
 )
+from service.cli.server.failures import ConfigurationError, UnavailableError
 from service.cli.server.local_server import LocalServer
 from service.cli.server.port_claims import claimed_port, hold_port, port_of
 from service.model.principals import ADMIN
@@ -64,7 +65,7 @@ def test_loopback_needs_no_token(host):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
 def test_at_any_other_address_nobody_speaks_in_clear(host):
-    with pytest.raises(WrongUsage, match="MOORAGE_TLS_TERMINATED"):
+    with pytest.raises(ConfigurationError, match="MOORAGE_TLS_TERMINATED"):
         refuse_plain_door(Settings(host=host, token="t" * 32))
 
     refuse_plain_door(Settings(host=host, tls_terminated=True))
@@ -84,7 +85,7 @@ def test_servers_on_several_machines_start_as_the_guide_says():
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
 def test_at_any_other_address_callers_say_who_they_are(host):
-    with pytest.raises(WrongUsage, match="MOORAGE_TOKEN"):
+    with pytest.raises(ConfigurationError, match="MOORAGE_TOKEN"):
         refuse_open_door(Settings(host=host, tls_terminated=True))
 
 
@@ -124,7 +125,10 @@ def test_a_taken_port_is_wrong_usage_although_granian_would_share_it():
         other.bind(("127.0.0.1", 0))
         other.listen()
 
-        with pytest.raises(WrongUsage, match="Cannot listen"), claimed_port(*other.getsockname()):
+        with (
+            pytest.raises(ConfigurationError, match="Cannot listen"),
+            claimed_port(*other.getsockname()),
+        ):
             pass
 
 
@@ -164,7 +168,7 @@ def test_no_server_is_born_while_another_thread_looks_whether_its_port_is_free(
 
     def bear(*_, **__):
         is_born.set()
-        raise Unavailable
+        raise UnavailableError
 
     monkeypatch.setattr(local_server, "refuse_taken_port", look)
     monkeypatch.setattr(local_server.subprocess, "Popen", bear)
@@ -173,8 +177,8 @@ def test_no_server_is_born_while_another_thread_looks_whether_its_port_is_free(
         is_looking.wait()
         second = threads.submit(LocalServer(tmp_path).start)
 
-    assert isinstance(first.exception(), Unavailable)
-    assert isinstance(second.exception(), Unavailable)
+    assert isinstance(first.exception(), UnavailableError)
+    assert isinstance(second.exception(), UnavailableError)
     assert born_meanwhile == [False]
 
 
@@ -187,7 +191,7 @@ def test_a_local_server_has_its_port_for_itself_before_it_starts(tmp_path):
 
 def test_an_address_of_no_interface_is_wrong_usage():
     with (
-        pytest.raises(WrongUsage, match="Cannot listen"),
+        pytest.raises(ConfigurationError, match="Cannot listen"),
         claimed_port("203.0.113.1", 8080),
     ):
         pass

@@ -15,10 +15,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from service.app import SystemClock
-from service.cli.errors import WrongUsage
+from service.cli.server.failures import ConfigurationError
 from service.cli.server.port_claims import hold_port, port_of
 from service.cli.server.tls import certificate_of
+from service.runtime.clock import SystemClock
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -172,5 +172,5 @@ def test_a_certificate_that_cannot_be_used_is_told_at_the_start(tmp_path: Path):
         Settings(tls_certificate=str(certificate), tls_key=str(other_key)),
         Settings(tls_certificate=str(tmp_path / "none"), tls_key=str(key)),
     ):
-        with pytest.raises(WrongUsage):
+        with pytest.raises(ConfigurationError):
             certificate_of(wrong)

@@ -1,4 +1,4 @@
-"""The module that the fork server of a server's workers runs as it starts.
+"""What the fork server of a server's workers imports as it starts.
 
 It imports once what every worker needs: starting a worker that is forked from it takes a fifth of
 the CPU time of one that imports everything itself. The fork server starts no thread, opens no
@@ -8,6 +8,7 @@ Ctrl-C or hangup reaches the supervisor alone.
 """
 
 import gc
+import os
 
 from service.cli.server.worker import end_with_supervisor
 from service.cli.server.worker_signals import leave_terminal
@@ -19,10 +20,9 @@ gc.disable()  # looking for garbage among what is imported takes a sixth of the 
 import granian.server.mp  # noqa: E402 - see above
 
 import service.app  # noqa: E402
-import service.cli.main  # noqa: E402
 
 __all__ = ["granian", "service"]
 
 gc.collect()
-gc.freeze()  # shared memory pages stay shared if the collector does not touch these objects
-gc.enable()  # for the workers that are forked from here
+# Memory pages stay shared if the collector of a worker does not touch what was imported before.
+os.register_at_fork(before=gc.freeze, after_in_child=gc.enable)
