@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from service.cli.commands.serve_and_migrate import DatabaseUrl, DataDir, server_settings
 from service.cli.errors import ExitCode
+from service.cli.server_options import DatabaseUrl, DataDir, server_settings
 from service.model.verification_findings import Check
 
 Clusters = Annotated[
@@ -33,7 +33,7 @@ def verify(
     is, and the report names it; 2 the command line makes no sense, or the tables are not those of
     this version; 3 the database cannot be reached.
     """
-    from service.cli.commands.verification_run_and_report import print_report, run_verification  # noqa: PLC0415 - clients start faster without
+    from service.cli.verification import print_report, run_verification  # noqa: PLC0415 - clients start faster without
 
     settings = server_settings(data_dir=data_dir, database_url=database_url)
     report = run_verification(settings, cluster or [], check or [])
