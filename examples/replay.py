@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from service.cli.batches import in_batches
+from service.cli.changes.batches import in_batches
 from service.cli.client import Client
 from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
 from service.cli.manifests.manifest_sources import MANIFEST_SUFFIXES, read_objects

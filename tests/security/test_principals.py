@@ -18,7 +18,7 @@ from service.api.security.authentication import (
     USE_NOTED_AFTER_SECONDS,
     Authentication,
 )
-from service.cli.commands import access
+from service.cli.changes.grants import path_of
 from service.model.errors import MoorageError, StorageUnavailable
 from service.model.log.audit import ITSELF
 from service.model.principals import (
@@ -603,7 +603,7 @@ async def test_whatever_an_identity_provider_calls_somebody_can_be_granted_somet
 ):
     harness = await make_harness(token=BOOTSTRAP)
     name = name if collection == "groups" else f"oidc:{name}"
-    path, headers = access.path_of(collection, name), bearer(BOOTSTRAP)
+    path, headers = path_of(collection, name), bearer(BOOTSTRAP)
     made = await harness.client.put(path, json={"grants": SHOP}, headers=headers)
     assert (made.status_code, made.json()["name"]) == (200, name)
     (row,) = (await harness.store.access_state()).principals

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from service.cli.commands.serve_and_migrate import server_settings
 from service.cli.errors import WrongUsage
 from service.cli.server import local_server
 from service.cli.server.exposure_checks import (
@@ -18,6 +17,7 @@ from service.cli.server.exposure_checks import (
 from service.cli.server.failures import ConfigurationError, UnavailableError
 from service.cli.server.local_server import LocalServer
 from service.cli.server.port_claims import claimed_port, hold_port, port_of
+from service.cli.server_options import server_settings
 from service.model.principals import ADMIN
 from service.settings import Settings, is_loopback, read_settings
 from service.store.postgres import PostgresStore

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.arguments.durations import read_seconds
-from service.cli.commands.plan_progress import FOREVER, NoWait, Patience, wait_for_plans
-from service.cli.commands.plan_storing import did, has_ended, keep_plan
+from service.cli.changes.plans import did, has_ended, keep_plan
 from service.cli.errors import ExitCode, WrongUsage
 from service.cli.manifests.manifest_sources import read_objects
 from service.cli.manifests.workload_expansion import expand, workload_kind
 from service.cli.options import DryRun, Session, connected
+from service.cli.progress.plan_waiter import FOREVER, NoWait, Patience, wait_for_plans
 
 _KIND = "Deployment"
 _IS_REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}

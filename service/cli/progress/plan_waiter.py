@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from service.cli.commands.wait import Waiting
 from service.cli.errors import Refused
 from service.cli.options import Session
 from service.cli.printing.output import Output
 from service.cli.printing.table_rows import Item
+from service.cli.progress.waiter import Waiter
 from service.cli.resources import Target, find_resource
 
 FOREVER = "0s"
@@ -33,7 +33,7 @@ def wait_for_plans(session: Session, names: Iterable[str], seconds: float) -> No
         TimedOut: time is over.
     """
     plans = find_resource("plans")
-    waiting = Waiting(session, _Progress(session.output), absent_is_met=False)
+    waiting = Waiter(session, _Progress(session.output), absent_is_met=False)
     deadline = time.monotonic() + seconds if seconds else _NEVER
     waiting.until_met([Target(plans, None, each) for each in names], deadline)
 

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from service.cli.client import Client
+from service.cli.manifests.manifests import told_by_manifest
+from service.cli.manifests.workload_expansion import Expansion
+from service.cli.options import Session
 from service.cli.printing.output import Output
 
 T = TypeVar("T")
@@ -36,3 +39,13 @@ def apply_lines(
         answers = client.post_lines(path, [msgspec.json.encode(line) for line in batch])
         results += [{**answer, "line": before + answer["line"]} for answer in answers]
     return results
+
+
+def apply_at_once(session: Session, expansion: Expansion, prune: str | None) -> dict[str, Any]:
+    """Apply all objects in one commit; `prune` names the kinds of which others go."""
+    body = {"apiVersion": "v1", "kind": "List", "items": expansion.objects}
+    with told_by_manifest(expansion):
+        answer: dict[str, Any] = session.client.post_once(
+            session.client.path("apply"), body, {"prune": prune}
+        )
+    return answer

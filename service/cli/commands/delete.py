@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from service.cli.batches import apply_lines
+from service.cli.changes.batches import apply_lines
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.found_in_other_namespaces import NOT_FOUND, telling_whereabouts
 from service.cli.manifests.manifest_sources import read_objects

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from service.cli.commands.serve_and_migrate import DatabaseUrl, DataDir, server_settings
 from service.cli.errors import ExitCode
 from service.cli.printing.output import Output
 from service.cli.server_failures import as_command_errors
+from service.cli.server_options import DatabaseUrl, DataDir, server_settings
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ class Style:
     """Whether each row begins with what happened to the object."""
 
 
-class Listing:
+class ListPrinter:
     """Prints objects of one kind as they come in."""
 
     def __init__(self, session: Session, resource: Resource, style: Style) -> None:

@@ -1,16 +1,15 @@
-"""`moorage drain`, `cordon` and `uncordon`: nodes that are to be empty, or to take no new pods."""
+"""`moorage drain`: all pods but daemons leave nodes."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from service.cli.arguments.durations import read_seconds
-from service.cli.commands.plan_progress import FOREVER, NoWait, Patience, wait_for_plans
+from service.cli.changes.nodes import Nodes, act_on_node
 from service.cli.options import DryRun, Session, connected
+from service.cli.progress.plan_waiter import FOREVER, NoWait, Patience, wait_for_plans
 from service.cli.resources import node_name
-
-Nodes = Annotated[list[str], typer.Argument(metavar="NODE…", help="The names of the nodes.")]
 
 
 class WhenUnschedulable(StrEnum):
@@ -18,22 +17,6 @@ class WhenUnschedulable(StrEnum):
 
     WAIT = "wait"
     EVICT = "evict"
-
-
-@connected
-def cordon(session: Session, *, nodes: Nodes, dry_run: DryRun = False) -> None:
-    """Have nodes take no new pods; those that are there stay."""
-    session = session.trying(dry_run)
-    for name in map(node_name, nodes):
-        session.done(_act(session, name, "cordon"), f"node/{name} cordoned")
-
-
-@connected
-def uncordon(session: Session, *, nodes: Nodes, dry_run: DryRun = False) -> None:
-    """Have nodes take new pods again."""
-    session = session.trying(dry_run)
-    for name in map(node_name, nodes):
-        session.done(_act(session, name, "uncordon"), f"node/{name} uncordoned")
 
 
 @connected
@@ -68,15 +51,10 @@ def drain(
     options = {"whenUnschedulable": when_unschedulable.value.capitalize()}
     plans: list[str] = []
     for name in map(node_name, nodes):
-        answer = _act(session, name, "drain", options)
+        answer = act_on_node(session, name, "drain", options)
         plan = answer["metadata"]["name"]
         plans.append(plan)
         session.done(answer, f"node/{name} cordoned, plan/{plan} drains it")
     if no_wait or dry_run:
         return
     wait_for_plans(session, plans, seconds)
-
-
-def _act(session: Session, node: str, action: str, options: dict[str, Any] | None = None) -> Any:
-    path = session.client.path("nodes", node, action)
-    return session.client.post_once(path, options or {})

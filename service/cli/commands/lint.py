@@ -5,12 +5,11 @@ from typing import Any
 
 import typer
 
-from service.cli.batches import REFUSED, apply_lines
-from service.cli.commands.apply_place_and_bind import Files
+from service.cli.changes.batches import REFUSED, apply_lines
 from service.cli.errors import ExitCode
 from service.cli.manifests.manifests import read_manifests
 from service.cli.manifests.workload_expansion import Origin
-from service.cli.options import Session, connected
+from service.cli.options import Files, Session, connected
 from service.cli.printing.table_rows import identity
 
 Finding = dict[str, str]

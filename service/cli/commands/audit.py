@@ -6,13 +6,15 @@ from typing import Annotated
 import msgspec
 import typer
 
+from moorage.audit import AuditRow, Verifier
 from service.cli.errors import CliError, ExitCode
 from service.cli.options import Session, connected
-from service.model.log.audit import AuditRow, Verifier
 
 PATH = "/v1/audit"
 
-audit = typer.Typer(help="Who wrote what, and who was refused.", no_args_is_help=True)
+audit = typer.Typer(
+    help="Who wrote what, and who was refused.", no_args_is_help=True, add_completion=False
+)
 
 Since = Annotated[
     str | None, typer.Option("--since", help="Only from this time on, as 2026-05-04T08:00:00Z.")

@@ -1,4 +1,4 @@
-"""`moorage conformance`: comparing a server's answers with those of kube-scheduler.
+"""Comparing a server's answers with those of kube-scheduler.
 
 A case is one simulation. A trace is replayed as a client would do it: on a cluster of its own, over
 HTTP, where each pod is first explained and then bound to the node that kube-scheduler chose.
@@ -16,8 +16,13 @@ from typing import Annotated
 import typer
 
 from service.cli.client import Client
-from service.cli.conformance.conformance_on_stored_clusters import AT_REST, stored_differences
-from service.cli.conformance.conformance_vectors import (
+from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.manifests.manifest_sources import read_objects
+from service.cli.options import URL_DEFAULT, Token, Url
+from service.cli.printing.output import Output
+from service.cli.server.local_server import LocalServer, temporary_folder
+from service.cli.server_failures import as_command_errors
+from tools.conformance.cases import (
     Difference,
     Vector,
     asks_for_preemption,
@@ -29,12 +34,7 @@ from service.cli.conformance.conformance_vectors import (
     settings_of,
     step_differences,
 )
-from service.cli.errors import ExitCode, Refused, WrongUsage
-from service.cli.manifests.manifest_sources import read_objects
-from service.cli.options import URL_DEFAULT, Token, Url
-from service.cli.printing.output import Output
-from service.cli.server.local_server import LocalServer, temporary_folder
-from service.cli.server_failures import as_command_errors
+from tools.conformance.stored_clusters import AT_REST, stored_differences
 
 FAILURES_SHOWN = 20
 DIFFERENCES_SHOWN = 12
@@ -200,8 +200,8 @@ taints but those of the vector, as kube-scheduler reads no conditions (`nodeCond
 {changed}
 
 `make conformance REPORT=docs/conformance.md` writes this page. Anyone can compare any server with
-any file of such vectors: `moorage conformance FILE --url …` prints the differences plugin by
-plugin, and its exit code is 0 only if every answer is the same.
+any file of such vectors: in a checkout, `python -m tools.conformance FILE --url …` prints the
+differences plugin by plugin, and its exit code is 0 only if every answer is the same.
 
 | group | answers | the same |
 |---|--:|--:|

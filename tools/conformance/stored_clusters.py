@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from service.cli.client import Client
-from service.cli.conformance.conformance_vectors import (
+from tools.conformance.cases import (
     KINDS_BY_PLURAL,
     Difference,
     Vector,
@@ -68,7 +68,7 @@ class _Road:
     def __init__(self, cluster: Client, case: Vector) -> None:
         self._cluster = cluster
         self._case = case
-        self._random = Random(case["name"])  # noqa: S311 - reproducible on purpose
+        self._random = Random(case["name"])
 
     def walk(self) -> None:
         case, random = self._case, self._random
