@@ -8,7 +8,7 @@ from service.model.log.commit_log import Change, CommitInfo, LogPage
 
 
 class LoggedCommit(msgspec.Struct, frozen=True):
-    """One commit with its changes; a reader who began within it has only the rest of them."""
+    """One commit with its changes; a reader that began within it has only the rest of them."""
 
     info: CommitInfo
     changes: Sequence[Change]

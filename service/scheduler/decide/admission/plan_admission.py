@@ -1,4 +1,4 @@
-"""What is asked of plans that clients write, and what of a plan clients cannot write."""
+"""Admission of plans that clients write, and the parts of a plan that they cannot write."""
 
 from typing import cast
 
@@ -24,24 +24,24 @@ _COUNTS = {
     "Replace": ("waves", "placed", "updated", "ready", "evicted", "leaving", "waiting"),
     "Rebalance": ("evicted", "leaving", "moved", "elsewhere", "missing"),
 }
-"""The counts that the status of a plan tells, even if they are 0."""
+"""The counts that the status of a plan always shows, even if they are 0."""
 _REPLACING = "its plan places and evicts pods there."
 
 
 def is_plan(manifest: object) -> bool:
-    """Whether an object is a plan."""
+    """Return whether an object is a plan."""
     return isinstance(manifest, KeptManifest) and manifest.kind == PLAN.kind
 
 
 def plan_of(manifest: KeptManifest) -> KeptPlan:
-    """Return the plan of a manifest, which has to be one."""
+    """Return the plan in a manifest, which has to be one."""
     return cast("KeptPlan", manifest.kept)
 
 
 def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
     """Return a plan as a caller may write it: with the progress that the stored one has made.
 
-    A new plan keeps the status that it was sent with, so that one that has ended can be restored.
+    A new plan keeps the status that it was sent with, so that a finished one can be restored.
 
     Raises:
         Forbidden: the caller may not do what the plan will: evict pods and change nodes, or place.
@@ -61,21 +61,21 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
 
 
 def with_status(manifest: KeptManifest, status: PlanProgress) -> KeptManifest:
-    """Return a plan with this status; without any if nothing has happened yet."""
+    """Return a plan with this status, or without any if nothing has happened yet."""
     kind = plan_of(manifest).body.spec.goal.type
     counts = {name: getattr(status, name) for name in _COUNTS[kind]}
-    told = {"phase": status.phase, **counts, **msgspec.to_builtins(status)}
+    fields_of_status = {"phase": status.phase, **counts, **msgspec.to_builtins(status)}
 
     def change(fields: Json) -> None:
         fields.pop("status", None)
         if status.started_at:
-            fields["status"] = told
+            fields["status"] = fields_of_status
 
     return edited(manifest, change)
 
 
 def with_state(manifest: KeptManifest, state: PlanState) -> KeptManifest:
-    """Return a plan that the server goes on with, or not."""
+    """Return a plan with this state."""
 
     def change(fields: Json) -> None:
         part_of(fields, "spec")["state"] = state
@@ -84,10 +84,10 @@ def with_state(manifest: KeptManifest, state: PlanState) -> KeptManifest:
 
 
 def require_draining(caller: Caller) -> None:
-    """Check that a caller may do what draining does: change nodes, and evict the pods of everybody.
+    """Check that a caller may drain: change nodes, and evict pods of all namespaces.
 
     Raises:
-        Forbidden: it may not.
+        Forbidden: the caller may not.
     """
     who, cluster = caller.principal, caller.cluster
     verbs: tuple[Verb, ...] = ("evict", "observe")
@@ -121,11 +121,11 @@ def _require_moving(caller: Caller, namespace: str | None) -> None:
 
 
 def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
-    """Check of a plan that replaces pods what its kind's rules do not: its template, and how many come.
+    """Check a plan that replaces pods beyond its schema: its template, and the number of pods.
 
     Raises:
-        InvalidManifest: the template is wrong, or there are more pods than one plan may be about.
-        Conflict: another plan is about the same pods, and has not ended.
+        InvalidManifest: the template is wrong, or there are more pods than a plan may have.
+        Conflict: another unfinished plan is about the same pods.
     """
     if not isinstance(sent, KeptManifest) or not is_plan(sent):
         return
@@ -145,13 +145,13 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
 
 
 def is_active(manifest: KeptManifest) -> bool:
-    """Whether the server goes on with a plan, now or once it is resumed."""
+    """Return whether a plan continues, now or once it is resumed."""
     body = plan_of(manifest).body
     return not body.has_ended and body.spec.state != "Cancelled"
 
 
 def _refuse_beside_others(context: DecisionContext, name: str, release: Replace) -> None:
-    """Refuse a release whose new pods another one would replace, or the other way round: neither would end."""
+    """Refuse a rollout that would replace another one's new pods, or vice versa: neither would end."""
     for stored in context.replica.objects(PLAN.kind):
         other = stored.manifest
         if not isinstance(other, KeptManifest) or other.name == name or not is_active(other):
@@ -165,7 +165,7 @@ def _refuse_beside_others(context: DecisionContext, name: str, release: Replace)
 
 
 def _release_of(plan: KeptManifest, templates: TemplateCache) -> Replace | None:
-    """Return what a plan replaces; None if it is about something else, or cannot be read any more."""
+    """Return what a plan replaces, or None if it has another goal or is no longer readable."""
     goal = plan_of(plan).body.spec.goal
     if goal.type != "Replace":
         return None
@@ -183,7 +183,7 @@ def _are_at_odds(one: Replace, other: Replace) -> bool:
 
 
 def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
-    """Return what a plan that is kept is to replace.
+    """Return what a stored plan replaces.
 
     Raises:
         InvalidManifest: the template is wrong.
@@ -201,7 +201,7 @@ def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
 
 
 def has_plan_ended(manifest: object) -> bool:
-    """Whether an object is a plan for which nothing is to be done any more."""
+    """Return whether an object is a finished plan."""
     return (
         isinstance(manifest, KeptManifest)
         and is_plan(manifest)

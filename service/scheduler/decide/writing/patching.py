@@ -12,10 +12,10 @@ from service.scheduler.protocol.intents import ApplyPatch, PatchObject
 
 
 def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
-    """Patch an object as clients see it, its resourceVersion included, and put the result.
+    """Patch an object as clients see it, including its resourceVersion, and put the result.
 
     Raises:
-        NotFound: there is no such object.
+        NotFound: the object does not exist.
         InvalidManifest: the patch does not fit the object, or its result is not valid.
         RevisionConflict, PreconditionFailed, Denied, Forbidden: as for a put.
     """
@@ -32,7 +32,7 @@ def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
 
 
 def apply_object(context: DecisionContext, intent: ApplyPatch) -> ObjectAnswer:
-    """Merge what a manager wants into an object, or create it.
+    """Merge a manager's fields into an object, or create it.
 
     Raises:
         FieldManagerConflict: others manage fields that would change, and it is not forced.

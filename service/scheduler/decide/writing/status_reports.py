@@ -1,4 +1,4 @@
-"""Reports of the status of many pods, each of which changes what a patch of that pod would change."""
+"""Reports of the status of many pods, each with the effect of a patch of that pod."""
 
 from functools import partial
 
@@ -23,7 +23,7 @@ from service.scheduler.protocol.intents import ReportLine, ReportStatus, StatusR
 
 
 def report_statuses(context: DecisionContext, intent: ReportStatus) -> Decision[LinesAnswer]:
-    """Change the status of each pod as its report says; an error in one report stops no other."""
+    """Change the status of each reported pod; an error in one report does not stop the others."""
     results = []
     for index, line in enumerate(intent.lines):
         results.append(_result(context, line, intent.caller))

@@ -1,4 +1,4 @@
-"""What clients ask of nodes and plans that are kept: cordon, drain, pause, resume, cancel."""
+"""Requests about nodes and stored plans: cordon, drain, pause, resume, cancel."""
 
 from hashlib import sha256
 from typing import Any
@@ -25,10 +25,10 @@ _HASH_DIGITS = 40
 
 
 def cordon_node(context: DecisionContext, intent: CordonNode) -> ObjectAnswer:
-    """Cordon or uncordon a node; one that is so already stays as it is.
+    """Cordon or uncordon a node; do nothing if it already is.
 
     Raises:
-        NotFound: there is no such node.
+        NotFound: the node does not exist.
         Conflict: it would take new pods while it is drained.
     """
     stored, manifest = _stored_node(context, intent.name)
@@ -40,10 +40,10 @@ def cordon_node(context: DecisionContext, intent: CordonNode) -> ObjectAnswer:
 
 
 def drain_node(context: DecisionContext, intent: DrainNode) -> ObjectAnswer:
-    """Cordon a node and keep a plan to drain it; one that has not ended stays as it is.
+    """Cordon a node and store a plan to drain it; keep an unfinished one.
 
     Raises:
-        NotFound: there is no such node.
+        NotFound: the node does not exist.
     """
     _, node = _stored_node(context, intent.name)
     name = plan_name(intent.name)
@@ -69,10 +69,10 @@ def plan_name(node: str) -> str:
 
 
 def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnswer:
-    """Pause, resume or cancel a plan; one that is in that state already stays as it is.
+    """Pause, resume, or cancel a plan; do nothing if it already is.
 
     Raises:
-        NotFound: there is no such plan.
+        NotFound: the plan does not exist.
         Conflict: it has ended.
     """
     stored = context.replica.get(PLAN.kind, "", intent.name)
@@ -88,16 +88,20 @@ def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnsw
 
 
 def plans_in(replica: Replica) -> list[KeptManifest]:
-    """Return all plans that are kept, by name."""
-    found = [each.manifest for each in replica.objects(PLAN.kind)]
-    plans = [each for each in found if isinstance(each, KeptManifest) and is_plan(each)]
-    return sorted(plans, key=lambda each: each.name)
+    """Return all stored plans, by name."""
+    manifests = [stored.manifest for stored in replica.objects(PLAN.kind)]
+    plans = [
+        manifest
+        for manifest in manifests
+        if isinstance(manifest, KeptManifest) and is_plan(manifest)
+    ]
+    return sorted(plans, key=lambda plan: plan.name)
 
 
 def _refuse_while_drained(replica: Replica, node: str) -> None:
-    for each in plans_in(replica):
-        if is_active(each) and node in plan_of(each).body.spec.goal.node_names:
-            raise Conflict(f"The plan {each.name} drains the node; cancel it first.")
+    for plan in plans_in(replica):
+        if is_active(plan) and node in plan_of(plan).body.spec.goal.node_names:
+            raise Conflict(f"The plan {plan.name} drains the node; cancel it first.")
 
 
 def _drain(intent: DrainNode) -> dict[str, Any]:
