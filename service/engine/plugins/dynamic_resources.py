@@ -18,7 +18,7 @@ from service.engine.framework.plugin import (
     PreFilter,
     RelationPlugin,
     RelativeScore,
-    lasting,
+    permanent_headrooms,
 )
 from service.engine.state.devices.device_table import NodeVerdicts, named
 from service.engine.state.devices.pod_devices import PodDevices, uses_of
@@ -95,8 +95,8 @@ class DynamicResources(RelationPlugin):
             return [Failure(reason, nodes.alive.copy(), unresolvable=True)]
         failures = _unallocated(nodes, devices)
         unavailable = ~_available(nodes, devices) & nodes.alive
-        for each in failures:
-            unavailable &= ~each.nodes
+        for failure in failures:
+            unavailable &= ~failure.nodes
         return [*failures, Failure(UNAVAILABLE, unavailable, unresolvable=True)]
 
     @override
@@ -104,7 +104,7 @@ class DynamicResources(RelationPlugin):
         """As in Kubernetes, no pod has to leave for devices: what it has is its claims', not its own."""
         if pod_class.devices is None:
             return Headrooms()
-        return lasting(self.failures(nodes, pod_class))
+        return permanent_headrooms(self.failures(nodes, pod_class))
 
     @override
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
@@ -116,7 +116,7 @@ class DynamicResources(RelationPlugin):
         if not event.objects:
             return True
         kind = event.objects[0].kind
-        names = {each.name for each in event.objects if each.namespace == pod.namespace}
+        names = {manifest.name for manifest in event.objects if manifest.namespace == pod.namespace}
         if kind == RESOURCE_CLAIM_TEMPLATE.kind:
             return any(use.template in names for use in uses_of(pod))
         if kind == RESOURCE_CLAIM.kind:
@@ -125,7 +125,7 @@ class DynamicResources(RelationPlugin):
 
 
 def _gives_devices(event: ClusterEvent) -> bool:
-    """Whether an event is about a claim that had devices before."""
+    """Return whether an event is about a claim that had devices before."""
     body = event.objects[0].body
     return isinstance(body, ResourceClaimBody) and body.status.allocation is not None
 

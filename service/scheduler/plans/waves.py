@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.placing.signature import verdict_key
+from service.engine.placing.signature import pod_signature
 from service.engine.rules.violations import Violation
 from service.engine.state.pods.classes import PodClass
 from service.model.manifests.manifest import PodManifest
@@ -240,7 +240,7 @@ class Waves:
         Without its pod, another node leaves other counts behind.
         """
         pod = unit.pods[0].pod
-        return pod.node_name, verdict_key(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
+        return pod.node_name, pod_signature(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
 
     def _placed(self, unit: DrainUnit) -> Steps[list[PlacementResult]]:
         context = self._fork.context

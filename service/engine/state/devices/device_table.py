@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from service.engine.state.devices.pools import DevicePool, PoolID, gathered
+from service.engine.state.devices.pools import DevicePool, PoolID, gather_pool
 from service.engine.state.devices.search import (
     UNANSWERED,
     DeviceSearch,
@@ -46,10 +46,10 @@ V = TypeVar("V")
 class NodeVerdicts:
     """Which nodes can meet some claims, kept up with what changes on them."""
 
-    __slots__ = ("askers", "failing", "position", "reasons", "turn", "unanswered")
+    __slots__ = ("failing", "position", "reasons", "turn", "unanswered", "users")
 
     def __init__(self) -> None:
-        self.askers: dict[object, None] = {}
+        self.users: dict[object, None] = {}
         """Who asked, and was not dropped since."""
         self.failing: Mask = np.zeros(0, dtype=np.bool_)
         """Shape (nodes,): where they can't be met."""
@@ -102,14 +102,14 @@ class DeviceTable:
     # What claims find
 
     def nodes_of(self, selector: NodeSelector) -> NodeSet:
-        """The nodes that a claim's devices can be used on."""
+        """Return the nodes that a claim's devices can be used on."""
         return self.sets.of_affinity(selector, msgspec.json.encode(selector))
 
-    def verdicts(self, wanted: tuple[WantedClaim, ...], asker: object) -> NodeVerdicts:
+    def verdicts(self, wanted: tuple[WantedClaim, ...], user: object) -> NodeVerdicts:
         """On which nodes claims can be given what they ask for; their classes have to exist.
 
-        They are kept until all that asked for them are dropped (`drop_asker`), or longer ago than
-        others. The names in reasons are those of `unnamed` claims, since what is known is shared by all
+        They are kept until all that asked for them are dropped (`release_user`), or longer ago than
+        others. The names in reasons are those of `with_placeholders` claims, since what is known is shared by all
         claims that ask for the same.
         """
         key = tuple([each.spec for each in wanted])
@@ -120,28 +120,28 @@ class DeviceTable:
                 self._verdicts.popitem(last=False)
         else:
             self._verdicts.move_to_end(key)
-        if asker not in found.askers:
-            found.askers[asker] = None
-            self._asked.setdefault(asker, {})[key] = None
-        self._refresh(found, unnamed(wanted))
+        if user not in found.users:
+            found.users[user] = None
+            self._asked.setdefault(user, {})[key] = None
+        self._refresh(found, with_placeholders(wanted))
         return found
 
     def sizes(self) -> Iterator[int]:
         """Yield about the size in bytes of each set of verdicts."""
-        for each in self._verdicts.values():
-            yield VERDICTS_BYTES + int(each.failing.nbytes) + REASON_BYTES * len(each.reasons)
+        for verdict in self._verdicts.values():
+            yield VERDICTS_BYTES + int(verdict.failing.nbytes) + REASON_BYTES * len(verdict.reasons)
 
-    def drop_asker(self, asker: object) -> None:
+    def release_user(self, user: object) -> None:
         """Drop the verdicts that nobody else has asked for."""
-        for key in self._asked.pop(asker, ()):
+        for key in self._asked.pop(user, ()):
             verdicts = self._verdicts.get(key)
             if verdicts is not None:
-                verdicts.askers.pop(asker, None)
-                if not verdicts.askers:
+                verdicts.users.pop(user, None)
+                if not verdicts.users:
                     del self._verdicts[key]
 
     def find(self, wanted: tuple[WantedClaim, ...], slot: int) -> list[tuple[Grant, ...]]:
-        """What claims are given on a node, in their order.
+        """Return what claims are given on a node, in their order.
 
         Raises:
             NoAllocation: not all of them can be given what they ask for.
@@ -202,7 +202,7 @@ class DeviceTable:
         ).run()
 
     def _reached_at(self, slot: int) -> SliceNames:
-        """The slices that a node reaches."""
+        """Return the slices that a node reaches."""
         found = self._reached.get(slot)
         if found is None:
             node = self.nodes.nodes[slot]
@@ -218,19 +218,19 @@ class DeviceTable:
         return found
 
     def _gather(self, names: SliceNames) -> Iterator[DevicePool]:
-        """The pools of some slices, by driver and name."""
+        """Return the pools of some slices, by driver and name."""
         reached: dict[PoolID, list[ResourceSlice]] = {}
         for name in names:
             each = self._slices[name]
             reached.setdefault(each.pool_id, []).append(each)
         for pool_id in sorted(reached):
             others = [self._slices[name] for name in self._by_pool[pool_id]]
-            pool = gathered(reached[pool_id], others)
+            pool = gather_pool(reached[pool_id], others)
             if pool is not None:
                 yield pool
 
     def _reaches(self, name: str, slot: int) -> bool:
-        """Whether a node reaches a slice that can be read, and is not another node's."""
+        """Return whether a node reaches a slice that can be read, and is not another node's."""
         each = self._slices[name]
         if not each.is_known:
             return False
@@ -363,13 +363,13 @@ class DeviceTable:
                 yield known[key]
 
 
-def unnamed(wanted: Iterable[WantedClaim]) -> tuple[WantedClaim, ...]:
+def with_placeholders(wanted: Iterable[WantedClaim]) -> tuple[WantedClaim, ...]:
     """Claims that are told apart by their place alone; `named` puts their names into a text."""
     return tuple([WantedClaim(f"<{n}>", each.spec) for n, each in enumerate(wanted)])
 
 
 def named(text: str, wanted: Iterable[WantedClaim]) -> str:
-    """Return a reason with the names of claims in place of `unnamed` ones."""
+    """Return a reason with the names of claims in place of `with_placeholders` ones."""
     for number, each in enumerate(wanted):
         text = text.replace(f"claim <{number}>", f"claim {each.name}")
     return text
@@ -379,7 +379,7 @@ def allocated(
     claim: ResourceClaim, grants: Iterable[Grant], selector: NodeSelector | None
 ) -> ResourceClaim:
     """Return a claim that was given devices, for one pod more."""
-    devices = tuple([each.device for each in grants if not each.admin_access])
+    devices = tuple([grant.device for grant in grants if not grant.admin_access])
     return replace(
         claim,
         is_allocated=True,

@@ -27,19 +27,19 @@ class DeviceUse(NamedTuple):
 
 
 def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
-    """The claims that a pod uses, each once, in the order of its spec.
+    """Return the claims that a pod uses, each once, in the order of its spec.
 
     Where the pod's status says that no claim was needed for a template, there is none.
     """
     made = dict(pod.device_claims)
     uses: dict[str | DeviceUse, DeviceUse] = {}
-    for each in pod.spec.resource_claims:
-        name, template = each.resource_claim_name, each.resource_claim_template_name
-        if name is None and each.name in made:
-            name = made[each.name]
+    for claim in pod.spec.resource_claims:
+        name, template = claim.resource_claim_name, claim.resource_claim_template_name
+        if name is None and claim.name in made:
+            name = made[claim.name]
             if name is None:
                 continue
-        use = DeviceUse(each.name, name, template)
+        use = DeviceUse(claim.name, name, template)
         uses.setdefault(use if name is None else name, use)
     return tuple(uses.values())
 
@@ -58,7 +58,7 @@ class PodDevices:
         """Name and uid are those of all pods of the class, if a claim was made for the pod."""
 
     def key_of(self, name: str) -> ObjectName:
-        """The key of a claim in the pods' namespace."""
+        """Return the key of a claim in the pods' namespace."""
         return self.namespace, name
 
     def rejection(self) -> str | None:
@@ -79,20 +79,20 @@ class PodDevices:
         return None
 
     def allocated(self) -> list[ResourceClaim]:
-        """The claims that have their devices."""
+        """Return the claims that have their devices."""
         claims = [self._claim(use) for use in self.uses]
-        return [each for each in claims if each is not None and each.is_allocated]
+        return [claim for claim in claims if claim is not None and claim.is_allocated]
 
-    def wanting(self) -> list[DeviceUse]:
-        """The uses of claims that have no devices yet; the pods are not rejected."""
+    def unallocated_uses(self) -> list[DeviceUse]:
+        """Return the uses of claims that have no devices yet; the pods are not rejected."""
         return [use for use in self.uses if not self._is_allocated(use)]
 
     def wanted(self) -> tuple[WantedClaim, ...]:
-        """What these claims ask for."""
+        """Return what these claims ask for."""
         return tuple(
             [
                 WantedClaim(f"{self.namespace}/{use.claim or use.template}", self._spec(use))
-                for use in self.wanting()
+                for use in self.unallocated_uses()
             ]
         )
 
@@ -130,7 +130,7 @@ class PodDevices:
 
     def _without_class(self, spec: DeviceClaimSpec) -> str | None:
         for alternatives in spec.requests:
-            for each in alternatives:
-                if each.class_name not in self.table.classes:
-                    return NO_CLASS.format(each.full_name, each.class_name)
+            for alternative in alternatives:
+                if alternative.class_name not in self.table.classes:
+                    return NO_CLASS.format(alternative.full_name, alternative.class_name)
         return None

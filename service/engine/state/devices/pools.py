@@ -29,7 +29,7 @@ class DevicePool(NamedTuple):
     """Two devices have one name."""
 
 
-def gathered(
+def gather_pool(
     reached: Iterable[ResourceSlice], others: Sequence[ResourceSlice]
 ) -> DevicePool | None:
     """Make what a node reaches of one pool: `reached` are its slices there, `others` all of the pool.
@@ -38,8 +38,10 @@ def gathered(
     reach is being replaced, so it is left out. Returns None for it.
     """
     slices = sorted(reached, key=lambda each: each.name)
-    generation = max(each.generation for each in slices)
-    slices = [each for each in slices if each.generation == generation]
+    generation = max(resource_slice.generation for resource_slice in slices)
+    slices = [
+        resource_slice for resource_slice in slices if resource_slice.generation == generation
+    ]
     pool_id, count = slices[0].pool_id, slices[0].slice_count
     if len(slices) != count:
         if any(each.generation > generation for each in others):
@@ -48,9 +50,9 @@ def gathered(
             return DevicePool(pool_id, is_incomplete=True)
     offered = tuple(
         [
-            OfferedDevice(DeviceID(*pool_id, device.name), device, each)
-            for each in slices
-            for device in each.devices
+            OfferedDevice(DeviceID(*pool_id, device.name), device, resource_slice)
+            for resource_slice in slices
+            for device in resource_slice.devices
         ]
     )
     if len({each.id for each in offered}) != len(offered):

@@ -55,7 +55,7 @@ class _Unanswered(Exception):  # noqa: N818 - it ends the search
     """It is not known yet whether a device is selected."""
 
 
-class _Selecting(NamedTuple):
+class _Selector(NamedTuple):
     """An expression that has to be true of a device, and who says so, for messages."""
 
     text: str
@@ -66,7 +66,7 @@ class _Selecting(NamedTuple):
 class _Need:
     """A request with all that follows from it on the node."""
 
-    __slots__ = ("admin", "all_devices", "claim", "count", "request", "selecting")
+    __slots__ = ("admin", "all_devices", "claim", "count", "request", "selectors")
 
     def __init__(
         self, claim: int, name: str, request: DeviceRequest, device_class: DeviceClass
@@ -76,15 +76,15 @@ class _Need:
         self.admin = request.admin_access
         self.count = request.count
         self.all_devices: tuple[OfferedDevice, ...] | None = None
-        own = [_Selecting(text, f"claim {name}", n) for n, text in enumerate(request.selectors)]
+        own = [_Selector(text, f"claim {name}", n) for n, text in enumerate(request.selectors)]
         of_class = [
-            _Selecting(text, f"class {device_class.name}", n)
+            _Selector(text, f"class {device_class.name}", n)
             for n, text in enumerate(device_class.selectors)
         ]
-        self.selecting = (*of_class, *own)
+        self.selectors = (*of_class, *own)
 
 
-class _Condition:
+class _MatchConstraint:
     """A constraint of a claim, with the value that the devices taken so far have in common."""
 
     __slots__ = ("constraint", "devices", "value")
@@ -95,7 +95,7 @@ class _Condition:
         self.devices = 0
 
     def allows(self, need: _Need, device: OfferedDevice) -> bool:
-        """Whether a device can be taken as well."""
+        """Return whether a device can be taken as well."""
         if not self.constraint.concerns(need.request):
             return True
         value = device.device.attributes.get(self.constraint.attribute)
@@ -126,7 +126,7 @@ class DeviceSearch:
         self._claims = claims
         self._in_use = in_use
         self._steps = steps_max
-        self._offered = [each for pool in pools for each in pool.devices]
+        self._offered = [device for pool in pools for device in pool.devices]
         self._needs = [
             [
                 [_Need(number, each.name, request, classes[request.class_name]) for request in one]
@@ -134,7 +134,9 @@ class DeviceSearch:
             ]
             for number, each in enumerate(claims)
         ]
-        self._conditions = [list(map(_Condition, each.spec.constraints)) for each in claims]
+        self._constraints = [
+            list(map(_MatchConstraint, claim.spec.constraints)) for claim in claims
+        ]
         self._taken: dict[DeviceID, list[int]] = {}
         """By device: the claims for which it is taken in this search."""
         self._results: list[list[Grant]] = [[] for _ in claims]
@@ -154,10 +156,10 @@ class DeviceSearch:
 
     def _run(self) -> list[tuple[Grant, ...]]:
         self._prepare()
-        if not self._from_request(0, 0):
+        if not self._satisfy_from(0, 0):
             invalid = any(pool.is_invalid for pool in self._pools)
             raise NoAllocation(INVALID_POOLS if invalid else NOT_ALL)
-        return [tuple(each) for each in self._results]
+        return [tuple(result) for result in self._results]
 
     def _prepare(self) -> None:
         total = 0
@@ -187,60 +189,60 @@ class DeviceSearch:
 
     # The search
 
-    def _from_request(self, claim: int, request: int) -> bool:
+    def _satisfy_from(self, claim: int, request: int) -> bool:
         """Meet this request and all that follow."""
         while claim < len(self._claims) and request == len(self._needs[claim]):
             claim, request = claim + 1, 0
         if claim == len(self._claims):
             return True
         for need in self._needs[claim][request]:  # noqa: SIM110 - each has to end before the next
-            if self._meets(need, request):
+            if self._satisfy(need, request):
                 return True
         return False
 
-    def _meets(self, need: _Need, request: int) -> bool:
+    def _satisfy(self, need: _Need, request: int) -> bool:
         """Meet a request, or what may take its place, and all that follow."""
         if len(self._results[need.claim]) + need.count > RESULTS_MAX:
             return False
         if need.all_devices is None:
-            return self._from_device(need, request, need.count, 0)
-        return bool(need.all_devices) and self._all_from(need, request, 0)
+            return self._pick_devices(need, request, need.count, 0)
+        return bool(need.all_devices) and self._take_all(need, request, 0)
 
-    def _all_from(self, need: _Need, request: int, index: int) -> bool:
+    def _take_all(self, need: _Need, request: int, index: int) -> bool:
         assert need.all_devices is not None
         if index == len(need.all_devices):
-            return self._from_request(need.claim, request + 1)
+            return self._satisfy_from(need.claim, request + 1)
         self._step()
         device = need.all_devices[index]
         if not self._is_free(need, device):
             return False
-        if not self._conditions_allow(need, device):
+        if not self._constraints_allow(need, device):
             return False
         self._take(need, device)
-        if self._all_from(need, request, index + 1):
+        if self._take_all(need, request, index + 1):
             return True
         self._give_back(need, device)
         return False
 
-    def _from_device(self, need: _Need, request: int, missing: int, start: int) -> bool:
+    def _pick_devices(self, need: _Need, request: int, missing: int, start: int) -> bool:
         """Take so many devices more for a request, none before `start`, and meet all that follow."""
         if not missing:
-            return self._from_request(need.claim, request + 1)
+            return self._satisfy_from(need.claim, request + 1)
         self._step()
         failed: set[Hashable] = set()
         for index in range(start, len(self._offered)):
             device = self._offered[index]
             if not self._is_free(need, device) or not self._selects(need, device):
                 continue
-            if not self._conditions_allow(need, device):
+            if not self._constraints_allow(need, device):
                 continue
-            if failed and self._profile(device) in failed:
+            if failed and self._signature(device) in failed:
                 continue
             self._take(need, device)
-            if self._from_device(need, request, missing - 1, index + 1):
+            if self._pick_devices(need, request, missing - 1, index + 1):
                 return True
             self._give_back(need, device)
-            failed.add(self._profile(device))
+            failed.add(self._signature(device))
         return False
 
     def _step(self) -> None:
@@ -256,12 +258,12 @@ class DeviceSearch:
             return need.claim not in taken
         return not taken and device.id not in self._in_use
 
-    def _conditions_allow(self, need: _Need, device: OfferedDevice) -> bool:
-        return all(each.allows(need, device) for each in self._conditions[need.claim])
+    def _constraints_allow(self, need: _Need, device: OfferedDevice) -> bool:
+        return all(condition.allows(need, device) for condition in self._constraints[need.claim])
 
     def _take(self, need: _Need, device: OfferedDevice) -> None:
-        for each in self._conditions[need.claim]:
-            each.count(need, device, 1)
+        for condition in self._constraints[need.claim]:
+            condition.count(need, device, 1)
         self._taken.setdefault(device.id, []).append(need.claim)
         self._results[need.claim].append(
             Grant(
@@ -275,18 +277,18 @@ class DeviceSearch:
         )
 
     def _give_back(self, need: _Need, device: OfferedDevice) -> None:
-        for each in self._conditions[need.claim]:
-            each.count(need, device, -1)
+        for condition in self._constraints[need.claim]:
+            condition.count(need, device, -1)
         self._taken[device.id].pop()
         self._results[need.claim].pop()
 
     # What a device is like
 
     def _selects(self, need: _Need, device: OfferedDevice) -> bool:
-        said = self._verdict(need, device)
-        if isinstance(said, str):
-            raise NoAllocation(said)
-        return said
+        verdict = self._verdict(need, device)
+        if isinstance(verdict, str):
+            raise NoAllocation(verdict)
+        return verdict
 
     def _verdict(self, need: _Need, device: OfferedDevice) -> bool | str:
         """Whether a device is of the class and is selected; a text says why that can't be said."""
@@ -295,17 +297,17 @@ class DeviceSearch:
         key = (id(need), device.id)
         known = self._verdicts.get(key)
         if known is None:
-            known = self._verdicts[key] = self._judge(need, device)
+            known = self._verdicts[key] = self._evaluate(need, device)
         return known
 
-    def _judge(self, need: _Need, device: OfferedDevice) -> bool | str:
-        for each in need.selecting:
-            said = self._questions.selects(each.text, device.device)
-            if said is None:
+    def _evaluate(self, need: _Need, device: OfferedDevice) -> bool | str:
+        for each in need.selectors:
+            verdict = self._questions.selects(each.text, device.device)
+            if verdict is None:
                 raise _Unanswered
-            if isinstance(said, str):
-                return UNDECIDED.format(each.owner, each.number, said)
-            if not said:
+            if isinstance(verdict, str):
+                return UNDECIDED.format(each.owner, each.number, verdict)
+            if not verdict:
                 return False
         return True
 
@@ -315,23 +317,23 @@ class DeviceSearch:
         for device in self._offered:
             if device.device.has_conditions:
                 continue
-            for each in {each.text: None for need in needs for each in need.selecting}:
+            for each in {each.text: None for need in needs for each in need.selectors}:
                 if self._questions.are_many:
                     return
                 self._questions.selects(each, device.device)
 
-    def _profile(self, device: OfferedDevice) -> Hashable:
+    def _signature(self, device: OfferedDevice) -> Hashable:
         """Equal for devices that nothing in this search can tell apart at the moment."""
-        said = [
+        verdict = [
             self._verdict(need, device)
             for claim in self._needs
             for alternatives in claim
             for need in alternatives
         ]
         values = [
-            device.device.attributes.get(each.constraint.attribute)
-            for conditions in self._conditions
-            for each in conditions
+            device.device.attributes.get(condition.constraint.attribute)
+            for conditions in self._constraints
+            for condition in conditions
         ]
         taken = tuple(self._taken.get(device.id, ()))
-        return (*map(str, said), *values, taken, device.id in self._in_use)
+        return (*map(str, verdict), *values, taken, device.id in self._in_use)

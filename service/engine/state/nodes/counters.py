@@ -21,7 +21,7 @@ from service.engine.state.nodes.columns import Column, Ints, Mask
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
 
-CHANGES_KEPT = 256
+CHANGE_LOG_MAX = 256
 """How many changes of a counter its log keeps."""
 REPAIRS_MAX = 64
 """If more domains have changed, computing all nodes anew is cheaper."""
@@ -59,7 +59,7 @@ class DirtyLog:
             self._start += half
 
     def since(self, position: int) -> list[int] | None:
-        """Return the slots from `position` on; None if they are no longer known."""
+        """Return the slots from `position` on, or None if they are no longer known."""
         if position < self._start:
             return None
         return self._entries[position - self._start :]
@@ -97,7 +97,7 @@ class DomainCounter:
     def changed(self) -> DirtyLog:
         """Return the log of the domains whose count has changed since somebody first asked for it."""
         if self._changed is None:
-            self._changed = DirtyLog(CHANGES_KEPT)
+            self._changed = DirtyLog(CHANGE_LOG_MAX)
         return self._changed
 
     @property
@@ -125,12 +125,12 @@ class DomainCounter:
     def in_domain(self, domain: int) -> int:
         return self._cells[domain] if domain < len(self._cells) else 0
 
-    def beside(self, slot: int) -> int:
+    def in_domain_of(self, slot: int) -> int:
         """Return how many are counted in the domain of a node, those on it included; 0 if it has none."""
         domain = self.key.cells[slot]
         return 0 if domain == NO_DOMAIN else self.in_domain(domain)
 
-    def held_domains(self) -> list[int]:
+    def vetoes_by_domain(self) -> list[int]:
         """Return for each domain `VETO` if it holds any pod, else 0.
 
         The last entry is 0, for nodes without the key.
@@ -178,16 +178,16 @@ class DomainLimit(NamedTuple):
         owned = self.owners is None or self.owners.in_domain(domain) > 0
         return int(owned and self.pods.in_domain(domain) >= self.full_at)
 
-    def held_domains(self) -> list[int]:
+    def vetoes_by_domain(self) -> list[int]:
         """Return for each domain `VETO` if it is full, else 0; the last entry is 0."""
         return [VETO if full else 0 for full in self.counts.tolist()]
 
 
-Held: TypeAlias = DomainCounter | DomainLimit
+DomainBlocker: TypeAlias = DomainCounter | DomainLimit
 """What closes a domain to a pod: any pod that is counted there, or as many as a rule allows."""
 
 
-class Eligibility:
+class IncludedNodes:
     """A set of nodes over which spreading counts: those with all keys that the policies let in.
 
     `mask` has the shape (nodes,). `nodes_of` has for each key the number of eligible nodes in each
@@ -210,8 +210,8 @@ class Eligibility:
     def resize(self, size: int) -> None:
         self._mask.resize(size)
 
-    def counts_its_nodes(self) -> bool:
-        """Whether `nodes_of` has as many nodes in each domain as are in the set."""
+    def counts_match(self) -> bool:
+        """Return whether `nodes_of` has as many nodes in each domain as are in the set."""
         for counter in self.nodes_of.values():
             domains = counter.key.domain_of[self.mask]
             size = counter.key.capacity
@@ -235,15 +235,15 @@ class Eligibility:
 class SpreadCounter(DomainCounter):
     """Counts only the pods on eligible nodes."""
 
-    __slots__ = ("eligibility",)
+    __slots__ = ("included_nodes",)
 
-    def __init__(self, key: TopologyKey, eligibility: Eligibility) -> None:
+    def __init__(self, key: TopologyKey, included_nodes: IncludedNodes) -> None:
         super().__init__(key)
-        self.eligibility = eligibility
+        self.included_nodes = included_nodes
 
     @override
     def add(self, slot: int, pods: int) -> None:
-        if self.eligibility.admits(slot):
+        if self.included_nodes.admits(slot):
             super().add(slot, pods)
 
 
@@ -284,16 +284,16 @@ class NodeView(ABC):
         return self._values.data[slot]
 
     def holds(self) -> bool:
-        """Whether the values, brought up to date, are what they would be if computed now."""
+        """Return whether the values, brought up to date, are what they would be if computed now."""
         return bool(np.array_equal(self.values(), self._key.on_nodes(self._per_domain())))
 
     @property
     def is_dropped(self) -> bool:
         """Whether one of the counters is no longer kept, so that nobody can ask for the view again."""
-        return any(each.is_dropped for each in self._counters)
+        return any(counter.is_dropped for counter in self._counters)
 
     def _changed(self) -> set[int] | None:
-        """Return the domains whose counts changed since the last call; None if they are many."""
+        """Return the domains whose counts changed since the last call, or None if they are many."""
         changed: set[int] = set()
         missed = False
         for index, counter in enumerate(self._counters):
@@ -317,12 +317,12 @@ class NodeView(ABC):
     def _in_domain(self, domain: int) -> int: ...
 
 
-class HeldView(NodeView):
+class BlockedView(NodeView):
     """`VETO` if the node's domain holds any counted pod, or is full; else 0."""
 
     __slots__ = ("_counter",)
 
-    def __init__(self, counter: Held) -> None:
+    def __init__(self, counter: DomainBlocker) -> None:
         super().__init__(_counters(counter))
         self._counter = counter
 
@@ -335,13 +335,13 @@ class HeldView(NodeView):
         return VETO if self._counter.in_domain(domain) else 0
 
 
-def _counters(held: Held) -> Sequence[DomainCounter]:
+def _counters(held: DomainBlocker) -> Sequence[DomainCounter]:
     if isinstance(held, DomainCounter):
         return (held,)
     return (held.pods,) if held.owners is None else (held.pods, held.owners)
 
 
-class Weighed(NamedTuple):
+class WeightedTerm(NamedTuple):
     """The part that one term adds to the score of a domain."""
 
     counter: DomainCounter
@@ -361,23 +361,23 @@ class Weighed(NamedTuple):
         return self.weight * (min(pods, 1) if self.once else pods)
 
 
-class WeighedSum(NodeView):
+class WeightedSum(NodeView):
     """The sum of terms of one topology key."""
 
     __slots__ = ("_terms",)
 
-    def __init__(self, terms: Sequence[Weighed]) -> None:
-        super().__init__([each.counter for each in terms])
+    def __init__(self, terms: Sequence[WeightedTerm]) -> None:
+        super().__init__([term.counter for term in terms])
         self._terms = terms
 
     @override
     def _per_domain(self) -> Ints:
-        per_domain = [each.per_domain() for each in self._terms]
+        per_domain = [term.per_domain() for term in self._terms]
         return sum(per_domain[1:], per_domain[0])
 
     @override
     def _in_domain(self, domain: int) -> int:
-        return sum(each.in_domain(domain) for each in self._terms)
+        return sum(term.in_domain(domain) for term in self._terms)
 
 
 class NodeViews:
@@ -403,15 +403,15 @@ class NodeViews:
         for name in [name for name, view in self._views.items() if view.is_dropped]:
             del self._views[name]
 
-    def held(self, counter: Held) -> Ints:
+    def held(self, counter: DomainBlocker) -> Ints:
         """Return `VETO` if the node's domain is closed, else 0; (nodes,), int64, read-only."""
         view = self._views.get(counter)
-        return self._values(counter, view or HeldView(counter))
+        return self._values(counter, view or BlockedView(counter))
 
-    def weighed(self, terms: tuple[Weighed, ...]) -> Ints:
+    def weighted_sum(self, terms: tuple[WeightedTerm, ...]) -> Ints:
         """Return for each node the sum of terms of one key; shape (nodes,), int64, read-only."""
         view = self._views.get(terms)
-        return self._values(terms, view or WeighedSum(terms))
+        return self._values(terms, view or WeightedSum(terms))
 
     def _values(self, name: object, view: NodeView) -> Ints:
         self._views[name] = view

@@ -55,22 +55,22 @@ class RequiredNodes(NamedTuple):
         return bool(self.selector or self.affinities)
 
 
-class FoundData(NamedTuple):
+class NamedDataSet(NamedTuple):
     """A data set that a pod names."""
 
     name: str
     nodes: NodeSelector | None
-    """The nodes that have it; None if there is no data set of the name."""
+    """The nodes that have it, or None if there is no data set of the name."""
 
 
 class DataRules(NamedTuple):
     """The data sets that a pod names, and where they are now."""
 
-    required: tuple[FoundData, ...]
-    preferred: tuple[tuple[int, FoundData], ...]
+    required: tuple[NamedDataSet, ...]
+    preferred: tuple[tuple[int, NamedDataSet], ...]
     """Each with its weight."""
 
-    def found(self) -> tuple[FoundData, ...]:
+    def found(self) -> tuple[NamedDataSet, ...]:
         """Return all data sets that the pod names."""
         return (*self.required, *(each for _, each in self.preferred))
 
@@ -79,7 +79,7 @@ class DataRules(NamedTuple):
 class NodeRules:
     """The rules of a pod on a node; interned, so it is compared by identity."""
 
-    needs: "Needs"
+    needs: "PodResources"
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
     preferred: tuple[PreferredSchedulingTerm, ...] | None
@@ -91,9 +91,9 @@ class NodeRules:
     """Equal for rules that differ only in amounts and ports, not in what they ask of the node
     itself."""
     named: frozenset[str] | None = None
-    """The only nodes that `required` names; None if it names none."""
+    """The only nodes that `required` names, or None if it names none."""
     anywhere: "NodeRules | None" = None
-    """These rules without the named nodes, which all pods of one DaemonSet share; None if no
+    """These rules without the named nodes, which all pods of one DaemonSet share, or None if no
     node is named."""
     data: DataRules | None = None
     """None for pods that name no data."""
@@ -110,7 +110,7 @@ class ProfileRules(NamedTuple):
     """Whether these leave nodes without any of their keys out of the scores."""
 
 
-class Use(NamedTuple):
+class PodUsage(NamedTuple):
     """The amounts that a placed pod takes of its node."""
 
     amounts: tuple[tuple[str, int], ...]
@@ -137,13 +137,13 @@ def _scored(requests: PodRequests) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Needs:
+class PodResources:
     """The needs that follow from a spec's containers alone, which many specs have in common.
 
     Everything except `use` is for pods that are still to be placed.
     """
 
-    use: Use
+    use: PodUsage
     amounts: tuple[tuple[str, int], ...]
     """The requested amounts above zero: cpu in milli-units, all else in whole units."""
     requests_cpu_or_memory: bool
@@ -167,7 +167,7 @@ class Identity(NamedTuple):
 
 
 class RulesInterner:
-    """Keeps one `NodeRules` for each distinct value, and one `Needs`, as long as something uses it."""
+    """Keeps one `NodeRules` for each distinct value, and one `PodResources`, as long as something uses it."""
 
     def __init__(
         self,
@@ -183,15 +183,15 @@ class RulesInterner:
         self._identities: dict[NodeRules, Identity] = {}
         self._users: Counter[NodeRules] = Counter()
         self._static_keys: Counter[Hashable] = Counter()
-        self._needs: dict[bytes, Needs] = {}
-        self._needs_identities: dict[Needs, bytes] = {}
-        self._needs_users: Counter[Needs] = Counter()
+        self._needs: dict[bytes, PodResources] = {}
+        self._needs_identities: dict[PodResources, bytes] = {}
+        self._needs_users: Counter[PodResources] = Counter()
         self._unrestricted = RequiredNodes((), (), empty_term_matches_all)
 
     def rules_of(
         self,
         pod: Pod,
-        needs: Needs,
+        needs: PodResources,
         added: NodeAffinity | None = None,
         data: DataRules | None = None,
     ) -> NodeRules:
@@ -200,17 +200,19 @@ class RulesInterner:
         `needs` are those of the pod's spec; `added` is what its profile asks of nodes for all pods;
         `data` are the data sets that the pod names.
         """
-        asked = self._asked(pod, added, data)
-        named, rest = _names_apart(asked.required)
+        asked = self._terms_of(pod, added, data)
+        named, rest = _split_names(asked.required)
         if named is None:
             return self._interned(needs, asked)
         anywhere = self._interned(needs, asked.requiring(rest))
         return _compile(needs, asked, anywhere.static_key, named, anywhere)
 
-    def _asked(self, pod: Pod, added: NodeAffinity | None, data: DataRules | None) -> "_Asked":
+    def _terms_of(
+        self, pod: Pod, added: NodeAffinity | None, data: DataRules | None
+    ) -> "_NodeTerms":
         spec = pod.spec
         affinity = spec.affinity.node_affinity if spec.affinity else None
-        return _Asked(
+        return _NodeTerms(
             spec.tolerations,
             self._required(spec.node_selector, affinity),
             _preferred(affinity, added),
@@ -230,7 +232,7 @@ class RulesInterner:
             self._unrestricted.empty_term_matches_all,
         )
 
-    def _interned(self, needs: Needs, asked: "_Asked") -> NodeRules:
+    def _interned(self, needs: PodResources, asked: "_NodeTerms") -> NodeRules:
         static_key = (needs.images, msgspec.json.encode(asked))
         identity = Identity(needs.amounts, needs.scored, needs.ports, static_key)
         rules = self._rules.get(identity)
@@ -242,7 +244,7 @@ class RulesInterner:
         self._users[rules] += 1
         return rules
 
-    def hold_needs(self, spec: PodSpec) -> Needs:
+    def hold_needs(self, spec: PodSpec) -> PodResources:
         """Return what the containers of a spec need, with one user more; `release_needs` takes that away."""
         identity = msgspec.json.encode(
             (spec.containers, spec.init_containers, spec.overhead, spec.resources)
@@ -254,7 +256,7 @@ class RulesInterner:
         self._needs_users[found] += 1
         return found
 
-    def release_needs(self, needs: Needs) -> None:
+    def release_needs(self, needs: PodResources) -> None:
         """Note that one user less has the needs; forget those that nothing uses."""
         self._needs_users[needs] -= 1
         if not self._needs_users[needs]:
@@ -293,7 +295,7 @@ def _required_selectors(affinity: NodeAffinity) -> tuple[NodeSelector, ...]:
         affinity.required_during_scheduling_required_during_execution,
         affinity.required_during_scheduling_ignored_during_execution,
     )
-    return tuple([each for each in lists if each is not None])
+    return tuple([selector for selector in lists if selector is not None])
 
 
 def _preferred(
@@ -307,20 +309,22 @@ def _preferred(
     return own if more is None else (*(own or ()), *more)
 
 
-def _needs(spec: PodSpec) -> Needs:
+def _needs(spec: PodSpec) -> PodResources:
     containers = (*spec.init_containers, *spec.containers)
     requests = pod_requests(spec)
     amounts = _bounded(requests.amounts)
     # Placed and incoming pods get different defaults only if the pod as a whole has requests.
-    return Needs(
-        use=Use.by(requests) if spec.resources is None else Use.of(spec),
+    return PodResources(
+        use=PodUsage.by(requests) if spec.resources is None else PodUsage.of(spec),
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
         requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
         cpu=amounts.get("cpu", 0),
         memory=amounts.get("memory", 0),
         scored=_scored(requests),
         ports=tuple(sorted(host_ports(spec))),
-        images=tuple(image_name(each.image) if each.image else "" for each in containers),
+        images=tuple(
+            image_name(container.image) if container.image else "" for container in containers
+        ),
     )
 
 
@@ -355,7 +359,7 @@ def label_keys(
     return tuple(names)
 
 
-class _Asked(NamedTuple):
+class _NodeTerms(NamedTuple):
     """The rules on nodes of a pod, and those that its profile has for all pods."""
 
     tolerations: tuple[Toleration, ...]
@@ -369,17 +373,17 @@ class _Asked(NamedTuple):
         """Return the labels of nodes that the rules read."""
         return label_keys(self.required, self.preferred, self.enforced, self.data)
 
-    def requiring(self, required: RequiredNodes) -> "_Asked":
+    def requiring(self, required: RequiredNodes) -> "_NodeTerms":
         """Return a copy with other requirements."""
         return self._replace(required=required)
 
 
-def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
+def _split_names(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
     """Split the nodes that affinities of one term name (None: all) from other requirements."""
     named: frozenset[str] | None = None
     others = []
     for affinity in required.affinities:
-        names, other = _name_apart(affinity)
+        names, other = _split_name(affinity)
         if names is not None:
             named = names if named is None else named & names
         if other is not None:
@@ -389,13 +393,13 @@ def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, Requir
     return named, RequiredNodes(required.selector, tuple(others), required.empty_term_matches_all)
 
 
-def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSelector | None]:
+def _split_name(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSelector | None]:
     terms = affinity.node_selector_terms
     term = terms[0] if len(terms) == 1 else None
     names = names_in(term)
     if term is None or names is None:
         return None, affinity
-    rest = tuple(each for each in term.match_fields or () if not _names_nodes(each))
+    rest = tuple(field for field in term.match_fields or () if not _names_nodes(field))
     if not rest and not term.match_expressions:
         return names, None
     other = replace(term, match_fields=rest)
@@ -403,20 +407,20 @@ def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSele
 
 
 def names_in(term: NodeSelectorTerm | None) -> frozenset[str] | None:
-    """Return the nodes to which a term restricts pods by name; None if it names none."""
+    """Return the nodes to which a term restricts pods by name, or None if it names none."""
     fields = (term.match_fields if term else None) or ()
-    names = [frozenset(each.values or ()) for each in fields if _names_nodes(each)]
+    names = [frozenset(field.values or ()) for field in fields if _names_nodes(field)]
     return frozenset.intersection(*names) if names else None
 
 
 def _names_nodes(requirement: NodeSelectorRequirement) -> bool:
-    """Whether the requirement holds only on the nodes that its values name."""
+    """Return whether the requirement holds only on the nodes that its values name."""
     return requirement.key == NODE_NAME_FIELD and requirement.operator == "In"
 
 
 def _compile(
-    needs: Needs,
-    asked: _Asked,
+    needs: PodResources,
+    asked: _NodeTerms,
     static_key: Hashable,
     named: frozenset[str] | None = None,
     anywhere: NodeRules | None = None,

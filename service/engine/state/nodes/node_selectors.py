@@ -40,7 +40,9 @@ def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, em
     if term is None or not (term.match_expressions or term.match_fields):
         return np.full(count, empty and term is not None, dtype=np.bool_)
     expressions = term.match_expressions or ()
-    mask = np.full(count, all(is_parsable(each) for each in expressions), dtype=np.bool_)
+    mask = np.full(
+        count, all(is_parsable(expression) for expression in expressions), dtype=np.bool_
+    )
     for requirement in expressions:
         key = nodes.key(requirement.key)
         mask &= holds_by_value(requirement, key).take(at(key.domain_of, rows))
@@ -107,7 +109,7 @@ def _name_mask(nodes: NodeTable, requirement: NodeSelectorRequirement, rows: Row
 
 
 def named_nodes(required: RequiredNodes) -> frozenset[str] | None:
-    """Return the only nodes that requirements on `metadata.name` leave; None if they leave all.
+    """Return the only nodes that requirements on `metadata.name` leave, or None if they leave all.
 
     They restrict the nodes only if every term of an affinity has such a requirement with In. Then
     the nodes are the union over the terms of what each term's requirements have in common. The

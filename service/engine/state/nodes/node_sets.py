@@ -97,7 +97,7 @@ class NodeSets:
         self._bytes = 0
 
     def of_affinity(self, selector: NodeSelector, identity: bytes) -> NodeSet:
-        """The nodes that match a node selector; an empty term matches none."""
+        """Return the nodes that match a node selector; an empty term matches none."""
         return self._get(
             ("affinity", identity), lambda: self._affine(selector), lambda: _keys_of(selector)
         )
@@ -107,7 +107,7 @@ class NodeSets:
         return self._get(("zones", zones), lambda: self._zoned(zones), lambda: ZONE_KEYS)
 
     def of_topologies(self, topologies: tuple[Topology, ...]) -> NodeSet:
-        """The nodes for which volumes can be made."""
+        """Return the nodes for which volumes can be made."""
         return self._get(
             ("topologies", topologies),
             lambda: self._allowed(topologies),
@@ -115,14 +115,14 @@ class NodeSets:
         )
 
     def of_selector(self, selector: LabelSelector) -> NodeSet:
-        """The nodes whose labels match a label selector."""
+        """Return the nodes whose labels match a label selector."""
         return self._get(
             ("selector", msgspec.json.encode(selector)),
             lambda: self._selected(selector),
             lambda: dict.fromkeys(
                 (
                     *(selector.match_labels or {}),
-                    *(each.key for each in selector.match_expressions or ()),
+                    *(expression.key for expression in selector.match_expressions or ()),
                 )
             ),
         )
@@ -198,7 +198,7 @@ class NodeSets:
         return mask
 
     def _has(self, name: str, values: Iterable[str]) -> Mask:
-        """The nodes that have one of these values of a label."""
+        """Return the nodes that have one of these values of a label."""
         key = self._nodes.key(name)
         table = np.zeros(len(key.values) + 1, dtype=np.bool_)
         for value in values:

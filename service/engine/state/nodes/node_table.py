@@ -31,7 +31,7 @@ EXACT_MAX = 2**46
 """Up to this amount, 100 * amount is below 2**53. So if floating point divides that by another
 amount, the quotient is never rounded up to a whole number."""
 
-USES_KEPT = 64
+USAGE_LOG_MAX = 64
 """The order of the last so many changes of pods is known; to find older ones, all slots are
 searched."""
 
@@ -47,7 +47,7 @@ def image_name(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def timeless(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+def without_times(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     """Return taints without the times at which they were added, which no rule of placing reads.
 
     Nodes that lost their zone one after the other have one set of taints then, and not a set each.
@@ -122,7 +122,7 @@ class NodeTable:
         self.port_users: dict[tuple[str, int], Counter[int]] = {}
         self.images: dict[str, dict[int, int]] = {}
         """The size of each image in bytes, by image name and slot."""
-        self.usage_log = DirtyLog(limit=USES_KEPT)
+        self.usage_log = DirtyLog(limit=USAGE_LOG_MAX)
         """The slots whose pods have changed."""
         self._used_at = self._column(np.int64)
         """The position of `usage_log` after the last change of each node's pods."""
@@ -299,7 +299,7 @@ class NodeTable:
             column.values[slot] = amount or 1
             if not 0 < amount <= EXACT_MAX:
                 self._uneven.add(slot)
-        taints = timeless(node.taints)
+        taints = without_times(node.taints)
         self._taint_users[taints] += 1
         self._taint_set.values[slot] = self.taint_sets.intern(taints)
         for name, key in self.keys.items():
@@ -315,7 +315,7 @@ class NodeTable:
         assert node is not None
         for key in self.keys.values():
             key.leave(slot)
-        taints = timeless(node.taints)
+        taints = without_times(node.taints)
         self._taint_users[taints] -= 1
         if taints and not self._taint_users[taints]:
             del self._taint_users[taints]
@@ -424,9 +424,9 @@ class NodeTable:
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Yield the kind and about the size in bytes of each column, view and use of a port."""
-        yield from (("label keys", each.size_in_bytes) for each in self.keys.values())
+        yield from (("label keys", key.size_in_bytes) for key in self.keys.values())
         for columns in (self._allocatable, self._requested):
-            yield from (("resources", int(each.values.nbytes)) for each in columns.values())
+            yield from (("resources", int(column.values.nbytes)) for column in columns.values())
         for users in self.port_users.values():
             yield "host ports", PORT_BYTES * (1 + len(users))
         for held in self.ports:

@@ -16,7 +16,7 @@ from service.model.objects.selectors import parse_integer
 NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32
 """For at most so many domains, plain integers are quicker than short arrays."""
-_PATTERNS_KEPT = 16
+_PATTERNS_MAX = 16
 KEY_BYTES, DOMAIN_BYTES = 1_536, 224
 """About what a key takes besides its column, and each of its domains."""
 
@@ -28,7 +28,7 @@ class TopologyKey:
         self.name = name
         self.values: Interner[str] = Interner()
         self.members: list[list[int]] = []
-        self._labelled = 0
+        self._labeled = 0
         self.capacity = 4
         self.version = 0
         """Changes whenever a node enters or leaves a domain."""
@@ -54,7 +54,7 @@ class TopologyKey:
     @property
     def on_every_slot(self) -> bool:
         """Whether every slot, in use or free, has the label."""
-        return self._labelled == len(self._column.values)
+        return self._labeled == len(self._column.values)
 
     @property
     def keyed(self) -> Mask:
@@ -89,7 +89,7 @@ class TopologyKey:
     @property
     def size_in_bytes(self) -> int:
         """About the size of the column and of the lists of nodes by domain."""
-        columns = int(self._column.values.nbytes) + 8 * self._labelled
+        columns = int(self._column.values.nbytes) + 8 * self._labeled
         return KEY_BYTES + columns + DOMAIN_BYTES * len(self.members)
 
     def on_nodes(self, per_domain: Ints) -> Ints:
@@ -118,7 +118,7 @@ class TopologyKey:
         name = tuple(per_domain)
         found = self._patterns.get(name)
         if found is None:
-            if len(self._patterns) == _PATTERNS_KEPT:
+            if len(self._patterns) == _PATTERNS_MAX:
                 self._patterns.clear()
             found = self._patterns[name] = self.on_nodes(np.array(name, dtype=np.int64))
         return found
@@ -136,7 +136,7 @@ class TopologyKey:
                 self.capacity *= 2
             self.has_few_domains = self.capacity <= FEW_DOMAINS
         self.members[domain].append(slot)
-        self._labelled += 1
+        self._labeled += 1
         self._column.values[slot] = domain
         self.version += 1
 
@@ -146,7 +146,7 @@ class TopologyKey:
             return
         members = self.members[domain]
         members.remove(slot)
-        self._labelled -= 1
+        self._labeled -= 1
         if not members:
             value = self.values.values[domain]
             assert value is not None

@@ -52,7 +52,7 @@ class Vetoes:
         return self._nodes
 
     @property
-    def spared(self) -> int:
+    def open_nodes(self) -> int:
         """How many nodes with the key are not excluded, for a key with few domains."""
         pairs = zip(self.by_domain or (), self.key.members, strict=False)
         return sum(len(slots) for veto, slots in pairs if not veto)

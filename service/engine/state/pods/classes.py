@@ -14,7 +14,7 @@ from service.engine.state.nodes.counters import (
     DomainCounter,
     DomainLimit,
 )
-from service.engine.state.nodes.node_rules import Needs, NodeRules
+from service.engine.state.nodes.node_rules import NodeRules, PodResources
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.pods.matchers import (
     Matcher,
@@ -189,12 +189,12 @@ class Template:
         "anti_affinity",
         "classes",
         "counted",
-        "enduring",
-        "enduring_affinity",
         "entries",
         "excepts",
+        "execution_affinity",
         "falls_back",
         "hard_spread",
+        "has_execution_rules",
         "identity",
         "idle",
         "keys",
@@ -212,7 +212,7 @@ class Template:
     )
 
     def __init__(
-        self, spec: PodSpec, namespace: str, rules: NodeRules, needs: Needs, identity: object
+        self, spec: PodSpec, namespace: str, rules: NodeRules, needs: PodResources, identity: object
     ) -> None:
         self.spec = spec
         self.identity = identity
@@ -237,9 +237,9 @@ class Template:
         """The required affinity of a pod of whose siblings none is placed."""
         self.affinity_per_term = False
         """Whether each term is a requirement of its own; else one pod has to match all of them."""
-        self.enduring = _endures(spec.affinity)
+        self.has_execution_rules = _has_execution_rules(spec.affinity)
         """Whether any rule is required during execution."""
-        self.enduring_affinity: tuple[AffinityTerm, ...] = ()
+        self.execution_affinity: tuple[AffinityTerm, ...] = ()
         """The affinity that is required during execution, compiled without the other required
         terms."""
         self.anti_affinity: tuple[AffinityTerm, ...] = ()
@@ -250,7 +250,8 @@ class Template:
         self.soft_spread: tuple[SpreadRule, ...] = ()
         """The constraints that rank nodes, those included that only filter while there is room."""
         self.falls_back = any(
-            each.when_unsatisfiable == FALLBACK for each in spec.topology_spread_constraints
+            constraint.when_unsatisfiable == FALLBACK
+            for constraint in spec.topology_spread_constraints
         )
         """Whether a constraint filters only while that leaves a node."""
         self.variants: dict[tuple[int, ...], PodSpec] = {}
@@ -310,7 +311,7 @@ class PodClass:
         """How many of these each owner manages, of those that one manages."""
 
     @property
-    def is_labelled(self) -> bool:
+    def is_labeled(self) -> bool:
         """Whether the pods have any labels, but for the one by which siblings are told."""
         return len(self.labels) > (self.template.siblings is not None)
 
@@ -341,12 +342,12 @@ class PodClass:
         The rule for the first pod: such a pod only needs a node with the topology key.
         """
         if self.template.affinity_per_term:
-            return [not each.counter.total and self.matches_all((each,)) for each in terms]
-        first = not any(each.counter.total for each in terms) and self.matches_all(terms)
+            return [not term.counter.total and self.matches_all((term,)) for term in terms]
+        first = not any(term.counter.total for term in terms) and self.matches_all(terms)
         return [first] * len(terms)
 
     def matches_all(self, terms: Iterable[AffinityTerm]) -> bool:
-        """Whether pods of this class match all of the terms themselves."""
+        """Return whether pods of this class match all of the terms themselves."""
         return all(self in term.matcher.classes for term in terms)
 
 
@@ -400,7 +401,7 @@ class MatchIndex:
             self._wide_entries[entry] = None
             candidates = self._classes
         for pod_class in candidates:
-            self._meet(entry, pod_class)
+            self._compare(entry, pod_class)
         return entry
 
     def sizes(self) -> Iterator[tuple[str, int]]:
@@ -413,7 +414,7 @@ class MatchIndex:
                 yield "terms", COUNTER_BYTES + term.counter.size_in_bytes
 
     def is_wide(self, entry: MatcherEntry) -> bool:
-        """Whether the matcher has to be compared with every new class."""
+        """Return whether the matcher has to be compared with every new class."""
         return entry in self._wide_entries
 
     @property
@@ -433,19 +434,19 @@ class MatchIndex:
         else:
             candidates = [each for pair in pairs for each in self.having(pair)]
         return [
-            each
-            for each in candidates
-            if each.namespace == namespace and selector_matches(selector, each.labels)
+            candidate
+            for candidate in candidates
+            if candidate.namespace == namespace and selector_matches(selector, candidate.labels)
         ]
 
     def join(self, pod_class: PodClass) -> None:
         """Add a new class, with no placed pods, and compare it with the matchers that are known."""
         self._classes[pod_class] = None
-        self._tell_of_namespace(pod_class)
+        self._apply_namespace_labels(pod_class)
         self._classes_by_namespace.setdefault(pod_class.namespace, {})[pod_class] = None
         for pair in pod_class.labels.items():
             self._classes_by_pair.setdefault(pair, {})[pod_class] = None
-        self._meet_all(pod_class)
+        self._compare_all(pod_class)
 
     def leave(self, pod_class: PodClass) -> None:
         """Forget a class that has no pods."""
@@ -501,10 +502,10 @@ class MatchIndex:
         else:
             self.namespace_labels[name] = labels
         for pod_class in self._classes_by_namespace.get(name, ()):
-            self._tell_of_namespace(pod_class)
+            self._apply_namespace_labels(pod_class)
             self._rematch(pod_class)
 
-    def _tell_of_namespace(self, pod_class: PodClass) -> None:
+    def _apply_namespace_labels(self, pod_class: PodClass) -> None:
         """Have constraints that select namespaces know whether they count the pods themselves."""
         template = pod_class.template
         if any(rule.namespaces is not None for rule in template.hard_spread):
@@ -515,7 +516,7 @@ class MatchIndex:
         pod_class.matched = {}
         for entry in before:
             del entry.classes[pod_class]
-        self._meet_all(pod_class)
+        self._compare_all(pod_class)
         for entry in before:
             if pod_class not in entry.classes:
                 _recount(entry, pod_class, -1)
@@ -523,16 +524,16 @@ class MatchIndex:
             if entry not in before:
                 _recount(entry, pod_class, 1)
 
-    def _meet_all(self, pod_class: PodClass) -> None:
+    def _compare_all(self, pod_class: PodClass) -> None:
         for entry in self._wide_entries:
-            self._meet(entry, pod_class)
+            self._compare(entry, pod_class)
         for entry in self._entries_by_namespace.get(pod_class.namespace, ()):
-            self._meet(entry, pod_class)
+            self._compare(entry, pod_class)
         for pair in pod_class.labels.items():
             for entry in self._entries_by_pair.get(pair, ()):
-                self._meet(entry, pod_class)
+                self._compare(entry, pod_class)
 
-    def _meet(self, entry: MatcherEntry, pod_class: PodClass) -> None:
+    def _compare(self, entry: MatcherEntry, pod_class: PodClass) -> None:
         if pod_class not in entry.classes and matches(entry.matcher, self.subject(pod_class)):
             entry.classes[pod_class] = None
             pod_class.matched[entry] = None
@@ -552,18 +553,18 @@ def _pairs_of(selector: LabelSelector | None) -> Iterable[tuple[str, str]] | Non
         return ()
     if selector.match_labels:
         return list(selector.match_labels.items())[:1]
-    for each in selector.match_expressions or ():
-        if each.operator == "In":
-            return [(each.key, value) for value in dict.fromkeys(each.values or ())]
+    for expression in selector.match_expressions or ():
+        if expression.operator == "In":
+            return [(expression.key, value) for value in dict.fromkeys(expression.values or ())]
     return None
 
 
-def _endures(affinity: Affinity | None) -> bool:
+def _has_execution_rules(affinity: Affinity | None) -> bool:
     parts = affinity and (affinity.node_affinity, affinity.pod_affinity, affinity.pod_anti_affinity)
     return any(
-        each.required_during_scheduling_required_during_execution
-        for each in parts or ()
-        if each is not None
+        part.required_during_scheduling_required_during_execution
+        for part in parts or ()
+        if part is not None
     )
 
 

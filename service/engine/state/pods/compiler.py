@@ -21,7 +21,7 @@ from service.engine.state.devices.pod_devices import PodDevices
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.counters import (
     DomainCounter,
-    Eligibility,
+    IncludedNodes,
     SpreadCounter,
 )
 from service.engine.state.nodes.node_rules import (
@@ -62,8 +62,8 @@ from service.engine.state.pods.matchers import (
     size_in_bytes,
 )
 from service.engine.state.pods.siblings import (
-    KEY,
-    mark_of,
+    SIBLING_LABEL,
+    sibling_key_of,
     siblings_in,
 )
 from service.engine.state.pods.spread import SpreadRule
@@ -106,18 +106,18 @@ NOTHING_REQUIRED = RequiredNodes((), (), empty_term_matches_all=False)
 NO_RULES = ProfileRules()
 """The rules that a scheduler without a profile adds: none."""
 
-Selecting = tuple[int, TopologySpreadConstraint, Selector | None]
+SelectedConstraint = tuple[int, TopologySpreadConstraint, Selector | None]
 """A spread constraint of a pod: its place in its list, the constraint, and what it selects."""
-EligibilityKey = tuple[tuple[str, ...], RequiredNodes | None, tuple[Toleration, ...] | None]
+InclusionRule = tuple[tuple[str, ...], RequiredNodes | None, tuple[Toleration, ...] | None]
 
 
-class Eligibilities:
+class InclusionSets:
     """Interned sets of nodes over which spreading counts."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
-        self._known: dict[str, tuple[EligibilityKey, Eligibility]] = {}
-        self._identities: dict[Eligibility, str] = {}
+        self._known: dict[str, tuple[InclusionRule, IncludedNodes]] = {}
+        self._identities: dict[IncludedNodes, str] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -127,17 +127,17 @@ class Eligibilities:
         keys: Iterable[TopologyKey],
         required: RequiredNodes | None,
         tolerations: tuple[Toleration, ...] | None,
-    ) -> Eligibility:
+    ) -> IncludedNodes:
         """Return the set of the nodes with all keys that `required` and the tolerations let in.
 
         If either is None, the constraint's policy ignores it. The set has one user more afterwards.
         """
         keys = sorted(keys, key=lambda key: key.name)
-        rule: EligibilityKey = (tuple(key.name for key in keys), required, tolerations)
+        rule: InclusionRule = (tuple(key.name for key in keys), required, tolerations)
         identity = repr(rule)
         found = self._known.get(identity)
         if found is None:
-            found = self._known[identity] = (rule, Eligibility(keys, self._nodes.size))
+            found = self._known[identity] = (rule, IncludedNodes(keys, self._nodes.size))
             self._identities[found[1]] = identity
             self._nodes.hold_keys(_keys_of(rule))
             for slot in np.flatnonzero(self._admits(rule, np.arange(self._nodes.size))):
@@ -145,44 +145,44 @@ class Eligibilities:
         found[1].users += 1
         return found[1]
 
-    def release(self, eligibility: Eligibility) -> None:
+    def release(self, included_nodes: IncludedNodes) -> None:
         """Note that one user less has the set; forget it if it has none."""
-        eligibility.users -= 1
-        if not eligibility.users:
-            rule, _ = self._known.pop(self._identities.pop(eligibility))
+        included_nodes.users -= 1
+        if not included_nodes.users:
+            rule, _ = self._known.pop(self._identities.pop(included_nodes))
             self._nodes.release_keys(_keys_of(rule))
 
     def sizes(self) -> Iterator[int]:
         """Yield about the size in bytes of each set."""
-        for identity, (_, eligibility) in self._known.items():
-            counters = eligibility.nodes_of.values()
-            size = len(identity) + eligibility.mask.nbytes
-            yield size + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
+        for identity, (_, included_nodes) in self._known.items():
+            counters = included_nodes.nodes_of.values()
+            size = len(identity) + included_nodes.mask.nbytes
+            yield size + sum(COUNTER_BYTES + counter.size_in_bytes for counter in counters)
 
     def resize(self) -> None:
-        for _, eligibility in self._known.values():
-            eligibility.resize(self._nodes.size)
+        for _, included_nodes in self._known.values():
+            included_nodes.resize(self._nodes.size)
 
     def enter(self, slot: int) -> None:
         """Add a node, whose columns are written, to the sets that let it in."""
         row = np.array([slot])
-        for rule, eligibility in self._known.values():
+        for rule, included_nodes in self._known.values():
             if self._admits(rule, row)[0]:
-                eligibility.enter(slot)
+                included_nodes.enter(slot)
 
     def leave(self, slot: int) -> None:
-        for _, eligibility in self._known.values():
-            eligibility.leave(slot)
+        for _, included_nodes in self._known.values():
+            included_nodes.leave(slot)
 
     def verdicts(self) -> Iterator[bool]:
         """Yield for each set whether it has the nodes that it should, and counts them rightly."""
-        for rule, eligibility in tuple(self._known.values()):
+        for rule, included_nodes in tuple(self._known.values()):
             slots = np.arange(self._nodes.size)
-            yield bool(np.array_equal(eligibility.mask, self._admits(rule, slots))) and (
-                eligibility.counts_its_nodes()
+            yield bool(np.array_equal(included_nodes.mask, self._admits(rule, slots))) and (
+                included_nodes.counts_match()
             )
 
-    def _admits(self, rule: EligibilityKey, rows: npt.NDArray[np.intp]) -> Mask:
+    def _admits(self, rule: InclusionRule, rows: npt.NDArray[np.intp]) -> Mask:
         names, required, tolerations = rule
         mask: Mask = self._nodes.alive[rows]
         for name in names:
@@ -194,7 +194,7 @@ class Eligibilities:
         return mask
 
 
-def _keys_of(rule: EligibilityKey) -> tuple[str, ...]:
+def _keys_of(rule: InclusionRule) -> tuple[str, ...]:
     """Return the labels on which it depends which nodes are in a set."""
     names, required, _ = rule
     if required is None:
@@ -220,7 +220,7 @@ class Compiler:
         profiles: Mapping[str, ProfileRules],
         nodes: NodeTable,
         match_index: MatchIndex,
-        eligibilities: Eligibilities,
+        inclusion_sets: InclusionSets,
         objects: ObjectRules,
         dropped: Callable[[NodeRules, bool], None],
     ) -> None:
@@ -229,7 +229,7 @@ class Compiler:
         self._profiles = profiles
         self._nodes = nodes
         self._match_index = match_index
-        self._eligibilities = eligibilities
+        self._inclusion_sets = inclusion_sets
         self._selectors = objects.selectors
         self._defaulted = DefaultedClasses(match_index)
         self._data_sets = objects.data_sets
@@ -239,7 +239,7 @@ class Compiler:
             nodes, empty_term_matches_all=config.empty_term_matches_all, dropped=dropped
         )
         self._daemons = frozenset(config.daemon_namespaces)
-        self._has_defaults = any(each.constraints for each in profiles.values())
+        self._has_defaults = any(profile.constraints for profile in profiles.values())
         self._templates: dict[object, Template] = {}
         self._classes: dict[object, PodClass] = {}
         self._last: tuple[Pod, PodClass, bool] | None = None
@@ -250,9 +250,9 @@ class Compiler:
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
         self.idle_bytes = 0
         """About what the idle classes take, with the templates of which all classes are idle."""
-        self._brought: dict[PodClass, int] = {}
+        self._uncommitted: dict[PodClass, int] = {}
         """The classes that no settled pod has had, with the position in the undo log at which they got a pod."""
-        self.loose: dict[PodClass, None] = {}
+        self.uncommitted_idle: dict[PodClass, None] = {}
         """Those of them that have no pod."""
         self._kin: Counter[object] = Counter()
         """How many classes with pods have each `PodClass.kin`."""
@@ -260,7 +260,7 @@ class Compiler:
         """The templates that have variants (`service.engine.placing.spread_fallback`)."""
         self.has_dropped = False
         """Whether a class was dropped since this was last set back."""
-        self.enduring: dict[PodClass, None] = {}
+        self.execution_classes: dict[PodClass, None] = {}
         """The classes of known pods with rules that are required during execution."""
 
     def interned(self) -> dict[str, int]:
@@ -271,7 +271,7 @@ class Compiler:
         """Return the class of a pod; compile it if it is new."""
         if self._last is not None:
             last, known, is_plain = self._last
-            if _share_objects(last, pod) and (is_plain or _own_alike(last, pod)):
+            if _share_objects(last, pod) and (is_plain or _have_equal_owners(last, pod)):
                 return known
         spec, labels = pod.spec, pod.labels
         takes_defaults = self._has_defaults and self._takes_defaults(spec)
@@ -288,14 +288,14 @@ class Compiler:
             None if device_table is None else _devices_identity(pod),
         )
         found = self._classes.get(identity)
-        mark = mark_of(pod) if found is None else None
+        mark = sibling_key_of(pod) if found is None else None
         if mark is not None:
             identity = (*identity, mark)
             found = self._classes.get(identity)
         if found is None:
             template = self._template(pod)
             volumes = None if table is None else PodVolumes(pod, table)
-            own = dict(labels) if mark is None else {**labels, KEY: mark}
+            own = dict(labels) if mark is None else {**labels, SIBLING_LABEL: mark}
             devices = None if device_table is None else PodDevices(pod, device_table)
             found = PodClass(
                 template, own, terminating=pod.terminating, volumes=volumes, devices=devices
@@ -303,7 +303,7 @@ class Compiler:
             if template.falls_back or spec.resource_claims:
                 found.kin = identity[:3]
             self._classes[identity] = found
-            self._brought[found] = 0
+            self._uncommitted[found] = 0
             self._match_index.join(found)
             if takes_defaults:
                 self._defaulted.add(found, pod)
@@ -321,18 +321,18 @@ class Compiler:
         pod_class.pods += 1
         if pod_class.pods == 1:
             pod_class.identity = self._unrest(pod_class)
-            if pod_class in self._brought:
-                self._brought[pod_class] = position
+            if pod_class in self._uncommitted:
+                self._uncommitted[pod_class] = position
             if pod_class.kin is not None:
                 self._kin[pod_class.kin] += 1
-            if pod_class.template.enduring:
-                self.enduring[pod_class] = None
+            if pod_class.template.has_execution_rules:
+                self.execution_classes[pod_class] = None
 
     def drop(self, pod_class: PodClass) -> None:
         """Note that one pod less of the class is known; without pods it may be forgotten later."""
         pod_class.pods -= 1
         if pod_class.pods == 0:
-            self.enduring.pop(pod_class, None)
+            self.execution_classes.pop(pod_class, None)
             if pod_class.kin is not None:
                 self._kin[pod_class.kin] -= 1
                 if not self._kin[pod_class.kin]:
@@ -341,19 +341,21 @@ class Compiler:
 
     # Which classes without pods are kept
 
-    def settle(self, position: int) -> None:
+    def commit_until(self, position: int) -> None:
         """Note that all pods since before a position are there for good: their classes are not brought any more."""
-        taken = [each for each, since in self._brought.items() if each.pods and since <= position]
+        taken = [
+            each for each, since in self._uncommitted.items() if each.pods and since <= position
+        ]
         for each in taken:
-            del self._brought[each]
+            del self._uncommitted[each]
 
-    def forgetting(self) -> Generator[None, None, None]:
+    def forget_in_steps(self) -> Generator[None, None, None]:
         """Drop in steps the classes that were brought, have no pods, and are of no use to classes with pods."""
-        loose, origins = list(self.loose), self._origins()
-        for number, each in enumerate(loose, 1):
-            if each in self.loose:
+        uncommitted_idle, origins = list(self.uncommitted_idle), self._origins()
+        for number, each in enumerate(uncommitted_idle, 1):
+            if each in self.uncommitted_idle:
                 if self._serves_others(each, origins):
-                    del self.loose[each], self._brought[each]
+                    del self.uncommitted_idle[each], self._uncommitted[each]
                 else:
                     self._drop(each)
             if number % STEP_CLASSES == 0:
@@ -391,9 +393,9 @@ class Compiler:
         self.idle_bytes += _size_of_class(pod_class)
         if template.idle == template.classes:
             self.idle_bytes += template.weight
-        if pod_class in self._brought:
-            self.loose[pod_class] = None
-        while len(self._idle) > IDLE_CLASSES_MAX or (self.is_full and not self.loose):
+        if pod_class in self._uncommitted:
+            self.uncommitted_idle[pod_class] = None
+        while len(self._idle) > IDLE_CLASSES_MAX or (self.is_full and not self.uncommitted_idle):
             self._drop(next(iter(self._idle)))
 
     @property
@@ -408,7 +410,7 @@ class Compiler:
             self.idle_bytes -= template.weight
         template.idle -= 1
         self.idle_bytes -= _size_of_class(pod_class)
-        self.loose.pop(pod_class, None)
+        self.uncommitted_idle.pop(pod_class, None)
         return identity
 
     def _drop(self, pod_class: PodClass) -> None:
@@ -416,13 +418,13 @@ class Compiler:
         identity = self._unrest(pod_class)
         self._last = None
         self.has_dropped = pod_class.is_dropped = True
-        self._brought.pop(pod_class, None)
+        self._uncommitted.pop(pod_class, None)
         del self._classes[identity]
         self._match_index.leave(pod_class)
         self._defaulted.discard(pod_class)
         self._data_sets.discard(pod_class)
         if pod_class.devices is not None:
-            pod_class.devices.table.drop_asker(pod_class.devices)
+            pod_class.devices.table.release_user(pod_class.devices)
         self._release(pod_class.template)
 
     def _release(self, template: Template) -> None:
@@ -438,7 +440,7 @@ class Compiler:
         self._rules.release_needs(template.needs)
         self._nodes.release_resources(_resources_of(template))
         for rule in (*template.hard_spread, *template.soft_spread):
-            self._eligibilities.release(rule.eligibility)
+            self._inclusion_sets.release(rule.included_nodes)
         self._match_index.release(template)
         self._nodes.release_keys(template.keys)
 
@@ -451,7 +453,7 @@ class Compiler:
             yield "templates", TEMPLATE_BYTES + TERM_BYTES * len(held)
         yield from self._rules.sizes()
 
-    def reconsider(
+    def follow_object(
         self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
     ) -> None:
         """Have the rules of pods follow an object that came, changed or went.
@@ -472,7 +474,7 @@ class Compiler:
     def _template(self, pod: Pod) -> Template:
         spec = pod.spec
         constraints, data = self._constraints(pod), self._data_sets.rules_of(pod)
-        mark = mark_of(pod)
+        mark = sibling_key_of(pod)
         identity = (
             id(spec),
             pod.namespace,
@@ -489,7 +491,7 @@ class Compiler:
             builder = _TemplateBuilder(self._config, self._nodes, self._match_index, template)
             builder.build(
                 constraints,
-                self._eligibilities,
+                self._inclusion_sets,
                 self._daemons,
                 needs_keys=bool(spec.topology_spread_constraints)
                 or self._profile(spec).constraints_need_keys,
@@ -511,19 +513,19 @@ class Compiler:
         counters = [entry.counters[kind] for entry, kind in template.counted]
         counters += [term.counter for term in template.owned]
         own_keys = [name for name in template.keys if self._nodes.users.keys[name] == 1]
-        weight = TEMPLATE_BYTES + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
+        weight = TEMPLATE_BYTES + sum(COUNTER_BYTES + counter.size_in_bytes for counter in counters)
         for entry in template.entries:
             weight += size_in_bytes(entry.matcher)
             weight += WIDE_WEIGHT if self._match_index.is_wide(entry) else 0
         return weight + sum(self._nodes.key(name).size_in_bytes for name in own_keys)
 
-    def _constraints(self, pod: Pod) -> list[Selecting]:
+    def _constraints(self, pod: Pod) -> list[SelectedConstraint]:
         """Return the pod's own constraints, or else the defaults whose selectors are known."""
         constraints = pod.spec.topology_spread_constraints or self._profile(pod.spec).constraints
         if not constraints:
             return []
         derived = self._selectors.of(pod) if self._takes_defaults(pod.spec) else None
-        chosen: list[Selecting] = []
+        chosen: list[SelectedConstraint] = []
         for index, each in enumerate(constraints):
             if derived is None or each.label_selector is not None:
                 own = compile_selector(spread_selector(each, pod.labels))
@@ -560,8 +562,8 @@ def _share_objects(one: Pod, other: Pod) -> bool:
     )
 
 
-def _own_alike(one: Pod, other: Pod) -> bool:
-    """Whether two pods of one spec have the same owner, volumes and devices."""
+def _have_equal_owners(one: Pod, other: Pod) -> bool:
+    """Return whether two pods of one spec have the same owner, volumes and devices."""
     return (
         one.controller is other.controller
         and _volumes_identity(one) == _volumes_identity(other)
@@ -603,8 +605,8 @@ class _TemplateBuilder:
 
     def build(
         self,
-        constraints: Sequence[Selecting],
-        eligibilities: Eligibilities,
+        constraints: Sequence[SelectedConstraint],
+        inclusion_sets: InclusionSets,
         daemons: frozenset[str],
         *,
         needs_keys: bool,
@@ -616,7 +618,7 @@ class _TemplateBuilder:
             if affinity.pod_affinity and mark is not None:
                 self._exempt_first(affinity.pod_affinity, mark)
         if constraints:
-            self._spread(constraints, eligibilities, needs_keys=needs_keys)
+            self._spread(constraints, inclusion_sets, needs_keys=needs_keys)
 
     def _terms(self, affinity: Affinity, daemons: frozenset[str]) -> None:
         template = self._template
@@ -628,9 +630,9 @@ class _TemplateBuilder:
         limits = [term.max_per_domain for term in forbidding]
         template.affinity = tuple(self._required_affinity(required))
         template.affinity_per_term = self._config.affinity_per_term
-        enduring = attract.required_during_scheduling_required_during_execution or ()
-        template.enduring_affinity = tuple(
-            self._required_affinity(self._matchers(enduring, frozenset()))
+        during_execution = attract.required_during_scheduling_required_during_execution or ()
+        template.execution_affinity = tuple(
+            self._required_affinity(self._matchers(during_execution, frozenset()))
         )
         template.excepts = any(term.except_namespace_selector is not None for term in forbidding)
         template.anti_affinity = tuple(
@@ -735,16 +737,20 @@ class _TemplateBuilder:
         return entry.hold_counter(kind, make)
 
     def _spread(
-        self, constraints: Sequence[Selecting], eligibilities: Eligibilities, *, needs_keys: bool
+        self,
+        constraints: Sequence[SelectedConstraint],
+        inclusion_sets: InclusionSets,
+        *,
+        needs_keys: bool,
     ) -> None:
         for hard, attribute in ((True, "hard"), (False, "soft")):
             chosen = [
-                each
-                for each in constraints
-                if (each[1].when_unsatisfiable == "DoNotSchedule") == hard
+                constraint
+                for constraint in constraints
+                if (constraint[1].when_unsatisfiable == "DoNotSchedule") == hard
             ]
             keys = [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
-            rules = tuple(self._rule(*each, keys, eligibilities, soft=not hard) for each in chosen)
+            rules = tuple(self._rule(*each, keys, inclusion_sets, soft=not hard) for each in chosen)
             setattr(self._template, f"{attribute}_spread", rules)
 
     def _rule(
@@ -753,12 +759,12 @@ class _TemplateBuilder:
         constraint: TopologySpreadConstraint,
         selector: Selector | None,
         keys: list[TopologyKey],
-        eligibilities: Eligibilities,
+        inclusion_sets: InclusionSets,
         *,
         soft: bool,
     ) -> SpreadRule:
         rules = self._template.rules
-        eligibility = eligibilities.get(
+        included_nodes = inclusion_sets.get(
             keys,
             rules.required if constraint.node_affinity_policy == "Honor" else None,
             rules.tolerations if constraint.node_taints_policy == "Honor" else None,
@@ -766,7 +772,7 @@ class _TemplateBuilder:
         per_node = soft and constraint.topology_key == HOSTNAME
         key = self._key(constraint.topology_key)
         namespaces = compile_namespaces(constraint.namespace_selector, self._template.namespace)
-        count = partial(self._spread_counter, namespaces, selector, key, eligibility)
+        count = partial(self._spread_counter, namespaces, selector, key, included_nodes)
         return SpreadRule(
             index=index,
             key=key,
@@ -774,7 +780,7 @@ class _TemplateBuilder:
             needs_key=bool(keys),
             on_nodes=None if keys else count(per_node=True),
             per_node=per_node,
-            eligibility=eligibility,
+            included_nodes=included_nodes,
             max_skew=constraint.max_skew,
             min_domains=constraint.min_domains or 1,
             selector=selector,
@@ -786,7 +792,7 @@ class _TemplateBuilder:
         namespaces: NamespaceRule,
         selector: Selector | None,
         key: TopologyKey,
-        eligibility: Eligibility,
+        included_nodes: IncludedNodes,
         *,
         per_node: bool,
     ) -> DomainCounter | None:
@@ -798,7 +804,7 @@ class _TemplateBuilder:
             itself = self._nodes.itself
             return self._counter(entry, itself, lambda: DomainCounter(itself))
         return self._counter(
-            entry, (key.name, eligibility), lambda: SpreadCounter(key, eligibility)
+            entry, (key.name, included_nodes), lambda: SpreadCounter(key, included_nodes)
         )
 
 

@@ -1,8 +1,8 @@
 """Where the data sets are that pods name, and which classes of pods have to follow a change of one."""
 
-from service.engine.state.nodes.node_rules import DataRules, FoundData
+from service.engine.state.nodes.node_rules import DataRules, NamedDataSet
 from service.engine.state.pods.classes import PodClass
-from service.engine.state.pods.other_objects import KeptObjects
+from service.engine.state.pods.other_objects import AuxiliaryObjects
 from service.model.kinds_kept_for_rules.data_sets import (
     DATA_SET,
     DataSetBody,
@@ -16,27 +16,27 @@ from service.model.objects.pods_and_nodes import ObjectName, Partial, Pod
 class DataSets:
     """The data sets of one cluster, as the pods of its classes use them."""
 
-    def __init__(self, objects: KeptObjects) -> None:
+    def __init__(self, objects: AuxiliaryObjects) -> None:
         self._objects = objects
         self._users: dict[ObjectName, dict[PodClass, Pod]] = {}
         """By a data set's namespace and name the classes that name it, each with a pod."""
 
     def rules_of(self, pod: Pod) -> DataRules | None:
-        """Return what a pod asks for, by where it is now; None if it names no data."""
+        """Return what a pod asks for, by where it is now, or None if it names no data."""
         wanted = pod.spec.data_affinity
         if wanted is None:
             return None
         return DataRules(
-            required=tuple(self._located(pod, each.data_set) for each in wanted.required),
+            required=tuple(self._locate(pod, each.data_set) for each in wanted.required),
             preferred=tuple(
-                (each.weight, self._located(pod, each.data_set)) for each in wanted.preferred
+                (each.weight, self._locate(pod, each.data_set)) for each in wanted.preferred
             ),
         )
 
-    def _located(self, pod: Pod, name: str) -> FoundData:
+    def _locate(self, pod: Pod, name: str) -> NamedDataSet:
         kept = self._objects.get(DATA_SET.kind, pod.namespace, name)
         body = None if kept is None else kept.body
-        return FoundData(name, nodes_with(body.spec) if isinstance(body, DataSetBody) else None)
+        return NamedDataSet(name, nodes_with(body.spec) if isinstance(body, DataSetBody) else None)
 
     def add(self, pod_class: PodClass, pod: Pod) -> None:
         """Have a class follow the data sets that its pods name."""

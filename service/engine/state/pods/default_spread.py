@@ -139,7 +139,7 @@ def service_labels(kept: KeptObject[Partial] | None) -> Labels:
 
 
 def decides(kept: KeptObject[Partial], pod: Pod) -> bool:
-    """Whether an object may decide what the default constraints of a pod select."""
+    """Return whether an object may decide what the default constraints of a pod select."""
     if kept.namespace != pod.namespace:
         return False
     labels = service_labels(kept)

@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 
 from service.engine.state.nodes.columns import Ids, Ints, Mask, Slots
-from service.engine.state.nodes.node_rules import Use
+from service.engine.state.nodes.node_rules import PodUsage
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.model.objects.pods_and_nodes import Pod
 
-NOBODY: Final = 2**62
+NO_POD: Final = 2**62
 """The priority where there is no pod: beyond those of all pods."""
 DEPTH_MIN = 8
 DEPTH_MAX = 128
@@ -25,8 +25,8 @@ DEPTH_MAX = 128
 PODS = "pods"
 """What every pod takes one of."""
 
-Placed = tuple[Pod, PodClass, Use]
-PlacedOn = Callable[[int], Iterable[Placed]]
+PlacedPod = tuple[Pod, PodClass, PodUsage]
+PlacedOn = Callable[[int], Iterable[PlacedPod]]
 
 
 def importance(pod: Pod) -> tuple[int, int, str]:
@@ -64,7 +64,7 @@ class ImportanceTable:
         self._allocate(DEPTH_MIN, 0)
 
     def _allocate(self, depth: int, width: int) -> None:
-        self.priorities: Ints = np.full((depth, width), NOBODY, dtype=np.int64)
+        self.priorities: Ints = np.full((depth, width), NO_POD, dtype=np.int64)
         self.starts: Ints = np.zeros((depth, width), dtype=np.int64)
         self.class_ids: Ids = np.zeros((depth, width), dtype=np.int32)
         self.crowded: Mask = np.zeros(width, dtype=np.bool_)
@@ -79,11 +79,11 @@ class ImportanceTable:
         return len(self.priorities)
 
     def pods_on(self, slot: int) -> tuple[Pod, ...]:
-        """The pods of a node, the most important first."""
+        """Return the pods of a node, the most important first."""
         return self._pods[slot]
 
     def amounts(self, resource: str) -> Ints:
-        """What each pod takes of a resource."""
+        """Return what each pod takes of a resource."""
         found = self._amounts.get(resource)
         if found is None:
             found = self._amounts[resource] = np.zeros_like(self.priorities)
@@ -93,14 +93,16 @@ class ImportanceTable:
     def sizes(self) -> Iterator[int]:
         """Yield the size in bytes of each array."""
         yield self.priorities.nbytes + self.starts.nbytes + self.class_ids.nbytes
-        yield from (int(each.nbytes) for each in self._amounts.values())
+        yield from (int(amount.nbytes) for amount in self._amounts.values())
 
     def forget_dropped(self) -> None:
         """Drop the amounts of resources that are no longer kept, and start anew if any class is not."""
-        for resource in [each for each in self._amounts if not self._nodes.users.resources[each]]:
+        for resource in [
+            amount for amount in self._amounts if not self._nodes.users.resources[amount]
+        ]:
             if resource != PODS:
                 del self._amounts[resource]
-        if any(each.is_dropped for each in self.classes):
+        if any(pod_class.is_dropped for pod_class in self.classes):
             self._restart(self.depth, self._nodes.size)
 
     def refresh(self, placed_on: PlacedOn, resources: Iterable[str] = ()) -> None:
@@ -127,7 +129,7 @@ class ImportanceTable:
 
     def _repair(self, slots: Slots, placed_on: PlacedOn) -> bool:
         """Fill the columns of some nodes anew; False if one of them needs more depth."""
-        self.priorities[:, slots] = NOBODY
+        self.priorities[:, slots] = NO_POD
         for amounts in self._amounts.values():
             amounts[:, slots] = 0
         entries = _Entries(self._amounts)
@@ -175,7 +177,7 @@ class _Entries:
             resource: ([], [], []) for resource in resources
         }
 
-    def add(self, rank: int, slot: int, pod: Pod, class_id: int, use: Use) -> None:
+    def add(self, rank: int, slot: int, pod: Pod, class_id: int, use: PodUsage) -> None:
         self.ranks.append(rank)
         self.slots.append(slot)
         self.priorities.append(pod.priority)
@@ -189,7 +191,7 @@ class _Entries:
                 lists[2].append(amount)
 
 
-def _importance_of_placed(placed: Placed) -> tuple[int, int, str]:
+def _importance_of_placed(placed: PlacedPod) -> tuple[int, int, str]:
     return importance(placed[0])
 
 

@@ -46,8 +46,8 @@ def compile_selector(selector: LabelSelector | None) -> Selector | None:
         for key, value in (selector.match_labels or {}).items()
     )
     expressions = (
-        Requirement(each.key, each.operator, frozenset(each.values or ()))
-        for each in selector.match_expressions or ()
+        Requirement(expression.key, expression.operator, frozenset(expression.values or ()))
+        for expression in selector.match_expressions or ()
     )
     return frozenset((*labels, *expressions))
 
@@ -72,7 +72,7 @@ class NamespaceRule(NamedTuple):
         return self.names_or_selects(namespace, labels) and not self.excepts(labels)
 
     def excepts(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether a namespace with these labels is left out."""
+        """Return whether a namespace with these labels is left out."""
         if self.excepted is None:
             return False
         return all(each.holds(labels or {}) for each in self.excepted)
@@ -108,15 +108,15 @@ class TermMatcher(NamedTuple):
     terminating_too: bool = True
 
     def matches(self, subject: Subject) -> bool:
-        """Whether the rule is about a pod."""
+        """Return whether the rule is about a pod."""
         return not self._exempts(subject) and self._selects(subject)
 
     def leaves_out(self, subject: Subject) -> bool:
-        """Whether the rule would be about a pod if daemons were not exempt."""
+        """Return whether the rule would be about a pod if daemons were not exempt."""
         return self._exempts(subject) and self._selects(subject)
 
     def excepts(self, subject: Subject) -> bool:
-        """Whether the rule would be about a pod if its namespace were not left out."""
+        """Return whether the rule would be about a pod if its namespace were not left out."""
         rule, labels = self.namespaces, subject.namespace_labels
         return (
             rule.excepts(labels)
@@ -126,7 +126,7 @@ class TermMatcher(NamedTuple):
         )
 
     def _exempts(self, subject: Subject) -> bool:
-        """Whether one of the two pods is a daemon and the other one is not."""
+        """Return whether one of the two pods is a daemon and the other one is not."""
         return (subject.namespace in self.daemons) != self.of_daemon
 
     def _selects(self, subject: Subject) -> bool:
@@ -135,7 +135,7 @@ class TermMatcher(NamedTuple):
         ) and self._describes(subject)
 
     def _describes(self, subject: Subject) -> bool:
-        """Whether the rule would be about a pod in any namespace."""
+        """Return whether the rule would be about a pod in any namespace."""
         return (
             self.selector is not None
             and (self.terminating_too or not subject.terminating)
@@ -152,12 +152,12 @@ Matcher = frozenset[TermMatcher]
 
 
 def matches(matcher: Matcher, subject: Subject) -> bool:
-    """Whether every term matcher matches the pod."""
+    """Return whether every term matcher matches the pod."""
     return all(term.matches(subject) for term in matcher)
 
 
 def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
-    """Return label pairs of which every matched pod has one or more; None if there are none."""
+    """Return label pairs of which every matched pod has one or more, or None if there are none."""
     best: Requirement | None = None
     for term in matcher:
         for each in term.selector or ():

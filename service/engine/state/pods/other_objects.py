@@ -9,7 +9,7 @@ from service.model.objects.pods_and_nodes import ObjectName, Partial
 B = TypeVar("B", bound=Partial)
 
 
-class KeptObjects:
+class AuxiliaryObjects:
     """The objects of all kept kinds of one cluster."""
 
     def __init__(self) -> None:
@@ -22,10 +22,10 @@ class KeptObjects:
 
     def __iter__(self) -> Iterator[KeptObject[Partial]]:
         """All objects of all kinds."""
-        return (each for objects in self._by_kind.values() for each in objects.values())
+        return (manifest for objects in self._by_kind.values() for manifest in objects.values())
 
     def get(self, kind: str, namespace: str, name: str) -> KeptObject[Partial] | None:
-        """Return the object of this kind and name; None if there is none."""
+        """Return the object of this kind and name, or None if there is none."""
         return self._by_kind.get(kind, {}).get((namespace, name))
 
     def having(self, body: type[B]) -> Mapping[ObjectName, KeptObject[B]]:

@@ -17,18 +17,18 @@ from service.engine.state.pods.matchers import (
 )
 from service.model.objects.pods_and_nodes import Affinity, Pod
 
-KEY = " siblings"
+SIBLING_LABEL = " siblings"
 """The key of the label, which is no valid one."""
 
 
 def exempts_first(affinity: Affinity) -> bool:
-    """Whether a term of affinity is left out for the first of a pod and its siblings."""
+    """Return whether a term of affinity is left out for the first of a pod and its siblings."""
     rules = affinity.pod_affinity
     terms = rules and rules.required_during_scheduling_ignored_during_execution
     return any(term.first_pod_exempt for term in terms or ())
 
 
-def mark_of(pod: Pod) -> str | None:
+def sibling_key_of(pod: Pod) -> str | None:
     """Return what a pod has in common with its siblings alone; None if no term is left out for it."""
     if pod.spec.affinity is None or not exempts_first(pod.spec.affinity):
         return None
@@ -37,12 +37,12 @@ def mark_of(pod: Pod) -> str | None:
 
 
 def are_siblings(one: Pod, other: Pod) -> bool:
-    """Whether two pods are siblings."""
-    mark = mark_of(one)
-    return mark is not None and one.namespace == other.namespace and mark == mark_of(other)
+    """Return whether two pods are siblings."""
+    mark = sibling_key_of(one)
+    return mark is not None and one.namespace == other.namespace and mark == sibling_key_of(other)
 
 
 def siblings_in(namespace: str, mark: str) -> Matcher:
     """Return the matcher of a pod's siblings, which also matches the pod itself."""
-    selector = frozenset((Requirement(KEY, "In", frozenset((mark,))),))
+    selector = frozenset((Requirement(SIBLING_LABEL, "In", frozenset((mark,))),))
     return frozenset((TermMatcher(NamespaceRule(frozenset((namespace,)), None), selector),))

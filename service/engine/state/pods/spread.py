@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from service.engine.state.nodes.counters import DomainCounter, Eligibility
+from service.engine.state.nodes.counters import DomainCounter, IncludedNodes
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.pods.matchers import NamespaceRule, Selector, Subject
 
@@ -27,19 +27,19 @@ class SpreadRule:
     per_node: bool
     """Whether this is a soft rule on the hostname key: Kubernetes then counts the pods on the node
     itself."""
-    eligibility: Eligibility
+    included_nodes: IncludedNodes
     max_skew: int
     min_domains: int
     selector: Selector | None
     namespaces: NamespaceRule | None = None
-    """The namespaces whose pods count; None if these are those of the pod's own namespace."""
+    """The namespaces whose pods count, or None if these are those of the pod's own namespace."""
 
     def counts(self, labels: Mapping[str, str]) -> bool:
         """Whether a pod with these labels adds to the skew; an empty selector matches all pods."""
         return self.selector is not None and all(each.holds(labels) for each in self.selector)
 
     def counts_owner(self, pod: Subject) -> bool:
-        """Whether a pod that has the constraint adds to its skew."""
+        """Return whether a pod that has the constraint adds to its skew."""
         reached = self.namespaces is None or self.namespaces.holds(
             pod.namespace, pod.namespace_labels
         )

@@ -8,7 +8,7 @@ Counts = dict[DiskKey, dict[int, int]]
 """Disk to the number of its users on each slot that has any."""
 
 
-class Disks:
+class DiskUsers:
     """The users of disks, and of these the ones that write."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Disks:
                     _add(self._writers, key, slot, pods)
 
     def conflicts(self, uses: Iterable[DiskUse]) -> set[int]:
-        """The nodes on which a pod with these disks would share one that somebody writes."""
+        """Return the nodes on which a pod with these disks would share one that somebody writes."""
         slots: set[int] = set()
         for use in uses:
             others = self._writers if use.only_reads else self._users

@@ -20,11 +20,11 @@ AMPLE: Final = 16
 """A pod with so few volumes needs no look at nodes if all have room for as many."""
 
 
-class DiskUser:
+class VolumeUser:
     """Pods that have the same volumes."""
 
     def attached(self) -> set[DiskName]:
-        """What counts towards the limits of a node where one of them is."""
+        """Return what counts towards the limits of a node where one of them is."""
         raise NotImplementedError
 
 
@@ -64,7 +64,7 @@ class VolumeLimits:
         """Node name to the limits of drivers there."""
         self._attachments: dict[str, Counter[DiskName]] = {}
         """Node name to what is attached there, whoever uses it."""
-        self._placed: dict[int, dict[DiskUser, int]] = {}
+        self._placed: dict[int, dict[VolumeUser, int]] = {}
         self._used: dict[int, set[DiskName]] = {}
         """Slot to what its pods use, for nodes with limits."""
         self._users: dict[DiskName, set[int]] = {}
@@ -72,7 +72,7 @@ class VolumeLimits:
 
     # What changes
 
-    def count(self, user: DiskUser, slot: int, pods: int) -> None:
+    def count(self, user: VolumeUser, slot: int, pods: int) -> None:
         """Pods with volumes come to a node, or leave it."""
         placed = self._placed.setdefault(slot, {})
         before = placed.get(user, 0)
@@ -87,11 +87,11 @@ class VolumeLimits:
         self._stale.add(slot)
 
     def touch(self, slots: Iterable[int]) -> None:
-        """What the pods there use, or the node itself, may be another."""
+        """Return what the pods there use, or the node itself, may be another."""
         self._stale.update(slots)
 
     def touch_all(self) -> None:
-        """What any pod uses may be another."""
+        """Return what any pod uses may be another."""
         self._stale.update(self._placed)
 
     def limit(self, node_name: str, limits: dict[str, int] | None) -> None:
@@ -118,7 +118,7 @@ class VolumeLimits:
         if slot is not None:
             self._stale.add(slot)
 
-    def _join(self, user: DiskUser, slot: int) -> None:
+    def _join(self, user: VolumeUser, slot: int) -> None:
         """Add what new pods use, so that what the others use need not be worked out again."""
         node = self._nodes.nodes[slot]
         if node is None or slot in self._stale or self._size != self._nodes.size:
@@ -158,7 +158,7 @@ class VolumeLimits:
         return exceeded if exceeded.any() else None
 
     def users(self, disks: Iterable[DiskName]) -> set[int]:
-        """The nodes with limits on which pods use any of these volumes."""
+        """Return the nodes with limits on which pods use any of these volumes."""
         self._refresh()
         return {slot for disk in disks for slot in self._users.get(disk, ())}
 
@@ -177,10 +177,10 @@ class VolumeLimits:
             for columns in self._drivers.values():
                 columns.resize(self._size)
         for slot in self._stale:
-            self._work_out(slot)
+            self._recompute(slot)
         self._stale.clear()
 
-    def _work_out(self, slot: int) -> None:
+    def _recompute(self, slot: int) -> None:
         node = self._nodes.nodes[slot] if slot < len(self._nodes.nodes) else None
         limits = self._limits.get(node.name, {}) if node is not None else {}
         for columns in self._drivers.values():

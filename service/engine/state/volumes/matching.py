@@ -74,7 +74,7 @@ class VolumeMatches:
     def _choose(self, claim: PersistentVolumeClaim, rank: int) -> Ids:
         """Shape (nodes,): the number of the claim's volume; so many claims were before it."""
         chosen = np.full(self._size, NO_VOLUME, dtype=np.int32)
-        for volume in self._table.kept_for(claim):
+        for volume in self._table.reserved_for(claim):
             if _could_hold(volume, claim):
                 self._assign(chosen, volume)
                 return chosen
@@ -84,7 +84,7 @@ class VolumeMatches:
         return chosen
 
     def _candidates(self, claim: PersistentVolumeClaim, rank: int) -> list[PersistentVolume]:
-        """The smallest volumes that the claim could have.
+        """Return the smallest volumes that the claim could have.
 
         Of those that can be used on the same nodes one more is enough than claims have chosen.
         """
@@ -140,8 +140,8 @@ class VolumeMatches:
             self.without_volume |= needed & ~allowed
             needed &= allowed
         if self._table.reports_capacity(storage_class):
-            with_room = self._table.with_room(storage_class, claim.requested)
-            self.without_room |= needed & ~_union(with_room, self._size)
+            nodes_with_capacity = self._table.nodes_with_capacity(storage_class, claim.requested)
+            self.without_room |= needed & ~_union(nodes_with_capacity, self._size)
 
 
 def _requested(claim: PersistentVolumeClaim) -> int:
@@ -149,7 +149,7 @@ def _requested(claim: PersistentVolumeClaim) -> int:
 
 
 def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume that is for nobody else is of the kind that a claim asks for."""
+    """Return whether a volume that is for nobody else is of the kind that a claim asks for."""
     return (
         volume.class_name == claim.class_name
         and volume.capacity >= claim.requested
@@ -160,7 +160,7 @@ def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a claim selects a volume, and it can be mounted as the claim says."""
+    """Return whether a claim selects a volume, and it can be mounted as the claim says."""
     return volume.access_modes.issuperset(claim.access_modes) and (
         claim.selector is None or matches(claim.selector, volume.labels)
     )

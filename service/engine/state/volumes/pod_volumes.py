@@ -27,7 +27,7 @@ class DiskUse(NamedTuple):
 
 
 def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
-    """The claims that a pod uses, each once, in the order of its volumes."""
+    """Return the claims that a pod uses, each once, in the order of its volumes."""
     named = iter(pod.claims)
     uses: dict[ClaimUse, None] = {}
     for volume in pod.spec.volumes:
@@ -40,7 +40,7 @@ def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
 
 
 def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
-    """Whether any claim is named after the pod."""
+    """Return whether any claim is named after the pod."""
     for volume in volumes:  # noqa: SIM110 - any() with a generator takes several times as long
         if volume.ephemeral is not None:
             return True
@@ -48,7 +48,7 @@ def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
 
 
 def disks_of(pod: Pod) -> tuple[DiskUse, ...]:
-    """The disks that a pod names itself."""
+    """Return the disks that a pod names itself."""
     found = [_disk(volume) for volume in pod.spec.volumes]
     return tuple([use for use in found if use is not None])
 

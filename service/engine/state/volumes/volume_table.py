@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
-from service.engine.state.volumes.disks import Disks
-from service.engine.state.volumes.limits import DiskUser, VolumeLimits
+from service.engine.state.volumes.disks import DiskUsers
+from service.engine.state.volumes.limits import VolumeLimits, VolumeUser
 from service.engine.state.volumes.pod_volumes import attached_disks, claims_of, disks_of
 from service.model.objects.persistent_volumes import (
     DRIVERS_OF_PROVISIONERS,
@@ -57,13 +57,13 @@ class VolumeTable:
         """By volume: equal for equal affinities."""
         self._free: dict[str, list[Sized]] = {}
         """By class: the volumes that are available, for nobody and bound to nobody, smallest first."""
-        self._kept_for: dict[ObjectName, dict[str, None]] = {}
+        self._reserved_for: dict[ObjectName, dict[str, None]] = {}
         """By claim: the volumes that name it."""
         self._bound_to: dict[str, dict[ObjectName, None]] = {}
         """By volume: the claims that name it."""
         self._users: dict[ObjectName, dict[PodVolumes, None]] = {}
         """By claim: the placed pods that use it."""
-        self.disks = Disks()
+        self.disks = DiskUsers()
         self.limits = VolumeLimits(nodes)
         self.sets = NodeSets(nodes)
 
@@ -85,7 +85,7 @@ class VolumeTable:
                 _discard(self._users, use.key, volumes)
 
     def is_in_use(self, key: ObjectName) -> bool:
-        """Whether a placed pod uses a claim, other than for an ephemeral volume."""
+        """Return whether a placed pod uses a claim, other than for an ephemeral volume."""
         return any(
             use.key == key and not use.is_ephemeral
             for volumes in self._users.get(key, ())
@@ -93,7 +93,7 @@ class VolumeTable:
         )
 
     def used_on(self, key: ObjectName) -> set[int]:
-        """The nodes on which placed pods use a claim."""
+        """Return the nodes on which placed pods use a claim."""
         return {slot for volumes in self._users.get(key, ()) for slot in volumes.nodes}
 
     def disk_of(self, claim: PersistentVolumeClaim) -> DiskName | None:
@@ -111,18 +111,18 @@ class VolumeTable:
     # What claims find
 
     def nodes_of(self, volume: PersistentVolume) -> NodeSet | None:
-        """The nodes on which a volume can be used; None: all."""
+        """Return the nodes on which a volume can be used; None: all."""
         if volume.affinity is None:
             return None
         return self.sets.of_affinity(volume.affinity, self._affinities[volume.name])
 
     def zones_of(self, volume: PersistentVolume) -> NodeSet | None:
-        """The nodes that are in the zones of a volume; None: all."""
+        """Return the nodes that are in the zones of a volume; None: all."""
         return self.sets.of_zones(volume.zones) if volume.zones else None
 
-    def kept_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """The volumes that are for this claim and none else, by name."""
-        for name in sorted(self._kept_for.get(claim.key, ())):
+    def reserved_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+        """Return the volumes that are for this claim and none else, by name."""
+        for name in sorted(self._reserved_for.get(claim.key, ())):
             volume = self.volumes[name]
             if volume.claim is not None and volume.claim.names(claim):
                 yield volume
@@ -134,19 +134,19 @@ class VolumeTable:
             yield self.volumes[free[index][1]]
 
     def provisioning_class(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The class by which a volume can be made for a claim; None: none can."""
+        """Return the class by which a volume can be made for a claim; None: none can."""
         storage_class = self.classes.get(claim.class_name)
         if storage_class is None or storage_class.provisioner in NO_PROVISIONER:
             return None
         return storage_class
 
     def reports_capacity(self, storage_class: StorageClass) -> bool:
-        """Whether volumes of the class can be made only where there is room for them."""
+        """Return whether volumes of the class can be made only where there is room for them."""
         driver = self.drivers.get(storage_class.provisioner)
         return driver is not None and driver.reports_capacity
 
-    def with_room(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
-        """The nodes on which a volume of this size can be made; they may overlap."""
+    def nodes_with_capacity(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
+        """Return the nodes on which a volume of this size can be made; they may overlap."""
         for each in self._capacities_of.get(storage_class.name, {}).values():
             if each.size_max is not None and each.size_max >= size and each.nodes is not None:
                 yield self.sets.of_selector(each.nodes)
@@ -227,13 +227,13 @@ class VolumeTable:
             self._affinities[volume.name] = msgspec.json.encode(volume.affinity)
         if volume.claim is not None:
             key = (volume.claim.namespace, volume.claim.name)
-            self._kept_for.setdefault(key, {})[volume.name] = None
+            self._reserved_for.setdefault(key, {})[volume.name] = None
         self._list(volume)
 
     def _forget_volume(self, volume: PersistentVolume) -> None:
         self._affinities.pop(volume.name, None)
         if volume.claim is not None:
-            _discard(self._kept_for, (volume.claim.namespace, volume.claim.name), volume.name)
+            _discard(self._reserved_for, (volume.claim.namespace, volume.claim.name), volume.name)
         self._unlist(volume)
 
     def _list(self, volume: PersistentVolume) -> None:
@@ -251,7 +251,7 @@ class VolumeTable:
                 del self._free[volume.class_name]
 
     def _is_free(self, volume: PersistentVolume) -> bool:
-        """Whether a volume is for nobody, by its own word and by that of all claims."""
+        """Return whether a volume is for nobody, by its own word and by that of all claims."""
         if volume.claim is not None or volume.terminating or not volume.is_available:
             return False
         claims = self._bound_to.get(volume.name, ())
@@ -314,7 +314,7 @@ class VolumeTable:
             yield key, total
 
 
-class PodVolumes(DiskUser):
+class PodVolumes(VolumeUser):
     """The volumes of the pods of one class, as far as scheduling reads them."""
 
     __slots__ = ("_attached", "claims", "disks", "nodes", "pod_name", "pod_uid", "table")
@@ -342,7 +342,7 @@ class PodVolumes(DiskUser):
         return attached
 
     def known_claims(self) -> list[PersistentVolumeClaim]:
-        """The claims that are there."""
+        """Return the claims that are there."""
         known = self.table.claims
         return [known[use.key] for use in self.claims if use.key in known]
 
@@ -350,7 +350,7 @@ class PodVolumes(DiskUser):
         """Those of them that have no volume yet, in the order of the pod's volumes."""
         return [claim for claim in self.known_claims() if not claim.is_bound]
 
-    def lasting_claims(self) -> list[PersistentVolumeClaim]:
+    def non_ephemeral_claims(self) -> list[PersistentVolumeClaim]:
         """Return the claims that are there and were not made for ephemeral volumes."""
         known = self.table.claims
         return [known[u.key] for u in self.claims if not u.is_ephemeral and u.key in known]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from service.engine.rules.violations import Crowd, Inspection, Rivals, Violation, key_of
+from service.engine.rules.violations import CompetingPods, DomainPods, Inspection, Violation, key_of
 from service.engine.state.pods.classes import PodClass
 from service.model.configuration.config import ClusterConfig
 from service.model.objects.pods_and_nodes import ObjectName, Pod
@@ -39,7 +39,7 @@ class EvictionsThatMendRules:
         self._config = config
         self._inspection = inspection
         self._pods: dict[ObjectName, Pod] = {}
-        self.quarrels: dict[Crowd | Rivals, Quarrel] = {}
+        self.quarrels: dict[DomainPods | CompetingPods, Quarrel] = {}
         """The quarrels by domain and rule; pods that leave are taken out of them."""
         self._attracting: set[Quarrel] = set()
         """The quarrels about a rule of affinity."""
@@ -53,7 +53,7 @@ class EvictionsThatMendRules:
     def add(self, violation: Violation) -> None:
         """Take in a broken rule of anti-affinity, or one of affinity that others can make true."""
         breach, owner = violation.breach, key_of(violation.pod)
-        about = breach.crowd or breach.rivals
+        about = breach.domain_pods or breach.competing_pods
         assert about is not None
         quarrel = self.quarrels.get(about)
         if quarrel is None:
@@ -64,18 +64,18 @@ class EvictionsThatMendRules:
         self._owners[owner] = None
         self._pods[owner] = violation.pod
 
-    def _quarrel(self, about: Crowd | Rivals) -> Quarrel:
-        if isinstance(about, Crowd):
+    def _quarrel(self, about: DomainPods | CompetingPods) -> Quarrel:
+        if isinstance(about, DomainPods):
             quarrel = Quarrel(set(), about.max_per_domain)
             found = self._inspection.members(about)
         else:
-            quarrel, found = Quarrel(set()), self._inspection.everywhere(about)
+            quarrel, found = Quarrel(set()), self._inspection.competitors(about)
             self._attracting.add(quarrel)
         for key, pod in _staying(found):
             quarrel.members.add(key)
             self._pods[key] = pod
             self._by_pod[key].append(quarrel)
-            if isinstance(about, Crowd):
+            if isinstance(about, DomainPods):
                 self._others[key] = None
         return quarrel
 

@@ -54,7 +54,9 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
     context.give_up_in_time("Pods could not be evicted in time.")
     now, inspection = intent.clock(), Inspection(context.replica.cluster)
     broken: list[Violation] = []
-    enduring = (each for each in context.replica.cluster.enduring_classes() if not each.terminating)
+    enduring = (
+        each for each in context.replica.cluster.execution_classes() if not each.terminating
+    )
     for index, pod_class in enumerate(inspection.suspects(enduring)):
         broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
@@ -145,12 +147,12 @@ class Sweep:
             if each.breach.rule.is_about_nodes
         }
         for violation in self._overdue():
-            if violation.breach.rivals is None:
+            if violation.breach.competing_pods is None:
                 lost.setdefault(key_of(violation.pod), _cause("PodAffinity", violation))
             else:
                 self._conflicts.add(violation)
         for violation in self._broken:
-            if violation.breach.crowd is not None:
+            if violation.breach.domain_pods is not None:
                 self._conflicts.add(violation)
         for key in lost:
             self._conflicts.leave(key)
@@ -238,7 +240,7 @@ def tolerance_seconds(spec: PodSpec, rule: str) -> int | None:
 
 def _is_affinity(violation: Violation) -> bool:
     breach = violation.breach
-    return breach.rule.is_about_pods and breach.crowd is None
+    return breach.rule.is_about_pods and breach.domain_pods is None
 
 
 def _cause(rule: Rule, violation: Violation) -> Cause:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from service.engine import Colocation, GroupRefusal, Placement, placing_group
+from service.engine import Colocation, GroupRefusal, Placement, place_group_in_steps
 from service.model.objects.pods_and_nodes import ObjectName
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of, shortage
@@ -138,7 +138,9 @@ class GroupAttempt:
         if not pods:
             return []
         hints = [context.hint(pod.namespace, pod.name) for pod in pods]
-        found = yield from placing_group(context.replica.cluster, pods, hints, self._colocations())
+        found = yield from place_group_in_steps(
+            context.replica.cluster, pods, hints, self._colocations()
+        )
         if not isinstance(found, GroupRefusal):
             return list(found.placements)
         self._fail_search(found)

@@ -11,7 +11,7 @@ from service.engine import (
     Placement,
     Refusal,
     group_domain,
-    placing_group,
+    place_group_in_steps,
 )
 from service.model.errors import Denied
 from service.model.objects.pods_and_nodes import ObjectName, Pod
@@ -166,7 +166,7 @@ class Gang:
         pods = [each.pod for each in candidates]
         hints = [self._context.hint(pod.namespace, pod.name) for pod in pods]
         cluster = self._context.replica.cluster
-        found = yield from placing_group(cluster, pods, hints, self._colocations(len(pods)))
+        found = yield from place_group_in_steps(cluster, pods, hints, self._colocations(len(pods)))
         if isinstance(found, GroupRefusal):
             self.steps += found.steps
             return found

@@ -15,8 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from service.engine import Cluster
-from service.engine.optimize.annealing import Arranging
-from service.engine.optimize.moves import Costs, Moving
+from service.engine.optimize.annealing import AnnealingModel
+from service.engine.optimize.moves import Costs, MoveEvaluator
 from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.decide.context import Steps
 
@@ -51,7 +51,7 @@ class Rearranging:
     def __init__(
         self,
         cluster: Cluster,
-        moving: Moving,
+        moving: MoveEvaluator,
         pods: Iterable[ObjectName],
         moves_max: int | None,
         is_late: Callable[[], bool],
@@ -163,7 +163,7 @@ class Rearranging:
         """Return the best node for a pod and what that changes; None if it is well where it is."""
         pod, mark = self._pod(key), self._cluster.mark()
         watch = self._moving.watch((pod,))
-        base = self._moving.lift(pod)
+        base = self._moving.unplace(pod)
         found = self._moving.options(pod, base, watch, 1)
         self._cluster.undo(mark)
         yield
@@ -195,8 +195,8 @@ class Rearranging:
         """Yield pods with others that are on nodes where they would like to be."""
         for key in firsts:
             pod, mark = self._pod(key), self._cluster.mark()
-            self._moving.lift(pod)
-            wished = self._moving.wishes(pod, WISHES)
+            self._moving.unplace(pod)
+            wished = self._moving.preferred_nodes(pod, WISHES)
             self._cluster.undo(mark)
             self._trials += 1
             for slot in wished:
@@ -211,7 +211,7 @@ class Rearranging:
         watch = self._moving.watch(pods)
         base = self._moving.none
         for pod in pods:
-            base = _sum(base, self._moving.lift(pod))
+            base = _sum(base, self._moving.unplace(pod))
         best, places = self._moving.none, None
         first, last = pods
         options = self._moving.options(first, base, None, WIDTH)
@@ -232,7 +232,7 @@ class Rearranging:
     def _arrange(self) -> Steps[None]:
         """Seek nodes for all pods at once, and have those move that should be elsewhere."""
         pods = [self._pod(key) for key in self._from]
-        arranging = Arranging(self._cluster, self._moving, pods, list(self._from.values()))
+        arranging = AnnealingModel(self._cluster, self._moving, pods, list(self._from.values()))
         if not arranging.is_small:
             return
         for places in arranging.search(self._chance.random):
@@ -265,7 +265,7 @@ class Rearranging:
     def _accept(self, places: Places, change: Costs) -> None:
         pods = [self._pod(key) for key in places]
         for pod in pods:
-            self._moving.lift(pod)
+            self._moving.unplace(pod)
         for pod, slot in zip(pods, places.values(), strict=True):
             self._moving.put(pod, slot)
         self.history.append(places)
