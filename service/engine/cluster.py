@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from service.engine.profiles.profile import Profile, profiles_of
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.static_rows import StaticRows
-from service.engine.state.devices.device_table import DeviceTable, allocated
+from service.engine.state.devices.device_table import DeviceTable, with_allocation
 from service.engine.state.nodes.counters import NodeViews
 from service.engine.state.nodes.node_rules import NodeRules, PodUsage
 from service.engine.state.nodes.node_table import NodeTable
@@ -295,7 +295,7 @@ class Cluster:
             name = f"{pod.name}/{each.pod_claim}" if each.claim is None else each.claim
             before = self.devices.claims.get((pod.namespace, name))
             claim = before or ResourceClaim(namespace=pod.namespace, name=name)
-            after = allocated(claim, each.grants, nodes_of(each.grants))
+            after = with_allocation(claim, each.grants, nodes_of(each.grants))
             self._swap_assumed(after, before)
 
     def forget_assumed_devices(self, pod: Pod) -> None:

@@ -20,7 +20,7 @@ from service.engine.framework.plugin import (
     RelativeScore,
     permanent_headrooms,
 )
-from service.engine.state.devices.device_table import NodeVerdicts, named
+from service.engine.state.devices.device_table import NodeVerdicts, with_names
 from service.engine.state.devices.pod_devices import PodDevices, uses_of
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.node_table import NodeTable
@@ -76,7 +76,7 @@ class DynamicResources(RelationPlugin):
             return [Vetoes(nodes.itself, only=())]
         vetoes = [
             devices.table.nodes_of(claim.node_selector).vetoes
-            for claim in devices.allocated()
+            for claim in devices.allocated_claims()
             if claim.node_selector is not None
         ]
         wanted = devices.wanted()
@@ -144,7 +144,7 @@ def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
         return []
     by_reason: dict[str, list[int]] = {}
     for slot, reason in sorted(devices.verdicts(wanted).reasons.items()):
-        by_reason.setdefault(named(reason, wanted), []).append(slot)
+        by_reason.setdefault(with_names(reason, wanted), []).append(slot)
     failures = []
     for reason, slots in by_reason.items():
         mask = np.zeros(nodes.size, dtype=np.bool_)
@@ -156,7 +156,7 @@ def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
 def _available(nodes: NodeTable, devices: PodDevices) -> Mask:
     """Shape (nodes,): where the claims can be used that have their devices."""
     mask = np.ones(nodes.size, dtype=np.bool_)
-    for claim in devices.allocated():
+    for claim in devices.allocated_claims():
         if claim.node_selector is not None:
             mask &= devices.table.nodes_of(claim.node_selector).mask
     return mask

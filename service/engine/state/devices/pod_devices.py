@@ -1,4 +1,4 @@
-"""What a pod asks of devices: claims by their names, or templates that claims are made from."""
+"""The device claims of a pod: existing claims, or templates that claims are created from."""
 
 from typing import NamedTuple
 
@@ -19,17 +19,17 @@ class DeviceUse(NamedTuple):
     """A claim that a pod uses."""
 
     pod_claim: str
-    """The name that the pod's spec has for it."""
+    """The name of the claim in the pod's spec."""
     claim: str | None
-    """Name of the claim; None: it is still to be made from `template`."""
+    """The name of the claim, or None if it is still to be created from `template`."""
     template: str | None = None
-    """Name of the template that it is made from, if it is made for the pod."""
+    """The name of the template, if the claim is created for the pod."""
 
 
 def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
-    """Return the claims that a pod uses, each once, in the order of its spec.
+    """Return the claims that a pod uses, without duplicates, in the order of its spec.
 
-    Where the pod's status says that no claim was needed for a template, there is none.
+    A template for which the pod's status states that no claim is needed is omitted.
     """
     made = dict(pod.device_claims)
     uses: dict[str | DeviceUse, DeviceUse] = {}
@@ -45,7 +45,7 @@ def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
 
 
 class PodDevices:
-    """The devices of the pods of one class, as far as scheduling reads them."""
+    """What scheduling reads of the device claims of a class's pods."""
 
     __slots__ = ("namespace", "pod_name", "pod_uid", "table", "uses")
 
@@ -55,14 +55,14 @@ class PodDevices:
         self.uses = uses_of(pod)
         self.pod_name = f"{pod.namespace}/{pod.name}"
         self.pod_uid = pod.uid
-        """Name and uid are those of all pods of the class, if a claim was made for the pod."""
+        """Name and uid apply to all pods of the class if a claim was created for the pod."""
 
     def key_of(self, name: str) -> ObjectName:
         """Return the key of a claim in the pods' namespace."""
         return self.namespace, name
 
     def rejection(self) -> str | None:
-        """Why the pods can be on no node, whatever devices there are."""
+        """Return why no node can run the pods, whatever devices there are, or None."""
         for use in self.uses:
             reason = self._unusable(use)
             if reason is not None:
@@ -78,17 +78,17 @@ class PodDevices:
                 return reason
         return None
 
-    def allocated(self) -> list[ResourceClaim]:
-        """Return the claims that have their devices."""
+    def allocated_claims(self) -> list[ResourceClaim]:
+        """Return the claims whose devices are allocated."""
         claims = [self._claim(use) for use in self.uses]
         return [claim for claim in claims if claim is not None and claim.is_allocated]
 
     def unallocated_uses(self) -> list[DeviceUse]:
-        """Return the uses of claims that have no devices yet; the pods are not rejected."""
+        """Return the uses of claims without devices; the pods must not be rejected."""
         return [use for use in self.uses if not self._is_allocated(use)]
 
     def wanted(self) -> tuple[WantedClaim, ...]:
-        """Return what these claims ask for."""
+        """Return what the unallocated claims request."""
         return tuple(
             [
                 WantedClaim(f"{self.namespace}/{use.claim or use.template}", self._spec(use))
@@ -97,7 +97,7 @@ class PodDevices:
         )
 
     def verdicts(self, wanted: tuple[WantedClaim, ...]) -> NodeVerdicts:
-        """Return on which nodes these claims of theirs can be given what they ask for."""
+        """Return on which nodes these claims can be allocated."""
         return self.table.verdicts(wanted, self)
 
     def _claim(self, use: DeviceUse) -> ResourceClaim | None:
@@ -115,7 +115,7 @@ class PodDevices:
         return self.table.templates[self.key_of(use.template)].spec
 
     def _unusable(self, use: DeviceUse) -> str | None:
-        """Why a claim, or the template of one, can't be used."""
+        """Return why a claim, or its template, cannot be used, or None."""
         if use.claim is None:
             known = use.template is not None and self.key_of(use.template) in self.table.templates
             return None if known else NO_TEMPLATE.format(use.template)

@@ -1,9 +1,9 @@
-"""Which devices the claims of a pod are given on one node: the first way in which all are met.
+"""The search for devices that satisfy all claims of a pod on one node.
 
-Claims, their requests and the devices of each are gone through in order, and whatever leads nowhere
-is taken back, as in Kubernetes. Two things spare the search ways that can only fail again: the
-devices of one request are taken in ascending order, and of devices that no request and no constraint
-of the pod can tell apart only the first is tried.
+Claims, their requests, and the devices of each are tried in order with backtracking, as in
+Kubernetes. Two things prune branches that can only fail again: the devices of one request are taken
+in ascending order, and of devices that no request or constraint of the pod distinguishes, only the
+first is tried.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -31,32 +31,32 @@ UPDATED = (
 )
 INVALID = "claim {}, request {}: asks for all devices, but a resource pool is currently invalid"
 UNANSWERED = "selectors of the claims are being evaluated"
-"""What is only said in decisions that are made again, as soon as the selectors were evaluated."""
+"""Only reported by decisions that are repeated as soon as the selectors are evaluated."""
 UNDECIDED = "{}: selector #{}: CEL runtime error: {}"
-"""Kubernetes names the pool or the device as well; without that, nodes have the reason in common."""
+"""Kubernetes also names the pool or device; without them, nodes share the reason."""
 DEVICES_AT_ONCE_MAX = 256
-"""How many devices all new claims of one pod may be given at once."""
+"""How many devices all new claims of one pod may get at once."""
 TOO_MANY_AT_ONCE = "pod claims {} devices at once, of which at most {} are allocated"
 
 
 class WantedClaim(NamedTuple):
-    """A claim that is still to be given its devices."""
+    """A claim whose devices are not allocated yet."""
 
     name: str
-    """Namespace and name of the claim, as messages name it."""
+    """Namespace and name of the claim, as messages show it."""
     spec: DeviceClaimSpec
 
 
-class NoAllocation(Exception):  # noqa: N818 - it is an answer
-    """There is no way on the node, or none was found in time; the message is the reason."""
+class NoAllocation(Exception):  # noqa: N818 - an answer, not an error
+    """No allocation exists on the node, or none was found in time; the message is the reason."""
 
 
-class _Unanswered(Exception):  # noqa: N818 - it ends the search
-    """It is not known yet whether a device is selected."""
+class _Unanswered(Exception):  # noqa: N818 - control flow that ends the search
+    """A selector's verdict on a device is not known yet."""
 
 
 class _Selector(NamedTuple):
-    """An expression that has to be true of a device, and who says so, for messages."""
+    """A CEL expression that must hold for a device, with its owner for messages."""
 
     text: str
     owner: str
@@ -64,7 +64,7 @@ class _Selector(NamedTuple):
 
 
 class _Need:
-    """A request with all that follows from it on the node."""
+    """A request with what it requires on the node."""
 
     __slots__ = ("admin", "all_devices", "claim", "count", "request", "selectors")
 
@@ -85,7 +85,7 @@ class _Need:
 
 
 class _MatchConstraint:
-    """A constraint of a claim, with the value that the devices taken so far have in common."""
+    """A constraint of a claim, with the value shared by the devices taken so far."""
 
     __slots__ = ("constraint", "devices", "value")
 
@@ -95,14 +95,14 @@ class _MatchConstraint:
         self.devices = 0
 
     def allows(self, need: _Need, device: OfferedDevice) -> bool:
-        """Return whether a device can be taken as well."""
+        """Return whether a device can be taken in addition."""
         if not self.constraint.concerns(need.request):
             return True
         value = device.device.attributes.get(self.constraint.attribute)
         return value is not None and (not self.devices or value == self.value)
 
     def count(self, need: _Need, device: OfferedDevice, devices: int) -> None:
-        """Note that a device is taken (1) or given back (-1)."""
+        """Record that a device is taken (1) or returned (-1)."""
         if self.constraint.concerns(need.request):
             self.value = device.device.attributes.get(self.constraint.attribute)
             self.devices += devices
@@ -120,7 +120,7 @@ class DeviceSearch:
         steps_max: int,
         questions: OpenQuestions,
     ) -> None:
-        """`in_use` are the devices that other claims have; all classes of requests have to exist."""
+        """Take the devices that other claims hold as `in_use`; all device classes have to exist."""
         self._questions = questions
         self._pools = pools
         self._claims = claims
@@ -129,24 +129,24 @@ class DeviceSearch:
         self._offered = [device for pool in pools for device in pool.devices]
         self._needs = [
             [
-                [_Need(number, each.name, request, classes[request.class_name]) for request in one]
-                for one in each.spec.requests
+                [_Need(number, claim.name, request, classes[request.class_name]) for request in one]
+                for one in claim.spec.requests
             ]
-            for number, each in enumerate(claims)
+            for number, claim in enumerate(claims)
         ]
         self._constraints = [
             list(map(_MatchConstraint, claim.spec.constraints)) for claim in claims
         ]
         self._taken: dict[DeviceID, list[int]] = {}
-        """By device: the claims for which it is taken in this search."""
+        """By device, the claims that it is taken for in this search."""
         self._results: list[list[Grant]] = [[] for _ in claims]
         self._verdicts: dict[tuple[int, DeviceID], bool | str] = {}
 
     def run(self) -> list[tuple[Grant, ...]]:
-        """Find what each claim is given, in the order of the claims.
+        """Return the devices of each claim, in the order of the claims.
 
         Raises:
-            NoAllocation: nothing was found.
+            NoAllocation: no allocation was found.
         """
         try:
             return self._run()
@@ -177,31 +177,33 @@ class DeviceSearch:
             raise NoAllocation(TOO_MANY_AT_ONCE.format(total, DEVICES_AT_ONCE_MAX))
 
     def _determine(self, need: _Need) -> None:
-        """Find out which devices are all that match."""
+        """Determine the devices of a request for all that match."""
         name, request = self._claims[need.claim].name, need.request.name
         for pool in self._pools:
             if pool.is_incomplete:
                 raise NoAllocation(UPDATED.format(name, request))
             if pool.is_invalid:
                 raise NoAllocation(INVALID.format(name, request))
-        need.all_devices = tuple([each for each in self._offered if self._selects(need, each)])
+        need.all_devices = tuple(
+            [device for device in self._offered if self._selects(need, device)]
+        )
         need.count = len(need.all_devices)
 
     # The search
 
     def _satisfy_from(self, claim: int, request: int) -> bool:
-        """Meet this request and all that follow."""
+        """Satisfy this request and all that follow."""
         while claim < len(self._claims) and request == len(self._needs[claim]):
             claim, request = claim + 1, 0
         if claim == len(self._claims):
             return True
-        for need in self._needs[claim][request]:  # noqa: SIM110 - each has to end before the next
+        for need in self._needs[claim][request]:  # noqa: SIM110 - alternatives are tried in turn
             if self._satisfy(need, request):
                 return True
         return False
 
     def _satisfy(self, need: _Need, request: int) -> bool:
-        """Meet a request, or what may take its place, and all that follow."""
+        """Satisfy one alternative of a request, and all requests that follow."""
         if len(self._results[need.claim]) + need.count > RESULTS_MAX:
             return False
         if need.all_devices is None:
@@ -225,7 +227,7 @@ class DeviceSearch:
         return False
 
     def _pick_devices(self, need: _Need, request: int, missing: int, start: int) -> bool:
-        """Take so many devices more for a request, none before `start`, and meet all that follow."""
+        """Take `missing` more devices from index `start` on, and satisfy all later requests."""
         if not missing:
             return self._satisfy_from(need.claim, request + 1)
         self._step()
@@ -282,7 +284,7 @@ class DeviceSearch:
         self._taken[device.id].pop()
         self._results[need.claim].pop()
 
-    # What a device is like
+    # Properties of devices
 
     def _selects(self, need: _Need, device: OfferedDevice) -> bool:
         verdict = self._verdict(need, device)
@@ -291,7 +293,7 @@ class DeviceSearch:
         return verdict
 
     def _verdict(self, need: _Need, device: OfferedDevice) -> bool | str:
-        """Whether a device is of the class and is selected; a text says why that can't be said."""
+        """Return whether a device is selected, or a text why that is undecidable."""
         if device.device.has_conditions:
             return False
         key = (id(need), device.id)
@@ -301,30 +303,30 @@ class DeviceSearch:
         return known
 
     def _evaluate(self, need: _Need, device: OfferedDevice) -> bool | str:
-        for each in need.selectors:
-            verdict = self._questions.selects(each.text, device.device)
+        for selector in need.selectors:
+            verdict = self._questions.selects(selector.text, device.device)
             if verdict is None:
                 raise _Unanswered
             if isinstance(verdict, str):
-                return UNDECIDED.format(each.owner, each.number, verdict)
+                return UNDECIDED.format(selector.owner, selector.number, verdict)
             if not verdict:
                 return False
         return True
 
     def _ask_all(self) -> None:
-        """Note all questions about the devices at once, so that they are answered together."""
+        """Record all questions about the devices at once, so that they are answered together."""
         needs = [need for claim in self._needs for alternatives in claim for need in alternatives]
         for device in self._offered:
             if device.device.has_conditions:
                 continue
-            for each in {each.text: None for need in needs for each in need.selectors}:
+            for text in {selector.text: None for need in needs for selector in need.selectors}:
                 if self._questions.are_many:
                     return
-                self._questions.selects(each, device.device)
+                self._questions.selects(text, device.device)
 
     def _signature(self, device: OfferedDevice) -> Hashable:
-        """Equal for devices that nothing in this search can tell apart at the moment."""
-        verdict = [
+        """Return a key that is equal for devices this search cannot distinguish at the moment."""
+        verdicts = [
             self._verdict(need, device)
             for claim in self._needs
             for alternatives in claim
@@ -336,4 +338,4 @@ class DeviceSearch:
             for condition in conditions
         ]
         taken = tuple(self._taken.get(device.id, ()))
-        return (*map(str, verdict), *values, taken, device.id in self._in_use)
+        return (*map(str, verdicts), *values, taken, device.id in self._in_use)

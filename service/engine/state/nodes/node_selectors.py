@@ -1,4 +1,4 @@
-"""Node selectors on columns: one table look-up for each requirement, for all nodes at once."""
+"""Node selectors evaluated on columns: one table lookup per requirement for all nodes at once."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from service.model.objects.selectors import is_parsable, parse_integer
 
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
-    """Return the nodes that nodeSelector and all required node affinities let in, shape (rows,)."""
+    """Return the nodes that nodeSelector and all required node affinities admit, shape (rows,)."""
     mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
     for name, value in required.selector:
         key = nodes.key(name)
@@ -109,11 +109,11 @@ def _name_mask(nodes: NodeTable, requirement: NodeSelectorRequirement, rows: Row
 
 
 def named_nodes(required: RequiredNodes) -> frozenset[str] | None:
-    """Return the only nodes that requirements on `metadata.name` leave, or None if they leave all.
+    """Return the only nodes that requirements on `metadata.name` allow, or None if they allow all.
 
-    They restrict the nodes only if every term of an affinity has such a requirement with In. Then
-    the nodes are the union over the terms of what each term's requirements have in common. The
-    source is the PreFilter of NodeAffinity.
+    They restrict the nodes only if every term of an affinity has such a requirement with In. The
+    result is then the union over terms of the intersection of each term's requirements, as in the
+    PreFilter of Kubernetes' NodeAffinity plugin.
     """
     narrowed: frozenset[str] | None = None
     for affinity in required.affinities:

@@ -1,4 +1,4 @@
-"""Tolerations compared with taints, and with the interned sets of taints of all nodes at once."""
+"""Tolerations matched against taints, also against the interned taint sets of all nodes at once."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ HARD_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Return whether a toleration tolerates a taint, as Kubernetes' `ToleratesTaint` has it.
+    """Return whether a toleration tolerates a taint, as Kubernetes' `ToleratesTaint` does.
 
     A toleration without an operator has the operator Equal.
     """
