@@ -58,7 +58,7 @@ def run(workload: Workload, pods: int | None = None) -> Figures:
         last = began
         for pod in asked:
             unplaced += not place_one(cluster, pod)
-            cluster.settle(cluster.mark())
+            cluster.commit_until(cluster.mark())
             now = perf_counter()
             latencies.append(now - last)
             last = now

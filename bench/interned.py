@@ -77,10 +77,10 @@ def parsed(manifest: Manifest, limits: Limits | None = None) -> Pod:
 def dry_run(cluster: Cluster, pod: Pod) -> None:
     """Do what a dry run does: place a pod, and undo that."""
     mark = cluster.mark()
-    place(cluster, pod, untold=True)
+    place(cluster, pod, with_reasons=False)
     cluster.put_pod(pod)
     cluster.undo(mark)
-    cluster.forget_brought()
+    cluster.forget_uncommitted()
 
 
 def following(cluster: Cluster, count: int = FOLLOWING) -> float:
@@ -118,10 +118,10 @@ def pending(pods: int, terms: int) -> float:
     before = megabytes()
     for number in range(pods):
         pod = parsed(repelling(number, terms), RAISED)
-        place(cluster, pod, untold=True)
+        place(cluster, pod, with_reasons=False)
         cluster.put_pod(pod)
         cluster.settle(cluster.mark())
-        cluster.forget_brought()
+        cluster.forget_uncommitted()
     gc.collect()
     return megabytes() - before
 

@@ -41,7 +41,7 @@ def cluster(nodes: int, pods: int, templates: TemplateCache) -> Cluster:
         manifest["spec"]["nodeName"] = f"node-{number * STRIDE % nodes}"
         manifest["spec"]["priority"] = number % 3
         made.put_pod(parse_pod(manifest, templates).pod)
-        made.settle(made.mark())
+        made.commit_until(made.mark())
     return made
 
 

@@ -42,7 +42,7 @@ def put(cluster: Cluster, item: Manifest, templates: TemplateCache) -> None:
             cluster.put_pod(pod)
         case KeptObject() as kept:
             cluster.put_object(kept)
-    cluster.settle(cluster.mark())
+    cluster.commit_until(cluster.mark())
 
 
 def broken(cluster: Cluster) -> list[str]:

@@ -125,7 +125,7 @@ def empty(nodes: int, namespaces: Iterable[str] = ()) -> Cluster:
         cluster.put_namespace(parse_namespace(namespace(name)).subject)
     for number in range(nodes):
         cluster.put_node(parse_node(node(number)).node)
-    cluster.settle(cluster.mark())
+    cluster.commit_until(cluster.mark())
     return cluster
 
 
@@ -137,8 +137,8 @@ def populate(cluster: Cluster, kinds: Sequence[Pod], numbers: Iterable[int]) -> 
         on = f"node-{number * STRIDE % nodes}"
         cluster.put_pod(replace(kind, name=f"placed-{number}", node_name=on))
         if not number % SETTLE_EVERY:
-            cluster.settle(cluster.mark())
-    cluster.settle(cluster.mark())
+            cluster.commit_until(cluster.mark())
+    cluster.commit_until(cluster.mark())
 
 
 def replicas(kind: Pod, count: int, prefix: str = "asked") -> list[Pod]:

@@ -35,7 +35,7 @@ from service.engine.framework.plugin import (
     Plugin,
     RelationPlugin,
 )
-from service.engine.placing.placement import candidates_of, pipeline_of, relation_vetoes
+from service.engine.placing.placement import candidates_of, profile_of, relation_vetoes
 from service.engine.profiles.registry import known_plugins, register, unregister
 from service.engine.ranking.rank_cache import Candidates
 from service.engine.state.nodes.columns import ALL, Ints, Mask
@@ -186,7 +186,7 @@ class PluginSuite:
                 assert [by_domain.at(int(slot)) for slot in feasible] == expected
             if score.terms:
                 sums = sum(
-                    (nodes.views.weighed((each,)) for each in score.terms),
+                    (nodes.views.weighted_sum((each,)) for each in score.terms),
                     np.zeros(nodes.size, dtype=np.int64),
                 )[feasible]
                 least, span = int(sums.min()), int(sums.max() - sums.min())
@@ -331,15 +331,15 @@ class Scene:
 
     def own(self, plugin: type[Plugin]) -> Plugin:
         """Return the plugin as the pod's profile has it."""
-        pipeline = pipeline_of(self.cluster, self.pod)
-        found = [*pipeline.filters, *(each for each, _ in pipeline.scores)]
+        profile = profile_of(self.cluster, self.pod)
+        found = [*profile.filters, *(each for each, _ in profile.scores)]
         return next(each for each in found if isinstance(each, plugin))
 
     def candidates(self) -> Candidates:
         """Return the nodes that pass all filters."""
-        pipeline = pipeline_of(self.cluster, self.pod)
-        vetoes = relation_vetoes(self.cluster.nodes, self.pod_class, pipeline)
-        return candidates_of(self.cluster, self.pod_class, pipeline, vetoes)
+        profile = profile_of(self.cluster, self.pod)
+        vetoes = relation_vetoes(self.cluster.nodes, self.pod_class, profile)
+        return candidates_of(self.cluster, self.pod_class, profile, vetoes)
 
     def scores(self, plugin: type[Plugin]) -> Ints | None:
         """Return the plugin's scores among the candidates, shape (nodes,), int64, if it scores."""

@@ -142,11 +142,11 @@ def test_a_name_of_kubernetes_is_taken():
 
 @pytest.mark.usefixtures("installed")
 def test_a_plugin_is_put_where_its_base_says_and_nowhere_else():
-    pipeline = Cluster(parse_config({"profiles": [ON]})).pipelines["default-scheduler"]
+    profile = Cluster(parse_config({"profiles": [ON]})).profiles["default-scheduler"]
     placed = {
         name
         for name in ("static_filters", "usage_filters", "relation_filters")
-        if any(type(each) is GpuReserve for each in getattr(pipeline, name))
+        if any(type(each) is GpuReserve for each in getattr(profile, name))
     }
     assert placed == {"usage_filters"}
-    assert not any(type(each.plugin) is GpuReserve for each in pipeline.relation_scores)
+    assert not any(type(each.plugin) is GpuReserve for each in profile.relation_scores)

@@ -308,7 +308,7 @@ class Multitude:
         rare = (self.drain, self.replace_nodes, self.relabel_namespaces)
         self._dice.choice((*changes, self._dice.choice(rare)))()
         if self._dice.random() < 0.3:
-            self.engine.settle(self.engine.mark())
+            self.engine.commit_until(self.engine.mark())
 
     # Questions
 

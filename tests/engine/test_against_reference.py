@@ -136,7 +136,7 @@ class KeysHaveManyDomains(Patched):
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
         "service.engine.state.nodes.topology.FEW_DOMAINS": 0,
-        "service.engine.ranking.affinity_ranks.PATIENCE": 0,
+        "service.engine.ranking.affinity_ranks.PASSES_BEFORE_BUILD": 0,
         "service.engine.state.nodes.tree_layout.LEAF": 1,
     }
 

@@ -109,7 +109,7 @@ def test_how_a_profile_weighs_the_affinity_of_placed_pods_comes_before_the_clust
 
 def constraints(made: Cluster, scheduler: str) -> list[tuple[str, int, str]]:
     """Return the constraints of pods that have none of their own."""
-    rules = made.pipelines[scheduler].rules.constraints
+    rules = made.profiles[scheduler].rules.constraints
     return [(each.topology_key, each.max_skew, each.when_unsatisfiable) for each in rules]
 
 

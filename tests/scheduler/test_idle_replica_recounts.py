@@ -61,7 +61,7 @@ async def fill(w):
 
 def make_stale(replica):
     """Leave the trees as they were when no node had room, as a forgotten repair would."""
-    (rows,) = [each for each in replica.cluster.kept_rows() if each.trees]
+    (rows,) = [each for each in replica.cluster.cached_rows() if each.trees]
     rows.refresh()
     kept = rows.ranks.copy()
     rows.ranks[:] = VETO

@@ -64,7 +64,7 @@ class ClusterEvent(NamedTuple):
     freed: frozenset[str] | None = None
     """The resources that the pod used, if it left; else None."""
     relabelled: frozenset[str] | None = None
-    """The label keys whose values have changed on the node; None if the event is not about
+    """The label keys whose values have changed on the node, or None if the event is not about
     labels."""
     node: tuple[Node | None, Node] | None = None
     """A node as it was and as it is, if the event is that it came or has other labels."""
@@ -73,7 +73,7 @@ class ClusterEvent(NamedTuple):
 
     @property
     def pod_labels(self) -> frozenset[Pair] | None:
-        """All labels of the pods that the event is about; None if it is about none."""
+        """All labels of the pods that the event is about, or None if it is about none."""
         if not self.pods:
             return None
         return frozenset(pair for pod in self.pods for pair in pod.labels.items())
@@ -92,7 +92,7 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
     if before.allocatable != after.allocatable:
         events.append(ClusterEvent(Change.NODE_RESIZED))
     if before.labels != after.labels:
-        keys = differing(before.labels, after.labels)
+        keys = changed_keys(before.labels, after.labels)
         events += [ClusterEvent(Change.NODE_RELABELLED, relabelled=keys), described]
     return events
 
@@ -128,7 +128,7 @@ def _leaving(pod: Pod) -> ClusterEvent:
     return ClusterEvent(Change.POD_LEFT, (pod,), freed)
 
 
-def differing(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
     """Return the keys that have different values, or that only one of the two has."""
     return frozenset(key for key, _ in before.items() ^ after.items())
 
@@ -152,7 +152,7 @@ def _pairs_of(selector: LabelSelector | None) -> set[Pair] | None:
         return set()
     for key, value in (selector.match_labels or {}).items():
         return {(key, value)}
-    for each in selector.match_expressions or ():
-        if each.operator == "In":
-            return {(each.key, value) for value in each.values or ()}
+    for expression in selector.match_expressions or ():
+        if expression.operator == "In":
+            return {(expression.key, value) for value in expression.values or ()}
     return None

@@ -1,7 +1,7 @@
 """Topology spread constraints that are hard only while there is room: `FallbackWhenFull`.
 
 A pod with such constraints is judged as one that has each of them hard or soft, as
-`service.engine.placing.placement.settled` finds out. So nothing else knows of them, and pods without them
+`service.engine.placing.placement.resolve_fallbacks` finds out. So nothing else knows of them, and pods without them
 pay nothing. A placed pod counts as one that has them soft, since they may have fallen back.
 """
 

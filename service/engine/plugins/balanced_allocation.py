@@ -118,4 +118,4 @@ def _deviation_of(fractions: list[float]) -> float:
     if len(fractions) == 2:  # noqa: PLR2004
         return abs((fractions[0] - fractions[1]) / 2)
     mean = sum(fractions) / len(fractions)
-    return sqrt(sum((each - mean) ** 2 for each in fractions) / len(fractions))
+    return sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.framework.events import Change, ClusterEvent, Pair, differing
+from service.engine.framework.events import Change, ClusterEvent, Pair, changed_keys
 from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Failure,
@@ -130,13 +130,13 @@ class NodeAffinity(NodePlugin):
 def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
     """Return the labels that a node got, and for each key that changed the pair with ANY_VALUE."""
     old = before.labels if before else {}
-    keys = differing(old, after.labels)
+    keys = changed_keys(old, after.labels)
     given = {(key, after.labels[key]) for key in keys if key in after.labels}
     return frozenset(given | {(key, ANY_VALUE) for key in keys})
 
 
 def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
-    """Whether a node matches a pod's node affinity now, and did not before.
+    """Return whether a node matches a pod's node affinity now, and did not before.
 
     An empty term counts as if it could help the pod, since its meaning depends on the
     configuration.

@@ -138,7 +138,7 @@ class NodeResourcesFit(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Whether a pod that left used a resource that is short."""
+        """Return whether a pod that left used a resource that is short."""
         freed = event.freed
         return freed is None or any(
             reason == TOO_MANY_PODS or reason.removeprefix(INSUFFICIENT) in freed

@@ -26,6 +26,6 @@ class NodeUnschedulable(NodePlugin):
     @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         cordoned: Mask = at(nodes.unschedulable, rows)
-        if any(tolerates(each, CORDON) for each in rules.tolerations):
+        if any(tolerates(toleration, CORDON) for toleration in rules.tolerations):
             return np.ones(len(cordoned), dtype=np.bool_)
         return ~cordoned

@@ -60,7 +60,7 @@ class NodeVolumeLimits(VolumePlugin):
         return [Failure(TOO_MANY, exceeded, unresolvable=False)]
 
     @override
-    def unsettled_by(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
+    def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
         """Where the limit is exceeded, or where the pods that have a volume already may go.
 
         Anywhere else there is only more left when pods leave.

@@ -122,7 +122,7 @@ class _Protection:
         """For each budget by its index the indices of the classes that it protects, if there are any."""
         found: defaultdict[int, list[int]] = defaultdict(list)
         for number, pod_class in enumerate(classes):
-            if pod_class.nodes and pod_class.is_labelled:
+            if pod_class.nodes and pod_class.is_labeled:
                 for index in self._protecting(pod_class):
                     found[index].append(number)
         return found

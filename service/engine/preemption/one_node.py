@@ -15,7 +15,7 @@ from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudg
 from service.model.objects.pods_and_nodes import Pod
 
 
-class OneByOne:
+class NodeByNodeSearch:
     """Tries out one node after the other for one pod."""
 
     def __init__(

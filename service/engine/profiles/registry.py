@@ -29,7 +29,7 @@ def hinted(change: Change) -> frozenset[str]:
 
 
 @cache
-def judging_room() -> frozenset[str]:
+def resource_filters() -> frozenset[str]:
     """Return the plugins that refuse nodes which have too little left for a pod's requests."""
     return frozenset(name for name, plugin in known_plugins().items() if plugin.judges_room)
 
@@ -57,18 +57,18 @@ def register(plugin: type[Plugin]) -> None:
 def unregister(plugin: type[Plugin]) -> None:
     """Undo the registration of a plugin, for tests."""
     withdraw(plugin.name)
-    _look_again()
+    _clear_caches()
 
 
 def _add(plugin: type[Plugin], *, by_default: bool) -> None:
     declare(plugin, by_default=by_default)
-    _look_again()
+    _clear_caches()
 
 
-def _look_again() -> None:
+def _clear_caches() -> None:
     known_plugins.cache_clear()
     hinted.cache_clear()
-    judging_room.cache_clear()
+    resource_filters.cache_clear()
 
 
 for _each in PLUGINS:

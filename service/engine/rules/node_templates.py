@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
 from service.engine.rules.obstacles import Remedy
-from service.engine.state.nodes.node_table import HOSTNAME, timeless
+from service.engine.state.nodes.node_table import HOSTNAME, without_times
 from service.model.core.primitives import Taint
 from service.model.nodes.node import Node
 from service.model.objects.condition_taints import unconditioned
@@ -30,7 +30,7 @@ def shape_of(node: Node) -> Hashable:
     return labels, frozenset(node.allocatable.items()), frozenset(_own_taints(node))
 
 
-def adding_like(node: Node, name: str) -> Remedy:
+def node_addition(node: Node, name: str) -> Remedy:
     """Return the remedy that one more such node comes, of a template of that name."""
     labels = _shared_labels(node)
     taints = _own_taints(node)
@@ -47,7 +47,7 @@ def adding_like(node: Node, name: str) -> Remedy:
     )
     template = {
         "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": [_told(each) for each in taints]} if taints else {},
+        "spec": {"taints": [_told(taint) for taint in taints]} if taints else {},
         "status": {"allocatable": dict(node.allocatable)},
     }
     return Remedy(
@@ -60,7 +60,7 @@ def adding_like(node: Node, name: str) -> Remedy:
 
 def _own_taints(node: Node) -> tuple[Taint, ...]:
     """Return the taints of a node but for those of its conditions, which another one need not have."""
-    return timeless(unconditioned(node))
+    return without_times(unconditioned(node))
 
 
 def _told(taint: Taint) -> dict[str, str]:

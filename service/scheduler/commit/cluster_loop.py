@@ -577,7 +577,7 @@ class ClusterLoop:
             return
         try:
             replica.undo(batch.start)
-            replica.cluster.forget_brought()
+            replica.cluster.forget_uncommitted()
         except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
             _log.exception("Undoing a batch failed.")
             self.follower.drop("undoing a batch failed")

@@ -209,7 +209,7 @@ class Decider:
     def _forget(self, replica: Replica) -> Generator[None, None, None]:
         """Forget what the finished decision added to the engine, and which pod it was about."""
         self._suspects.decided()
-        yield from replica.cluster.forgetting()
+        yield from replica.cluster.forget_in_steps()
 
 
 def _while_wanted(decision: Decision[A], ticket: Ticket) -> Decision[A]:

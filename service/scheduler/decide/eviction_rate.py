@@ -50,4 +50,4 @@ def spend(replica: Replica, pods: int, now: datetime) -> None:
 
 def watches(replica: Replica) -> bool:
     """Return whether any pod of a cluster may have to be evicted, or a timer stopped."""
-    return bool(eviction_state(replica).timers) or replica.cluster.endures
+    return bool(eviction_state(replica).timers) or replica.cluster.has_execution_rules

@@ -191,7 +191,7 @@ class Planner:
                         if replica.revision != replica.committed_revision:
                             self.replica.drop()
                         else:
-                            await self._run(loop, replica.cluster.forgetting())
+                            await self._run(loop, replica.cluster.forget_in_steps())
         finally:
             self._waiting -= 1
             self.last_used = self._clock.monotonic()

@@ -182,7 +182,7 @@ class Follower:
     def _settled(self, entries: Sequence[Entry]) -> None:
         assert self.replica is not None
         self._tell_news()
-        concerns_all = self.replica.cluster.endures or not _are_arrivals(entries)
+        concerns_all = self.replica.cluster.has_execution_rules or not _are_arrivals(entries)
         for observer in self._observers:
             if concerns_all or observer.heeds_arrivals:
                 observer.settled(entries)

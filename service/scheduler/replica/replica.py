@@ -345,7 +345,7 @@ class Replica:
         entries = self.until(mark)
         del self._journal[: len(entries)]
         self._settled = mark.position
-        self.cluster.settle(mark.engine)
+        self.cluster.commit_until(mark.engine)
         if entries and self.on_settled is not None:
             self.on_settled(entries)
 

@@ -18,9 +18,9 @@ def overfull_nodes(replica: Replica) -> Iterator[tuple[str, str]]:
 
     A node may have shrunk after its pods were placed, if its owner changed it.
     """
-    pipelines = replica.cluster.pipelines.values()
-    counts_room = any(pipeline.filters_with(node_resources_fit.NAME) for pipeline in pipelines)
-    counts_ports = any(pipeline.filters_with(node_ports.NAME) for pipeline in pipelines)
+    profiles = replica.cluster.profiles.values()
+    counts_room = any(pipeline.has_filter(node_resources_fit.NAME) for pipeline in profiles)
+    counts_ports = any(pipeline.has_filter(node_ports.NAME) for pipeline in profiles)
     pods_of, requests = _pods_by_node(replica), _Requests()
     for stored in replica.objects(NodeManifest.kind):
         manifest = stored.manifest

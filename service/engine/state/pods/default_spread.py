@@ -1,4 +1,4 @@
-"""Which pods a pod's default spread constraints select: those of its services and its owner.
+"""The pods that default spread constraints select: those of a pod's services and its owner.
 
 Source: `DefaultSelector` in `pkg/scheduler/framework/plugins/helper/spread.go`, v1.35.
 """
@@ -20,24 +20,25 @@ from service.model.objects.pods_and_nodes import Pod
 
 Labels = Mapping[str, str]
 OwnerKey = tuple[str, str, str, str]
-"""Namespace, version, kind and name of an owner."""
+"""Namespace, API version, kind, and name of an owner."""
 
 
 class DefaultSelectors:
-    """The selectors of the services and of the owners of pods of one cluster."""
+    """The selectors of the services and controllers of one cluster."""
 
     def __init__(self) -> None:
         self._services: dict[str, dict[str, Labels]] = {}
-        """The labels that each service selects, by namespace and name, if it selects any."""
+        """The labels that each service selects, by namespace and name; services without a selector
+        are omitted."""
         self._controllers: dict[OwnerKey, Labels] = {}
-        """The labels that replication controllers select; they replace those of services."""
+        """The labels that replication controllers select; they override those of services."""
         self._sets: dict[OwnerKey, Selector] = {}
-        """The selectors of replica sets and stateful sets, which have to match as well."""
+        """The selectors of ReplicaSets and StatefulSets, which have to match in addition."""
 
     def change(
         self, key: ObjectName, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
     ) -> None:
-        """Follow an object that came (no `before`), changed, or went (no `after`)."""
+        """Record an object that was added (no `before`), changed, or removed (no `after`)."""
         some = after or before
         if some is None:
             return
@@ -80,7 +81,7 @@ class DefaultSelectors:
 
 
 class DefaultedClasses:
-    """The classes whose constraints are the defaults, each with one of its pods."""
+    """The classes that take the default constraints, each with one of its pods."""
 
     def __init__(self, match_index: MatchIndex) -> None:
         self._match_index = match_index
@@ -88,7 +89,7 @@ class DefaultedClasses:
         self._owned: dict[OwnerKey, dict[PodClass, None]] = {}
 
     def add(self, pod_class: PodClass, pod: Pod) -> None:
-        """Note that a class takes the defaults."""
+        """Record that a class takes the defaults."""
         self._pods[pod_class] = pod
         if pod.controller is not None:
             key = _key_of(pod.namespace, pod.controller)
@@ -108,12 +109,12 @@ class DefaultedClasses:
         self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
     ) -> list[tuple[PodClass, Pod]]:
         """Return the classes that may select other pods after a change, each with a pod."""
-        found: dict[PodClass, None] = {}
-        for each in (before, after):
-            if each is not None and self._pods:
-                found.update(dict.fromkeys(self._selected(each)))
-                found.update(self._owned.get(owner_key(each), {}))
-        return [(pod_class, self._pods[pod_class]) for pod_class in found]
+        classes: dict[PodClass, None] = {}
+        for kept in (before, after):
+            if kept is not None and self._pods:
+                classes.update(dict.fromkeys(self._selected(kept)))
+                classes.update(self._owned.get(owner_key(kept), {}))
+        return [(pod_class, self._pods[pod_class]) for pod_class in classes]
 
     def _selected(self, service: KeptObject[Partial]) -> Iterator[PodClass]:
         labels = service_labels(service)
@@ -140,7 +141,7 @@ def service_labels(kept: KeptObject[Partial] | None) -> Labels:
 
 
 def decides(kept: KeptObject[Partial], pod: Pod) -> bool:
-    """Whether an object may decide what the default constraints of a pod select."""
+    """Return whether an object may decide what the default constraints of a pod select."""
     if kept.namespace != pod.namespace:
         return False
     labels = service_labels(kept)

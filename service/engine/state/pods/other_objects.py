@@ -1,4 +1,4 @@
-"""Objects of other kinds than node, namespace and pod, in the form in which rules read them."""
+"""Objects of kinds other than node, namespace, and pod that rules read."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
@@ -9,8 +9,8 @@ from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
 B = TypeVar("B", bound=Partial)
 
 
-class KeptObjects:
-    """The objects of all kept kinds of one cluster."""
+class AuxiliaryObjects:
+    """The auxiliary objects of one cluster, by kind, name, and namespace."""
 
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[ObjectName, KeptObject[Partial]]] = {}
@@ -18,14 +18,14 @@ class KeptObjects:
         self._by_namespace: dict[tuple[str, str], dict[str, KeptObject[Partial]]] = {}
         """The objects of each kind and namespace, by name."""
         self.kinds: set[str] = set()
-        """The kinds of which there is an object."""
+        """The kinds with at least one object."""
 
     def __iter__(self) -> Iterator[KeptObject[Partial]]:
-        """All objects of all kinds."""
-        return (each for objects in self._by_kind.values() for each in objects.values())
+        """Return all objects of all kinds."""
+        return (manifest for objects in self._by_kind.values() for manifest in objects.values())
 
     def get(self, kind: str, namespace: str, name: str) -> KeptObject[Partial] | None:
-        """Return the object of this kind and name; None if there is none."""
+        """Return the object of this kind and name, or None."""
         return self._by_kind.get(kind, {}).get((namespace, name))
 
     def having(self, body: type[B]) -> Mapping[ObjectName, KeptObject[B]]:

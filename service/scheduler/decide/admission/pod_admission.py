@@ -102,7 +102,7 @@ def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
 
 def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
     """Return whether the pod's `schedulerName` is one of the cluster's profiles."""
-    return pod.spec.scheduler_name in cluster.pipelines
+    return pod.spec.scheduler_name in cluster.profiles
 
 
 def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:

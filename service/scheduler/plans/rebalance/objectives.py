@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from service.engine import Cluster
 from service.engine.optimize.moves import Measure
 from service.engine.optimize.objectives import (
-    BlocksCost,
+    FragmentationCost,
+    FreeBlocksCost,
     LoadCost,
     PreferenceCost,
-    RestsCost,
     SkewCost,
     UsedNodesCost,
 )
@@ -66,7 +66,9 @@ def _measures(
             return UsedNodesCost(cluster, _staying(fork)), LoadCost(cluster, _PACKED)
         case "Fragmentation":
             resource = goal.resource or ""
-            return RestsCost(cluster, resource, goal.block), BlocksCost(cluster, resource)
+            return FragmentationCost(cluster, resource, goal.block), FreeBlocksCost(
+                cluster, resource
+            )
 
 
 def _staying(fork: Fork) -> list[str]:
