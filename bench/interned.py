@@ -18,9 +18,9 @@ from typing import Any
 from bench import worlds
 from service.engine import Cluster, place
 from service.engine.integrity.footprint import total_bytes
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
-from service.model.objects.pods_and_nodes import Pod
+from service.model.core.errors import InvalidManifest
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import Limits, TemplateCache, parse_pod
 
 NODES = 1_000
 FOLLOWING = 20

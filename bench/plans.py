@@ -23,7 +23,7 @@ from bench.client import Connection
 from bench.figures import quantile
 from bench.stack import Server, serving
 from bench.worlds import HOST, STRIDE, ZONE, pod, preference, term
-from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
+from service.model.registry.manifests import TemplateCache, parse_any, parse_pod
 from service.runtime.ids import RandomIds
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.plans.advance import advance_plans

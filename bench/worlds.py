@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from bench.engine import place_one
 from service.engine import Cluster
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.nodes.namespaces import parse_namespace
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache, parse_node, parse_pod
 
 Manifest = dict[str, Any]
 

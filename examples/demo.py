@@ -25,8 +25,8 @@ from service.cli.printing.explanations import (
     print_results,
 )
 from service.cli.printing.output import Output, print_error
-from service.cli.server.local_server import LocalServer
 from service.cli.server_failures import as_command_errors
+from service.server.local_server import LocalServer
 from service.settings import settings_of_this_process
 
 HERE = Path(__file__).resolve().parent

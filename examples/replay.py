@@ -40,8 +40,8 @@ from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUs
 from service.cli.manifests.manifest_sources import MANIFEST_SUFFIXES, read_objects
 from service.cli.printing.explanations import PLACED, count_outcomes, reasons_of_refusals
 from service.cli.printing.output import Format, Output, print_error
-from service.cli.server.local_server import LocalServer, temporary_folder
 from service.cli.server_failures import as_command_errors
+from service.server.local_server import LocalServer, temporary_folder
 
 SAMPLE_SECONDS = 0.25
 KILL_DELAY_SECONDS_MAX = 0.05

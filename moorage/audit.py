@@ -1,6 +1,6 @@
 """The chain of hashes of the audit's rows, and its verifier.
 
-`make client` copies this from service/model/log/audit.py.
+`make client` copies this from service/model/log/audit_chain.py.
 """
 
 import json

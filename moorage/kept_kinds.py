@@ -3,7 +3,7 @@
 `make client` writes this module.
 """
 
-KEPT_KINDS: tuple[tuple[str, str, bool, tuple[str, ...]], ...] = (
+DECLARED_KINDS: tuple[tuple[str, str, bool, tuple[str, ...]], ...] = (
     ("Service", "services", True, ("svc",)),
     ("ReplicationController", "replicationcontrollers", True, ("rc",)),
     ("ReplicaSet", "replicasets", True, ("rs",)),

@@ -3,7 +3,7 @@
 from itertools import starmap
 from typing import NamedTuple
 
-from moorage.kept_kinds import KEPT_KINDS
+from moorage.kept_kinds import DECLARED_KINDS
 
 
 class Kind(NamedTuple):
@@ -26,7 +26,7 @@ _OWN = (
     Kind("PodGroup", "podgroups", namespaced=True, short_names=("pg", "pgs")),
     Kind("Event", "events", namespaced=True, short_names=("ev",)),
 )
-KINDS = {kind.name: kind for kind in sorted((*_OWN, *starmap(Kind, KEPT_KINDS)))}
+KINDS = {kind.name: kind for kind in sorted((*_OWN, *starmap(Kind, DECLARED_KINDS)))}
 
 NAMESPACE_DEFAULT = "default"
 

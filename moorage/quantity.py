@@ -1,6 +1,6 @@
 """Kubernetes resource quantities as exact integers, in nanos.
 
-`make client` copies this from service/model/objects/quantity.py.
+`make client` copies this from service/model/core/quantity.py.
 """
 
 import re
@@ -26,7 +26,7 @@ _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 
-class InvalidQuantity(ValueError):  # noqa: N818 - as in service.model.errors
+class InvalidQuantity(ValueError):  # noqa: N818 - as in service.model.core.errors
     """The text is no quantity, or one that is too long, or too large."""
 
 

@@ -15,7 +15,6 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp
 
-from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.request_reading import BodyReader
 from service.api.handler_services.decided_operations import FastPath
@@ -43,14 +42,16 @@ from service.api.telemetry.worker_heartbeat import Heartbeat
 from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
 from service.api.worker_forwarding.forwarder import forwarder_of
-from service.background_tasks import background_tasks
 from service.extenders import Extenders
-from service.extensions.loading import load_plugins
-from service.model.pod_templates.template_cache import TemplateCache
-from service.model.validation.combinators import Limits as ManifestLimits
+from service.model.core.validators import Limits as ManifestLimits
+from service.model.pods.template_cache import TemplateCache
+from service.plugin.loading import load_plugins
+from service.runtime import compiled_engine
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
 from service.runtime.stop_callbacks import on_stop_signal
+from service.runtime.tasks import background_tasks
+from service.runtime.worker_deaths import Suspects
 from service.sandbox import Evaluator
 from service.scheduler.maintenance.recounts import IdleRecounts, Pace
 from service.scheduler.maintenance.replica_reports import Reporter
@@ -59,7 +60,6 @@ from service.scheduler.protocol.ports import Clock
 from service.scheduler.scheduler import Scheduler
 from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
-from service.suspects import Suspects
 
 __all__ = [
     "create_app",

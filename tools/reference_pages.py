@@ -14,8 +14,8 @@ import typer
 from service.api.problems import PROBLEMS
 from service.cli.command_table import load_command
 from service.cli.main import app
-from service.model.configuration.config import ClusterConfig
-from service.model.pod_templates.field_warnings import WARNINGS
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.field_warnings import WARNINGS
 from tools.field_docstrings import field_docstrings
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Meta
 from typing_extensions import override
 
-from service.extensions import (
+from service.plugin import (
     ALL,
     MAX_NODE_SCORE,
     Arguments,

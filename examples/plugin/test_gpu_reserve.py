@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from gpu_reserve import GpuReserve
 
-from service.extensions.plugin_test_suite import (
+from service.plugin.testing import (
     InvalidManifest,
     Placement,
     PluginSuite,

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
 
-from moorage.kept_kinds import KEPT_KINDS
+from moorage.kept_kinds import DECLARED_KINDS
 from moorage.kinds import KINDS, Kind
 from service.cli.client import Client
 from service.cli.errors import WrongUsage
@@ -241,7 +241,7 @@ RESOURCES = (
         columns=("name", "phase", "min member", "scheduled", "running", "age"),
         row=table_rows.pod_group_row,
     ),
-    *(_kept(KINDS[name]) for name, *_ in KEPT_KINDS),
+    *(_kept(KINDS[name]) for name, *_ in DECLARED_KINDS),
     EVENTS,
     Resource(
         plural="clusters",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from service.cli.errors import Stopped, Unavailable, WrongUsage
-from service.cli.server.failures import ConfigurationError, StoppedError, UnavailableError
+from service.server.failures import ConfigurationError, StoppedError, UnavailableError
 
 
 @contextmanager

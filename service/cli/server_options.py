@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from service.cli.errors import WrongUsage
-from service.model.validation.wording import worded
+from service.model.core.messages import reword
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 
 CLIENT_VARIABLES = ("MOORAGE_URL", "MOORAGE_CLUSTER", "MOORAGE_CONTEXT", "MOORAGE_CONTEXTS")
@@ -99,5 +99,5 @@ def server_settings(**given: object) -> Settings:
     except InvalidSettings as error:
         raise WrongUsage(str(error)) from None
     except msgspec.ValidationError as error:
-        wrong = worded(str(error))
+        wrong = reword(str(error))
         raise WrongUsage(f"--{wrong.field.replace('_', '-')}: {wrong.message}.") from None

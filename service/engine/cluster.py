@@ -21,15 +21,15 @@ from service.engine.state.pods.importance import ImportanceTable, PlacedPod
 from service.engine.state.pods.matchers import Subject
 from service.engine.state.pods.other_objects import AuxiliaryObjects
 from service.engine.state.volumes.volume_table import VolumeTable
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.kind import DeclaredObject
 from service.model.core.primitives import LabelSelector, ObjectName, OwnerReference, Partial
-from service.model.kinds_kept_for_rules.device_kinds import device_object
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.volume_kinds import volume_object
+from service.model.devices.device import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
+from service.model.devices.device_kinds import device_object
 from service.model.nodes.node import Namespace, Node
-from service.model.objects.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
-from service.model.objects.persistent_volumes import ClaimRef, VolumeObject
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.volumes.volume import ClaimRef, VolumeObject
+from service.model.volumes.volume_kinds import volume_object
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """The bytes of cached masks and scores; the least recently used are dropped first."""
@@ -239,7 +239,7 @@ class Cluster:
 
     # Other objects that rules read
 
-    def put_object(self, kept: KeptObject[Partial]) -> None:
+    def put_object(self, kept: DeclaredObject[Partial]) -> None:
         """Add or replace an object of a kept kind."""
         self._swap_object(kept.kind, (kept.namespace, kept.name), kept)
 
@@ -251,7 +251,9 @@ class Cluster:
         """
         self._swap_object(kind, (namespace, name), None)
 
-    def _swap_object(self, kind: str, key: ObjectName, kept: KeptObject[Partial] | None) -> None:
+    def _swap_object(
+        self, kind: str, key: ObjectName, kept: DeclaredObject[Partial] | None
+    ) -> None:
         before = self.objects.get(kind, *key)
         if kept is None:
             self.objects.delete(kind, *key)
@@ -306,14 +308,14 @@ class Cluster:
         elif before is not None:
             self.devices.remove(before)
 
-    def _enter_object(self, kept: KeptObject[Partial]) -> None:
+    def _enter_object(self, kept: DeclaredObject[Partial]) -> None:
         volume, device = volume_object(kept), device_object(kept)
         if volume is not None:
             self.volumes.put(volume)
         if device is not None:
             self.devices.put(device)
 
-    def _leave_object(self, kept: KeptObject[Partial]) -> None:
+    def _leave_object(self, kept: DeclaredObject[Partial]) -> None:
         volume, device = volume_object(kept), device_object(kept)
         if volume is not None:
             self.volumes.remove(volume)

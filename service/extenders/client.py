@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from service.extenders.circuit_breaker import Breaker
-from service.model.configuration.extenders import Extender
+from service.model.cluster.extender_config import Extender
 from service.settings import InvalidSettings, Settings
 
 T = TypeVar("T")

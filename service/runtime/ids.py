@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from itertools import chain, repeat
 
-from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.model.core.generate_name import SUFFIXES, suffix_of
 
 _UIDS_AT_A_TIME = 256
 _UID_LENGTH = 36

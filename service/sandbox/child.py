@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import BinaryIO
 
-from service.model.objects.cel_questions import Question
+from service.model.devices.cel_questions import Question
 from service.sandbox.bounds import PREPARATION_SECONDS, evaluating, resident_bytes, within
 from service.sandbox.frames import END, HEADER, framed, questions_of
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from service.model.objects.cel_questions import ANSWERS, Key, Question
+from service.model.devices.cel_questions import ANSWERS, Key, Question
 from service.sandbox.frames import HEADER, answer_of, framed
 
 COMMAND = (sys.executable, "-m", "service.sandbox.child")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.objects.cel_questions import DeviceQuestion, PolicyQuestion, Question
+from service.model.devices.cel_questions import DeviceQuestion, PolicyQuestion, Question
 
 HEADER = struct.Struct("!I")
 END = HEADER.pack(0)

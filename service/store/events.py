@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
+from service.model.core.errors import NotFound
 from service.model.core.primitives import ObjectName
-from service.model.errors import NotFound
-from service.model.log.commit_log import Head
+from service.model.core.times import rfc3339
+from service.model.log.commit import Head
 from service.model.log.events import Event, EventRow, rows_of
 from service.model.log.pages import EventPage
-from service.model.times import rfc3339
 from service.store import array_literals
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import asyncpg
 
+from service.model.core.errors import NotFound
 from service.model.core.primitives import ObjectName
-from service.model.errors import NotFound
-from service.model.log.commit_log import (
+from service.model.log.commit import (
     ALL_BODIES,
     BodySelection,
     Diverged,

@@ -7,9 +7,9 @@ from gpu_reserve import GpuReserve
 
 from service.engine import Cluster
 from service.engine.profiles.registry import known_plugins, unregister
-from service.extensions.loading import GROUP, BadPlugin, load_plugins
-from service.model.configuration.config import parse_config
-from service.model.validation.plugins import Arguments
+from service.model.cluster.cluster_config import parse_config
+from service.model.cluster.plugin_rules import Arguments
+from service.plugin.loading import GROUP, BadPlugin, load_plugins
 from tests.api.harness import CLUSTER, node, pod
 
 GPU = "nvidia.com/gpu"
@@ -96,7 +96,7 @@ async def test_a_cluster_whose_plugin_a_server_lacks_is_refused_with_the_field(
         (entry(value="gpu_reserve:GpuReserve", name="Other"), "is no plugin of the name Other"),
         (entry(value="json:dumps"), "is no plugin of the name GpuReserve"),
         (
-            entry("NodeName", "service.extensions.plugin_test_suite:PluginSuite"),
+            entry("NodeName", "service.plugin.testing:PluginSuite"),
             "is no plugin of the name",
         ),
     ],

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from service.model.log.results import Committed, Lost
-from service.model.manifests.manifest import TemplateCache
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Replica

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from service.engine import Placement, digest, place, summarize
 from service.model.core.primitives import Taint, TaintEffect
 from service.model.nodes.node import Namespace, Node
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from tests.agreement import Objects, answers_anew, disagreements
 from tests.builders import PodBuilder, matching, namespace, pod, requirement
 from tests.engine import objects

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.nodes.node import Node
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from service import extensions
-from service.extensions import plugin_test_suite
+from service import plugin as extensions
+from service.plugin import testing as plugin_test_suite
 from tests.paths import ROOT
 
 PUBLIC = {module.__name__: module for module in (extensions, plugin_test_suite)}

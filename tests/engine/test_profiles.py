@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from service.engine import Cluster, UnknownSchedulerError, explain, place
-from service.model.configuration.config import parse_config
+from service.model.cluster.cluster_config import parse_config
 from service.model.core.primitives import Taint
 from service.model.nodes.node import Namespace, Node
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from tests.engine import objects
 
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from service.model.objects.cel_questions import ANSWERS, Answers, DeviceQuestion, PolicyQuestion
+from service.model.devices.cel_questions import ANSWERS, Answers, DeviceQuestion, PolicyQuestion
 from service.sandbox import Evaluator
 from service.sandbox.evaluator import KILLED, TOO_SLOW
 from tests.model.objects.test_cel_costs import BOMBS
@@ -22,7 +22,7 @@ UNLIMITED = (
 """A child that refuses nothing because of its estimate, so that only its bounds are left."""
 DYING = (
     "import os, signal, sys\n"
-    "from service.model.objects.cel_questions import DeviceQuestion\n"
+    "from service.model.devices.cel_questions import DeviceQuestion\n"
     "answer = DeviceQuestion.answer\n"
     "def dies(self, *guard):\n"
     "    if 'deadly' in self.text:\n"

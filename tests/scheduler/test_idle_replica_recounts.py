@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from service.engine.state.nodes.rank import VETO
-from service.model.log.audit import ITSELF
+from service.model.log.audit_chain import ITSELF
 from service.scheduler.maintenance import recounts as idle_replica_recounts
 from service.scheduler.maintenance.recounts import IdleRecounts, Pace
 from service.scheduler.protocol.intents import ApplyObjects

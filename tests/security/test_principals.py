@@ -19,9 +19,7 @@ from service.api.security.authentication import (
     Authentication,
 )
 from service.cli.changes.grants import path_of
-from service.model.errors import MoorageError, StorageUnavailable
-from service.model.log.audit import ITSELF
-from service.model.principals import (
+from service.model.core.access import (
     ADMIN as ADMIN_GRANT,
     EVERYBODY,
     AccessState,
@@ -29,6 +27,8 @@ from service.model.principals import (
     Principal,
     TokenRow,
 )
+from service.model.core.errors import MoorageError, StorageUnavailable
+from service.model.log.audit_chain import ITSELF
 from service.runtime.ids import RandomIds
 from service.settings import Settings
 from service.store.connecting.connections import data_source_name

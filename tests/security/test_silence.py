@@ -18,8 +18,9 @@ from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rate_limits import Rates
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.worker_heartbeat import Heartbeat, WorkerHealth
-from service.cli.server.health_listener import ALIVE_SECONDS_MAX, ServerHealth, health_listener
-from service.cli.server.limits_on_open_and_unread_connections import (
+from service.model.core.access import BOOTSTRAP
+from service.model.core.errors import StorageUnavailable
+from service.server.connection_reaper import (
     READ_BYTES_MIN,
     UNSENT_BYTES_MAX,
     Connection,
@@ -30,9 +31,8 @@ from service.cli.server.limits_on_open_and_unread_connections import (
     accepted_connections_max,
     connection_limits,
 )
-from service.cli.server.port_claims import hold_port, port_of
-from service.model.errors import StorageUnavailable
-from service.model.principals import BOOTSTRAP
+from service.server.health import ALIVE_SECONDS_MAX, ServerHealth, health_listener
+from service.server.tcp_ports import hold_port, port_of
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -384,8 +384,8 @@ def test_a_server_is_alive_until_all_workers_were_silent_for_a_minute(pulse, clo
 @pytest.fixture
 def impatient(monkeypatch):
     """A listener for few who are quick."""
-    monkeypatch.setattr("service.cli.server.health_listener.CONNECTIONS_MAX", 4)
-    monkeypatch.setattr("service.cli.server.health_listener.CONNECTION_SECONDS_MAX", 0.1)
+    monkeypatch.setattr("service.server.health.CONNECTIONS_MAX", 4)
+    monkeypatch.setattr("service.server.health.CONNECTION_SECONDS_MAX", 0.1)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import asyncpg
 import psutil
 from msgspec.structs import replace
 
-from service.model.log.commit_log import (
+from service.model.log.commit import (
     Change,
     CommitRequest,
     Head,

@@ -9,8 +9,9 @@ import asyncpg
 import psutil
 import pytest
 
-from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
-from service.model.log.commit_log import (
+from service.model.core.access import ADMIN, PrincipalRow
+from service.model.core.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
+from service.model.log.commit import (
     Change,
     CommitRequest,
     Head,
@@ -19,7 +20,6 @@ from service.model.log.commit_log import (
     ReplicaMismatch,
 )
 from service.model.log.results import CommitResult, Committed, Lost
-from service.model.principals import ADMIN, PrincipalRow
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
 from service.store.connecting.connections import data_source_name

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import NotFound
+from service.model.core.errors import NotFound
 from service.model.log.events import Event
 from service.model.log.results import Lost
 from tests.store.history import commit_on, create

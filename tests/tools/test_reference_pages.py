@@ -6,8 +6,8 @@ import pytest
 
 from service.api.problems import PROBLEMS
 from service.cli.command_table import COMMANDS
-from service.model.configuration.config import ClusterConfig
-from service.model.pod_templates.field_warnings import WARNINGS
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.field_warnings import WARNINGS
 from tools.reference_pages import DOCS, PAGES, SHARED, cluster_configuration, commands, problems
 
 

@@ -18,12 +18,12 @@ class Copy(NamedTuple):
 
 COPIES: Mapping[str, Copy] = {
     "audit.py": Copy(
-        "service/model/log/audit.py",
+        "service/model/log/audit_chain.py",
         "The chain of hashes of the audit's rows, and its verifier.",
         ("Verifier",),
     ),
     "quantity.py": Copy(
-        "service/model/objects/quantity.py",
+        "service/model/core/quantity.py",
         "Kubernetes resource quantities as exact integers, in nanos.",
         ("ceil_milli", "ceil_whole", "parse_quantity"),
     ),

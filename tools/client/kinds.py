@@ -1,6 +1,6 @@
 """The module `moorage/kept_kinds.py`: the kinds that the server keeps for its rules."""
 
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.registry.kinds import DECLARED_KINDS
 
 HEADING = '''\
 """The kinds of objects that the server keeps for its rules, in the order of its own table.
@@ -8,7 +8,7 @@ HEADING = '''\
 `make client` writes this module.
 """
 
-KEPT_KINDS: tuple[tuple[str, str, bool, tuple[str, ...]], ...] = (
+DECLARED_KINDS: tuple[tuple[str, str, bool, tuple[str, ...]], ...] = (
 '''
 ENDING = ''')
 """Of each kind its name, its plural, whether it has namespaces, and its short names."""
@@ -19,6 +19,6 @@ def module() -> str:
     """Return the text of the module, before it is formatted."""
     rows = (
         (each.kind, each.plural, each.namespaced, tuple(each.short_names))
-        for each in KEPT_KINDS.values()
+        for each in DECLARED_KINDS.values()
     )
     return HEADING + "".join(f"    {row},\n" for row in rows) + ENDING

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.core.kind import KindSpec
+from service.model.registry.kinds import DECLARED_KINDS
 
 Vector = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ ARGUMENTS: Mapping[str, str] = {
 AS_GIVEN = {"nodeConditions": "Ignore"}
 """The setting with which nodes have the taints of the vector: kube-scheduler reads no conditions."""
 
-KINDS_BY_PLURAL: Mapping[str, KeptKind] = {each.plural: each for each in KEPT_KINDS.values()}
+KINDS_BY_PLURAL: Mapping[str, KindSpec] = {each.plural: each for each in DECLARED_KINDS.values()}
 
 OURS_ALONE = frozenset({"semantics"})
 """Fields of an explanation that kube-scheduler's answer does not have."""

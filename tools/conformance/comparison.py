@@ -20,8 +20,8 @@ from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.manifests.manifest_sources import read_objects
 from service.cli.options import URL_DEFAULT, Token, Url
 from service.cli.printing.output import Output
-from service.cli.server.local_server import LocalServer, temporary_folder
 from service.cli.server_failures import as_command_errors
+from service.server.local_server import LocalServer, temporary_folder
 from tools.conformance.cases import (
     Difference,
     Vector,

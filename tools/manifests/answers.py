@@ -1,7 +1,7 @@
 """What becomes of each field of a manifest, by the declarations that decode manifests.
 
 A field is honoured if a type declares it that is decoded, passed over with a warning if
-`service.model.pod_templates.field_warnings` declares it, and refused if its object takes no unknown fields. What is
+`service.model.core.field_warnings` declares it, and refused if its object takes no unknown fields. What is
 left is either kept and returned, which has to be said in `unread_fields.toml`, or undecided.
 """
 
@@ -14,10 +14,14 @@ import msgspec
 
 from service.api.openapi import object_types
 from service.model.core import primitives
-from service.model.kinds_kept_for_rules import scheduling_groups as groups
+from service.model.core.field_warnings import PASSED_OVER, IgnoredField
+from service.model.devices import device_fields as device_manifest_types
 from service.model.nodes import node
-from service.model.objects import device_manifest_types, manifest_types, pods_and_nodes
-from service.model.pod_templates.field_warnings import PASSED_OVER, PassedOver
+from service.model.pods import (
+    pod as pods_and_nodes,
+    pod_fields as manifest_types,
+    scheduling_groups as groups,
+)
 from service.model.policies import quota_spec
 from tools.manifests import versions
 from tools.manifests.versions import DEVICES, GROUPS
@@ -201,7 +205,7 @@ class Field(NamedTuple):
     versions: tuple[str, ...]
     """The versions of Kubernetes that have it, of those that were read."""
     answer: Answer
-    warning: PassedOver | None = None
+    warning: IgnoredField | None = None
 
 
 def fields(read: versions.Fields) -> Iterator[Field]:
@@ -247,7 +251,7 @@ def _field(place: Place, name: str, read: versions.Fields, kept: Sequence[str]) 
     return Field(place.kind, place.type_name, path, having, answer, warning)
 
 
-def _answer(place: Place, name: str, warning: PassedOver | None, *, is_kept: bool) -> Answer:
+def _answer(place: Place, name: str, warning: IgnoredField | None, *, is_kept: bool) -> Answer:
     if warning is not None:
         return "honoured or not" if warning.setting else "warned"
     if is_kept:
@@ -259,7 +263,7 @@ def _answer(place: Place, name: str, warning: PassedOver | None, *, is_kept: boo
     return "undecided"
 
 
-def _warning(kind: str, path: str) -> PassedOver | None:
+def _warning(kind: str, path: str) -> IgnoredField | None:
     """The warning about all values of a field; one about single keys of a map leaves it honoured."""
     found = (each for each in PASSED_OVER if (each.kind, each.path) == (kind, path))
     return next(found, None)

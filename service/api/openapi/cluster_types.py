@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.primitives import Strict, Value
 from service.model.log.pages import ClusterCounts
 

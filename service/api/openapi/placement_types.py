@@ -12,7 +12,7 @@ from service.api.openapi.object_types import (
     Pod,
     PodTemplate,
 )
-from service.model.configuration.config import ClusterConfig, PreemptionScope
+from service.model.cluster.cluster_config import ClusterConfig, PreemptionScope
 from service.model.core.primitives import Strict, Value
 from service.scheduler.protocol.placements import Explain, PodRef, Policy, Preemption, Strategy
 

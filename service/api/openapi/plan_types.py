@@ -7,7 +7,7 @@ import msgspec
 from service.api.openapi.object_types import Node, Pod, PodTemplate
 from service.model.core import primitives
 from service.model.core.primitives import Strict
-from service.model.plans.plans import WhenUnschedulable
+from service.model.plans.plan import WhenUnschedulable
 from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner
 from service.scheduler.protocol.placements import Explain, PodRef

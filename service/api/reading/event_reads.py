@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from service.api.reading.stored_reads import ClusterReads, Wanted
-from service.model.log.commit_log import ObjectRow
+from service.model.log.commit import ObjectRow
 from service.model.log.events import EventRow
 from service.model.log.pages import ObjectPage
 from service.scheduler.scheduler import Scheduler

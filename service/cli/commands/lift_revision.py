@@ -27,7 +27,7 @@ def lift_revision(
     them. This raises the revision of each cluster by 1,000,000,000 and empties its log, so that no
     revision is used twice: watches are told to list again, and replicas are loaded again.
     """
-    from service.cli.server.maintenance import run_lift  # noqa: PLC0415 - clients start faster without
+    from service.server.maintenance import run_lift  # noqa: PLC0415 - clients start faster without
 
     settings = server_settings(data_dir=data_dir, database_url=database_url)
     with as_command_errors():

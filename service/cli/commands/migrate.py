@@ -42,7 +42,7 @@ def migrate(
     that they hold; nobody can write meanwhile. What is distributed already stays as it is, so the
     command can be repeated. Afterwards, new tables are distributed whenever the database is migrated.
     """
-    from service.cli.server.maintenance import run_migration  # noqa: PLC0415 - clients start faster without
+    from service.server.maintenance import run_migration  # noqa: PLC0415 - clients start faster without
 
     settings = server_settings(data_dir=data_dir, database_url=database_url)
     with as_command_errors():

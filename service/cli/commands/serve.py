@@ -42,8 +42,8 @@ def serve(
     every user of a machine can see its command lines.
     """
     from service.api.telemetry.spans import require_packages  # noqa: PLC0415
-    from service.cli.server.exposure_checks import refuse_plain_door  # noqa: PLC0415 - clients start faster without
-    from service.cli.server.lifecycle import run_server  # noqa: PLC0415
+    from service.server.lifecycle import run_server  # noqa: PLC0415
+    from service.server.listen_policy import refuse_plain_door  # noqa: PLC0415 - clients start faster without
 
     settings = server_settings(
         host=host,

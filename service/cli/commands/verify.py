@@ -14,7 +14,7 @@ from service.cli.server_options import DatabaseUrl, DataDir, server_settings
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 
 if TYPE_CHECKING:
-    from service.cli.server.verification import Report
+    from service.server.verification import Report
 
 Clusters = Annotated[
     list[str] | None,
@@ -41,7 +41,7 @@ def verify(
     is, and the report names it; 2 the command line makes no sense, or the tables are not those of
     this version; 3 the database cannot be reached.
     """
-    from service.cli.server.verification import run_verification  # noqa: PLC0415 - clients start faster without
+    from service.server.verification import run_verification  # noqa: PLC0415 - clients start faster without
 
     settings = server_settings(data_dir=data_dir, database_url=database_url)
     with as_command_errors():

@@ -3,9 +3,9 @@
 from service.engine.cluster import Cluster
 from service.engine.explain.totals import resource_totals
 from service.engine.state.pods.spread import SpreadRule
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
+from service.model.pods.cluster_topology import CLUSTER_KEY
+from service.model.pods.pod import Pod
 
 _LOAD = ("cpu", "memory")
 

@@ -28,8 +28,8 @@ from service.engine.state.nodes.columns import ALL, Ints, Mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.volumes.matching import VolumeMatches
-from service.model.objects.pods_and_nodes import Pod
-from service.model.pod_templates.annotated_rules import RulesOrigin, rules_from
+from service.model.pods.annotated_rules import RulesOrigin, rules_from
+from service.model.pods.pod import Pod
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.placing.placement import profile_of
 from service.engine.placing.refusal import PrefilterRejection, failures_of, prefilter
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 
 def nearest_node(cluster: Cluster, pod: Pod) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.placing.placement import profile_of
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 ExtensionPoint = Literal["Filter", "Score"]
 Status = Literal["Success", "Unschedulable"]

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from service.model.core.kind import DeclaredObject, alike
 from service.model.core.primitives import LabelSelector, Partial
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject, alike
 from service.model.nodes.node import Node
-from service.model.objects.pod_resource_requests import placed_requests
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.pods.requests import placed_requests
 
 Pair = tuple[str, str]
 """A label: key and value."""
@@ -68,7 +68,7 @@ class ClusterEvent(NamedTuple):
     labels."""
     node: tuple[Node | None, Node] | None = None
     """A node as it was and as it is, if the event is that it came or has other labels."""
-    objects: tuple[KeptObject[Partial], ...] = ()
+    objects: tuple[DeclaredObject[Partial], ...] = ()
     """An object of a kept kind as it was and as it is; empty if the event is about none."""
 
     @property
@@ -113,7 +113,7 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
 
 
 def object_events(
-    before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+    before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
 ) -> list[ClusterEvent]:
     """Return the events of a change of an object; None stands for an object that does not exist."""
     if before is not None and after is not None and alike(before, after):

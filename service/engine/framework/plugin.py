@@ -24,10 +24,10 @@ from service.engine.state.nodes.rank import SIGN_BIT
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration import plugin_arguments
-from service.model.configuration.config import ClusterConfig, ResourceWeight, SchedulerProfile
-from service.model.objects.pods_and_nodes import Pod
-from service.model.validation.plugins import Arguments
+from service.model.cluster import plugin_args as plugin_arguments
+from service.model.cluster.cluster_config import ClusterConfig, ResourceWeight, SchedulerProfile
+from service.model.cluster.plugin_rules import Arguments
+from service.model.pods.pod import Pod
 
 MAX_NODE_SCORE: Final = 100
 

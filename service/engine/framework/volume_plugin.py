@@ -22,11 +22,11 @@ from service.engine.state.pods.classes import PodClass
 from service.engine.state.volumes.pod_volumes import claims_of
 from service.engine.state.volumes.volume_table import PodVolumes
 from service.model.core.primitives import ObjectName
-from service.model.kinds_kept_for_rules.volume_kinds import (
+from service.model.pods.pod import Pod
+from service.model.volumes.volume_kinds import (
     PERSISTENT_VOLUME_CLAIM,
     PersistentVolumeClaimBody,
 )
-from service.model.objects.pods_and_nodes import Pod
 
 
 def changed_claims(event: ClusterEvent) -> frozenset[ObjectName] | None:

@@ -8,8 +8,8 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.state.nodes.columns import Ints
 from service.engine.state.nodes.topology import TopologyKey
-from service.model.objects.pod_resource_requests import pod_requests
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.pods.requests import pod_requests
 
 _SCORED = ("cpu", "memory")
 """The resources by which domains are compared, as NodeResourcesFit compares nodes."""

@@ -40,8 +40,8 @@ from service.engine.state.nodes.group_domain import GroupDomain, group_domain
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.devices import ClaimAllocation
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import ClaimAllocation
+from service.model.pods.pod import Pod
 
 T = TypeVar("T")
 Search = Generator[None, None, T]

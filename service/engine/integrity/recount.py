@@ -21,11 +21,11 @@ from service.engine.state.nodes.node_rules import PodUsage
 from service.engine.state.nodes.node_table import AMOUNT_MAX, HostPort, NodeTable, without_times
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import OwnedTerm, PodClass
-from service.model.multi_cluster.whole_cluster_topology_key import topology_value
+from service.model.core.quantity import amounts
 from service.model.nodes.node import Node
-from service.model.objects.pod_resource_requests import host_ports
-from service.model.objects.pods_and_nodes import Pod, PodSpec
-from service.model.objects.quantity import amounts
+from service.model.pods.cluster_topology import topology_value
+from service.model.pods.pod import Pod, PodSpec
+from service.model.pods.requests import host_ports
 
 SLOTS_A_STEP = 2_048
 """The ranks of so many nodes take about a quarter of a millisecond."""

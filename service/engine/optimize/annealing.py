@@ -28,7 +28,7 @@ from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.spread import SpreadRule
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 NODES_MAX = 64
 """Among how many nodes pods are arranged at most."""

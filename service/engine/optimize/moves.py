@@ -29,7 +29,7 @@ from service.engine.state.nodes.columns import Ints, Mask, Slots
 from service.engine.state.nodes.node_rules import PodUsage
 from service.engine.state.nodes.node_table import tie_hash
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 Costs = tuple[int, ...]
 """One figure for each measure, the most important first; less is better."""

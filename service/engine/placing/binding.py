@@ -6,7 +6,7 @@ from service.engine.cluster import Cluster
 from service.engine.state.volumes.matching import PROVISION, VolumeMatches
 from service.engine.state.volumes.pod_volumes import claims_of
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 __all__ = ["PROVISION", "assume_bindings", "bindings_on", "user_of_claim"]
 

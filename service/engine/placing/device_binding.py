@@ -2,8 +2,8 @@
 
 from service.engine.cluster import Cluster
 from service.engine.state.devices.search import NoAllocation
-from service.model.objects.devices import ClaimAllocation
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import ClaimAllocation
+from service.model.pods.pod import Pod
 
 
 def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllocation] | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 
 class Reservation(NamedTuple):

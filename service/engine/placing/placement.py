@@ -22,8 +22,8 @@ from service.engine.state.nodes.node_table import NodeTable, tie_hash
 from service.engine.state.nodes.rank import TIE_BITS, VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.devices import ClaimAllocation
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import ClaimAllocation
+from service.model.pods.pod import Pod
 
 
 class Placement(NamedTuple):

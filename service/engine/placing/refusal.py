@@ -13,7 +13,7 @@ from service.engine.profiles.profile import Profile
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.group_domain import GROUP_TOPOLOGY, GroupDomain
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 NO_NODES = "no nodes available to schedule pods"
 NARROWED = "node(s) didn't satisfy plugin(s) [{}]"

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from service.engine.cluster import Cluster
 from service.engine.placing.nominations import replaced_by
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 
 def pod_signature(cluster: Cluster, pod: Pod) -> Hashable:

@@ -8,7 +8,7 @@ pay nothing. A placed pod counts as one that has them soft, since they may have 
 from msgspec.structs import replace
 
 from service.engine.state.pods.classes import FALLBACK, Template
-from service.model.objects.pods_and_nodes import Pod, PodSpec
+from service.model.pods.pod import Pod, PodSpec
 
 
 def fallbacks(pod: Pod) -> tuple[int, ...]:

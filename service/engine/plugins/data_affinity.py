@@ -19,8 +19,8 @@ from service.engine.state.nodes.node_rules import NamedDataSet, NodeRules
 from service.engine.state.nodes.node_selectors import term_mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
-from service.model.kinds_kept_for_rules.data_sets import DATA_SET, data_sets_of
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.volumes.data_sets import DATA_SET, data_sets_of
 
 NAME = "DataAffinity"
 LACKING = 'node(s) didn\'t have the data set "{}"'

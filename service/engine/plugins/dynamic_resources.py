@@ -27,14 +27,14 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.kinds_kept_for_rules.device_kinds import (
+from service.model.devices.device_fields import ResourceClaimBody
+from service.model.devices.device_kinds import (
     DEVICE_CLASS,
     RESOURCE_CLAIM,
     RESOURCE_CLAIM_TEMPLATE,
     RESOURCE_SLICE,
 )
-from service.model.objects.device_manifest_types import ResourceClaimBody
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 NAME = "DynamicResources"
 UNAVAILABLE = "resourceclaim not available on the node"

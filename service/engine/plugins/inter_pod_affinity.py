@@ -46,11 +46,11 @@ from service.engine.state.pods.classes import (
     Role,
 )
 from service.engine.state.pods.siblings import are_siblings, sibling_key_of
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import InterPodAffinityArgs
-from service.model.objects.pods_and_nodes import Pod, PodAffinity, PodAffinityTerm
-from service.model.objects.selectors import matches
-from service.model.validation.plugins import Arguments
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import InterPodAffinityArgs
+from service.model.cluster.plugin_rules import Arguments
+from service.model.core.selectors import matches
+from service.model.pods.pod import Pod, PodAffinity, PodAffinityTerm
 
 NAME = "InterPodAffinity"
 TABLE_MAX = 1024

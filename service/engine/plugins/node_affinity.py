@@ -22,13 +22,13 @@ from service.engine.state.nodes.node_rules import (
 from service.engine.state.nodes.node_selectors import named_nodes, required_mask, term_mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import NodeAffinityArgs
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import NodeAffinityArgs
+from service.model.cluster.plugin_rules import Arguments
 from service.model.core.primitives import NodeSelectorRequirement
 from service.model.nodes.node import Node
-from service.model.objects.pods_and_nodes import Pod
 from service.model.pods.affinity import required_node_affinity_matches, required_node_selectors
-from service.model.validation.plugins import Arguments
+from service.model.pods.pod import Pod
 
 NAME = "NodeAffinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"

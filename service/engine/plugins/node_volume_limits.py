@@ -14,14 +14,14 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.kinds_kept_for_rules.volume_kinds import (
+from service.model.pods.pod import Pod
+from service.model.volumes.volume_kinds import (
     CSI_NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     STORAGE_CLASS,
     VOLUME_ATTACHMENT,
 )
-from service.model.objects.pods_and_nodes import Pod
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = "node(s) exceed max volume count"

@@ -36,13 +36,13 @@ from service.engine.state.nodes.vetoes import Vetoes, label_vetoes
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.default_spread import decides
 from service.engine.state.pods.spread import SpreadRule
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import PodTopologySpreadArgs
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import PodTopologySpreadArgs
+from service.model.cluster.plugin_rules import Arguments
+from service.model.core.kind import DeclaredObject
 from service.model.core.primitives import Partial
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import Pod, TopologySpreadConstraint
-from service.model.objects.selectors import matches
-from service.model.validation.plugins import Arguments
+from service.model.core.selectors import matches
+from service.model.pods.pod import Pod, TopologySpreadConstraint
 
 Floats = npt.NDArray[np.float64]
 NAME = "PodTopologySpread"
@@ -394,7 +394,7 @@ def _counts_any(rule: SpreadRule, pod_class: PodClass, others: Sequence[PodClass
     )
 
 
-def _selects_otherwise(objects: Sequence[KeptObject[Partial]], pod: Pod) -> bool:
+def _selects_otherwise(objects: Sequence[DeclaredObject[Partial]], pod: Pod) -> bool:
     """Whether the pod may have default constraints that select other pods after such a change."""
     if pod.spec.topology_spread_constraints:
         return False

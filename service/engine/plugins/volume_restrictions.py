@@ -13,7 +13,7 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.objects.persistent_volumes import ONE_POD, PersistentVolumeClaim
+from service.model.volumes.volume import ONE_POD, PersistentVolumeClaim
 
 NAME = "VolumeRestrictions"
 DISK = "node(s) had no available disk"

@@ -12,7 +12,7 @@ from service.engine.state.nodes.node_sets import NodeSet
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.kinds_kept_for_rules.volume_kinds import PERSISTENT_VOLUME
+from service.model.volumes.volume_kinds import PERSISTENT_VOLUME
 
 NAME = "VolumeZone"
 NO_ZONE = "node(s) had no available volume zone"

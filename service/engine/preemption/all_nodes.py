@@ -19,7 +19,7 @@ from service.engine.state.nodes.columns import Ints, Mask, Slots
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import PODS, ImportanceTable
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 FAR = 2**62
 

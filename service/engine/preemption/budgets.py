@@ -12,9 +12,9 @@ import numpy as np
 from service.engine.state.nodes.columns import Mask, Slots
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import ImportanceTable
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.selectors import matches
+from service.model.core.selectors import matches
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 Pair = tuple[str, str]
 

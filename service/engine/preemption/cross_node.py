@@ -21,8 +21,8 @@ from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import importance
 from service.model.core.primitives import ObjectName
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 SPARE_MAX: Final = 64
 """So many pods more than have to leave for one rule are removed to choose from."""

@@ -10,7 +10,7 @@ from service.engine.cluster import Cluster
 from service.engine.framework.plugin import Blame, Headrooms, Plugin
 from service.engine.placing.nominations import Reservation, assume_reservation, reservations
 from service.engine.placing.placement import profile_of
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 Asked: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]
 """Filters, each with what it says of a node for good, or None if it has to be asked again."""

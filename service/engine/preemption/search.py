@@ -33,9 +33,9 @@ from service.engine.profiles.profile import Profile
 from service.engine.state.nodes.columns import Mask, Slots
 from service.engine.state.nodes.node_table import tie_hash
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import PreemptionScope
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.cluster_config import PreemptionScope
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 UNDER_WAY = "not eligible due to a terminating pod on the nominated node."

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from service.engine.state.pods.importance import importance, started_at
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 OFFSET = 2**31
 """Makes every priority positive, so that of sums the one of fewer victims is mostly the smaller one."""

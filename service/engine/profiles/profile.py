@@ -11,7 +11,7 @@ from service.engine.framework.volume_plugin import VolumePlugin
 from service.engine.profiles.registry import known_plugins
 from service.engine.state.nodes.node_rules import ProfileRules
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 
 
 class RelativeWeight:

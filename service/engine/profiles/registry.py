@@ -1,7 +1,7 @@
 """The plugins that this process knows: those of Kubernetes, and those that were registered.
 
 All processes of a server register the same plugins when they start, before they look at a cluster
-(`service.extensions`).
+(`service.plugin`).
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from functools import cache
 from service.engine.framework.events import Change
 from service.engine.framework.plugin import NodePlugin, Plugin, RelationPlugin
 from service.engine.plugins import PLUGINS
-from service.model.validation.plugins import KNOWN, declare, withdraw
+from service.model.cluster.plugin_rules import KNOWN, declare, withdraw
 
 WEIGHT_MAX = 100
 """The greatest weight of a plugin that is not one of Kubernetes', if a profile gives none."""

@@ -30,8 +30,8 @@ from service.engine.state.nodes.node_selectors import required_mask
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass, Template
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.quantity import format_amount
+from service.model.core.quantity import format_amount
+from service.model.pods.pod import Pod
 
 PODS_MAX = 20
 """At most so many pods of one culprit are named; the others are counted."""

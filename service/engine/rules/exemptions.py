@@ -29,7 +29,7 @@ from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.pods.classes import MatcherEntry, OwnedTerm, PodClass
 from service.engine.state.pods.matchers import Subject
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 OWN = "Pods in daemonNamespaces do not count for required anti-affinity of other pods."
 OWN_OF_DAEMON = "Only pods in daemonNamespaces count for required anti-affinity of a pod in them."

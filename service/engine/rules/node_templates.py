@@ -8,8 +8,8 @@ from service.engine.cluster import Cluster
 from service.engine.rules.obstacles import Remedy
 from service.engine.state.nodes.node_table import HOSTNAME, without_times
 from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import without_condition_taints
 from service.model.nodes.node import Node
-from service.model.objects.condition_taints import unconditioned
 from service.model.plans.repair_changes import AddNodes
 
 _NAME = "added"
@@ -60,7 +60,7 @@ def node_addition(node: Node, name: str) -> Remedy:
 
 def _own_taints(node: Node) -> tuple[Taint, ...]:
     """Return the taints of a node but for those of its conditions, which another one need not have."""
-    return without_times(unconditioned(node))
+    return without_times(without_condition_taints(node))
 
 
 def _told(taint: Taint) -> dict[str, str]:

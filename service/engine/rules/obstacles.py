@@ -35,10 +35,9 @@ from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.taints import HARD_EFFECTS, tolerates
 from service.engine.state.pods.importance import PODS
 from service.model.core.primitives import Taint
+from service.model.core.quantity import format_amount
+from service.model.nodes.condition_taints import CONDITION_KEYS, asked_keys
 from service.model.nodes.node import Node
-from service.model.objects.condition_taints import CONDITION_KEYS, asked_keys
-from service.model.objects.pods_and_nodes import Pod, Toleration
-from service.model.objects.quantity import format_amount
 from service.model.plans.repair_changes import (
     AddToleration,
     AnyRepairChange,
@@ -48,6 +47,7 @@ from service.model.plans.repair_changes import (
     SetTaints,
     UncordonNodes,
 )
+from service.model.pods.pod import Pod, Toleration
 
 OBSTACLES_MAX = 60
 """So many are told apart; nodes with others are left out."""

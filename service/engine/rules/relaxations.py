@@ -11,7 +11,7 @@ from service.engine.plugins import (
     node_ports as ports,
     pod_topology_spread as spreading,
 )
-from service.model.objects.pods_and_nodes import (
+from service.model.pods.pod import (
     Affinity,
     Container,
     PodAffinity,

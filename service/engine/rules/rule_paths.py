@@ -21,7 +21,7 @@ from service.engine.state.pods.classes import (
 )
 from service.engine.state.pods.spread import SpreadRule
 from service.model.core.primitives import NodeSelector
-from service.model.objects.pods_and_nodes import PodAffinity, PodAffinityTerm, PodSpec
+from service.model.pods.pod import PodAffinity, PodAffinityTerm, PodSpec
 
 Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"

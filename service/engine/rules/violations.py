@@ -42,7 +42,7 @@ from service.engine.state.pods.classes import (
 )
 from service.engine.state.pods.spread import SpreadRule
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 AT_ONCE_MIN = 16
 """If a class is on fewer nodes, they are looked at one by one. Likewise, fewer classes of a

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from service.model.core import names
 from service.model.core.primitives import ObjectMeta
-from service.model.validation import names
-from service.model.validation.combinators import (
+from service.model.core.selector_rules import LABELS
+from service.model.core.type_rules import declared
+from service.model.core.validators import (
     Problems,
     Record,
     Rule,
@@ -21,8 +23,6 @@ from service.model.validation.combinators import (
     record,
     text,
 )
-from service.model.validation.selectors import LABELS
-from service.model.validation.type_derived_rules import declared
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 
-from service.model.manifests.metadata_and_status import Json
+from service.model.core.metadata import Json
 
 Path: TypeAlias = tuple[str, ...]
 """Segments as FieldsV1 writes them: `f:name`, `k:{"name":"c"}`, `v:"value"`."""

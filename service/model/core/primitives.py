@@ -70,7 +70,7 @@ LabelKeys = Annotated[
     ),
 ]
 Quantities = Mapping[str, str | int | float]
-"""Resource name to quantity as sent; `service.model.objects.quantity` turns one into an integer."""
+"""Resource name to quantity as sent; `service.model.core.quantity` turns one into an integer."""
 
 
 class LabelSelectorRequirement(Strict, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from service.model.log.commit_log import Head, ObjectRow
+from service.model.log.commit import Head, ObjectRow
 from service.model.log.events import EventRow
 
 PAGE_BYTES_MAX = 4 * 1024 * 1024

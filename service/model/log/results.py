@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.model.log.commit_log import Head, IdempotencyRecord
+from service.model.log.commit import Head, IdempotencyRecord
 
 
 class Committed(msgspec.Struct, frozen=True):

@@ -6,15 +6,15 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
-from service.model.manifests.manifest_base import (
+from service.model.core.manifest import (
     ObjectManifest,
     checked_draft,
     head_of,
 )
-from service.model.manifests.metadata_and_status import Json, Metadata, members_of, read_metadata
+from service.model.core.metadata import Json, Metadata, members_of, read_metadata
+from service.model.core.validators import Limits
 from service.model.nodes.node import Namespace
 from service.model.nodes.node_rules import NAMESPACE_RULES
-from service.model.validation.combinators import Limits
 
 
 class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):

@@ -1,10 +1,12 @@
 """Which nodes and namespaces are valid."""
 
+from service.model.core import names
 from service.model.core.kind_rules import kind_rules
 from service.model.core.primitives import ContainerImage
-from service.model.nodes.node import NodeCondition, NodeSpec, NodeStatus
-from service.model.validation import names
-from service.model.validation.combinators import (
+from service.model.core.resources import NODE_RESOURCES
+from service.model.core.selector_rules import TAINT
+from service.model.core.type_rules import declared
+from service.model.core.validators import (
     Problems,
     Record,
     at,
@@ -14,9 +16,7 @@ from service.model.validation.combinators import (
     nullable,
     text,
 )
-from service.model.validation.resources import NODE_RESOURCES
-from service.model.validation.selectors import TAINT
-from service.model.validation.type_derived_rules import declared
+from service.model.nodes.node import NodeCondition, NodeSpec, NodeStatus
 
 
 def _taints_differ(spec: Record, path: str, problems: Problems) -> None:

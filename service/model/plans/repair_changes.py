@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from service.model.core.primitives import Taint
-from service.model.objects.pods_and_nodes import Toleration
+from service.model.pods.pod import Toleration
 
 
 class RepairChange(

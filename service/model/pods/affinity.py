@@ -7,14 +7,14 @@ from service.model.core.primitives import (
     LabelSelectorRequirement,
     NodeSelector,
 )
-from service.model.objects.pods_and_nodes import (
+from service.model.core.selectors import Labels, node_terms_match
+from service.model.pods.pod import (
     Affinity,
     PodAffinity,
     PodAffinityTerm,
     PodSpec,
     TopologySpreadConstraint,
 )
-from service.model.objects.selectors import Labels, node_terms_match
 
 
 def required_node_affinity_matches(

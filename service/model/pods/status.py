@@ -4,9 +4,9 @@ from typing import cast
 
 import msgspec
 
-from service.model.manifests.metadata_and_status import Json, in_utc
-from service.model.objects.pods_and_nodes import PodResize
-from service.model.validation.combinators import entries_of, items_of, without_nulls
+from service.model.core.metadata import Json, in_utc
+from service.model.core.validators import entries_of, items_of, without_nulls
+from service.model.pods.pod import PodResize
 
 FINISHED = frozenset({"Succeeded", "Failed"})
 CLAIM_STATUSES = "resourceClaimStatuses"
@@ -77,7 +77,7 @@ def resize_of(status: Json) -> PodResize | None:
     )
 
 
-def keeping_what_was_written(status: Json, old_status: Json) -> Json:
+def preserve_server_fields(status: Json, old_status: Json) -> Json:
     """A client's status with what Moorage wrote into the stored one: conditions, and claims it made."""
     kept = _keeping_conditions(status, old_status)
     made = old_status.get(CLAIM_STATUSES)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.errors import (
+from service.model.core.errors import (
     MoorageError,
     NotFound,
     ObjectUnreadable,
@@ -21,8 +21,9 @@ from service.model.errors import (
     PluginMissing,
     StorageUnavailable,
 )
-from service.model.log.commit_log import Head, IdempotencyRecord
-from service.model.log.leases import ReplicaState
+from service.model.devices.cel_questions import Question
+from service.model.log.commit import Head, IdempotencyRecord
+from service.model.log.lease import ReplicaState
 from service.model.log.results import (
     CommitResult,
     Committed,
@@ -31,9 +32,8 @@ from service.model.log.results import (
     Lost,
     NotYet,
 )
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.cel_questions import Question
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.registry.manifests import TemplateCache
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.event_recorder import Record

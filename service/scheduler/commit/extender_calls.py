@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from service.model.core.errors import FieldError, InvalidManifest, Overloaded
 from service.model.core.primitives import ObjectName
-from service.model.errors import FieldError, InvalidManifest, Overloaded
 from service.scheduler.protocol.extenders import (
     AsksExtenders,
     ExtenderQuestion,

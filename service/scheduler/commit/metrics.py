@@ -8,7 +8,7 @@ import msgspec
 
 from service.engine import Execution, time_plugins
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from service.scheduler.commit.request_batches import MANY_KINDS, AnswerOrError, Batch
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods

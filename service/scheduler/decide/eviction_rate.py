@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import EvictionsAt, EvictionState
 

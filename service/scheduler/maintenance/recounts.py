@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from service.engine.integrity.recount import Mistake, Step, recount_in_steps
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Replica

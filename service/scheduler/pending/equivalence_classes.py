@@ -6,7 +6,7 @@ from enum import Enum
 from service.engine.framework.events import Pair
 from service.engine.profiles.registry import resource_filters
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from service.model.errors import Overloaded
-from service.model.manifests.manifest import TemplateCache
-from service.model.times import rfc3339
+from service.model.core.errors import Overloaded
+from service.model.core.times import rfc3339
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.request_batches import TIME_IS_UP
 from service.scheduler.commit.suffixes import DrawnOnce

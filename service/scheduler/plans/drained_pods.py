@@ -7,8 +7,8 @@ import msgspec
 
 from service.engine import Cluster
 from service.model.core.primitives import ObjectName
-from service.model.manifests.manifest import PodManifest
-from service.model.pod_templates.spec_bytes_around_names import names_node
+from service.model.pods.spec_families import names_node
+from service.model.registry.manifests import PodManifest
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
 

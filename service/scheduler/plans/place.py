@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine.placing.signature import pod_signature
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.placing.pod_placement import (

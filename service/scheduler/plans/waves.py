@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from service.engine.placing.signature import pod_signature
 from service.engine.rules.violations import Violation
 from service.engine.state.pods.classes import PodClass
-from service.model.manifests.manifest import PodManifest
-from service.model.plans.plans import ProtectedPods
+from service.model.plans.plan import ProtectedPods
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.placement_request import place_one_by_one

@@ -9,9 +9,9 @@ from typing import Literal
 
 import msgspec
 
+from service.model.core.errors import FieldError
+from service.model.core.field_warnings import FieldWarning
 from service.model.core.primitives import ObjectName
-from service.model.errors import FieldError
-from service.model.pod_templates.field_warnings import FieldWarning
 from service.scheduler.protocol.pending_attempts import Refused
 
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import Diverged, Head, LogPage
-from service.model.manifests.manifest import PodManifest, TemplateCache
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import Diverged, Head, LogPage
+from service.model.registry.manifests import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from service.model.core.primitives import ObjectName
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pod_group import POD_GROUP_LABEL
+from service.model.pods.pod_group import POD_GROUP_LABEL
+from service.model.registry.manifests import PodManifest
 from service.scheduler.replica.stored_kinds import StoredManifest, WaitingGroup
 
 

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
 from service.engine.plugins import node_ports, node_resources_fit
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pod_resource_requests import host_ports, placed_requests
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.quantity import amounts, format_amount
+from service.model.core.quantity import amounts, format_amount
+from service.model.pods.pod import Pod
+from service.model.pods.requests import host_ports, placed_requests
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.replica.replica import Replica
 
 _PODS = "pods"

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import (
+from service.model.core.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import (
     LOCKED_LAG_CHANGES_MAX,
     Change,
     CommitRequest,
@@ -22,7 +22,7 @@ from service.model.log.commit_log import (
     ReplicaMismatch,
     effects,
 )
-from service.model.log.leases import HeldLeases
+from service.model.log.lease import HeldLeases
 from service.model.log.pages import PAGE_BYTES_MAX
 from service.model.log.results import (
     Behind,

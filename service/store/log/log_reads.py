@@ -5,8 +5,8 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import (
+from service.model.core.errors import NotFound
+from service.model.log.commit import (
     ALL_BODIES,
     BodySelection,
     Change,

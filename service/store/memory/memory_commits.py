@@ -9,9 +9,9 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from service.model.core.errors import NotFound, OutcomeUnknown
 from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, ObjectName
-from service.model.errors import NotFound, OutcomeUnknown
-from service.model.log.commit_log import (
+from service.model.log.commit import (
     ALL_BODIES,
     LOCKED_LAG_CHANGES_MAX,
     BodySelection,
@@ -30,7 +30,7 @@ from service.model.log.commit_log import (
     effects,
 )
 from service.model.log.events import Event, merged, rows_of
-from service.model.log.leases import LEASE_SECONDS_MAX, HeldLeases, Lease
+from service.model.log.lease import LEASE_SECONDS_MAX, HeldLeases, Lease
 from service.model.log.pages import PAGE_BYTES_MAX, ClusterCounts, ClusterRow
 from service.model.log.results import (
     Behind,

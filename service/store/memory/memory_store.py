@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from heapq import nsmallest
 from uuid import UUID
 
+from service.model.core.errors import Conflict, NotFound
 from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, ObjectName
-from service.model.errors import Conflict, NotFound
-from service.model.log.audit import ITSELF, SERVER_CHAIN, AuditedCaller, AuditEntry, AuditRow
-from service.model.log.commit_log import (
+from service.model.log.audit_chain import ITSELF, SERVER_CHAIN, AuditedCaller, AuditEntry, AuditRow
+from service.model.log.commit import (
     ALL_BODIES,
     COMPACTION_STEP_ROWS_MAX,
     RESTORE_LIFT_REVISIONS,
@@ -27,7 +27,7 @@ from service.model.log.commit_log import (
     effects,
 )
 from service.model.log.events import Event, EventRow
-from service.model.log.leases import (
+from service.model.log.lease import (
     REPORT_SECONDS_MAX,
     UNREADY,
     HeldLeases,

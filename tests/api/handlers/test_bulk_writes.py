@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import CommitRequest
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import CommitRequest
 from service.model.log.results import CommitResult
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.model.core.generate_name import SUFFIXES, suffix_of
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 PODS = f"{CLUSTER}/namespaces/shop/pods"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from service.model.log.commit_log import IdempotencyKey
+from service.model.log.commit import IdempotencyKey
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
 from service.scheduler.protocol.limits import Limits

@@ -22,8 +22,8 @@ from service.api.worker_forwarding.liveness import Liveness
 from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
 from service.api.worker_forwarding.sockets import ForwardedRequest, Listener, SocketPeers, socket_of
 from service.app import create_app
-from service.model.errors import OutcomeUnknown
-from service.model.principals import BOOTSTRAP, EVERYBODY
+from service.model.core.access import BOOTSTRAP, EVERYBODY
+from service.model.core.errors import OutcomeUnknown
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
 from service.scheduler.ownership.cluster_owners import ClusterOwners

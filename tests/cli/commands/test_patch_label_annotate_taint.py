@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from service.cli.commands import taint
-from service.model.objects.pods_and_nodes import TaintEffect
+from service.model.pods.pod import TaintEffect
 from tests.cli.conftest import CLUSTER
 
 NODE = f"{CLUSTER}/nodes/n1"

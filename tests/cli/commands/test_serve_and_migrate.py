@@ -7,18 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from service.cli.errors import WrongUsage
-from service.cli.server import local_server
-from service.cli.server.exposure_checks import (
+from service.cli.server_options import server_settings
+from service.model.core.access import ADMIN
+from service.server import local_server
+from service.server.failures import ConfigurationError, UnavailableError
+from service.server.listen_policy import (
     asks_who_calls,
     refuse_open_door,
     refuse_plain_door,
     with_audit,
 )
-from service.cli.server.failures import ConfigurationError, UnavailableError
-from service.cli.server.local_server import LocalServer
-from service.cli.server.port_claims import claimed_port, hold_port, port_of
-from service.cli.server_options import server_settings
-from service.model.principals import ADMIN
+from service.server.local_server import LocalServer
+from service.server.tcp_ports import claimed_port, hold_port, port_of
 from service.settings import Settings, is_loopback, read_settings
 from service.store.postgres import PostgresStore
 from tests.examples.following import executable

@@ -15,10 +15,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from service.cli.server.failures import ConfigurationError
-from service.cli.server.port_claims import hold_port, port_of
-from service.cli.server.tls import certificate_of
 from service.runtime.clock import SystemClock
+from service.server.failures import ConfigurationError
+from service.server.tcp_ports import hold_port, port_of
+from service.server.tls import certificate_of
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -40,7 +40,7 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"hello"})
 
 if __name__ == "__main__":
-    from service.cli.server import tls, worker_processes
+    from service.server import tls, worker_processes
     tls.LOOK_SECONDS = 0.05
     port, certificate, key = sys.argv[1:]
     worker_processes.run_workers(

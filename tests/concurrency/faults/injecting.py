@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import get_args
 
-from service.cli.server.failures import ConfigurationError
+from service.server.failures import ConfigurationError
 from service.store.connecting.failures import is_unavailable
 from tests.concurrency.faults.kinds import Kind, Lane
 from tests.concurrency.faults.scene import Round, Scene

@@ -12,8 +12,8 @@ import asyncpg
 import httpx
 import psutil
 
-from service.cli.server.failures import UnavailableError
-from service.cli.server.local_server import LocalServer
+from service.server.failures import UnavailableError
+from service.server.local_server import LocalServer
 from service.store.connecting.connections import data_source_name
 from tests.concurrency import racing
 from tests.concurrency.callers import Caller, HangUp, Notebook, bearer

@@ -1,7 +1,7 @@
 """Mistakes in the loop, in committing and in settling what is unknown."""
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import Head
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import Head
 from service.model.log.results import Committed, Lost
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.committer import Committer

@@ -3,8 +3,8 @@
 from functools import partial
 
 from service.engine import GroupPlacement, Placement
-from service.model.errors import RevisionConflict
-from service.model.manifests.manifest import PodManifest
+from service.model.core.errors import RevisionConflict
+from service.model.registry.manifests import PodManifest
 from service.scheduler import dispatch as decide_module
 from service.scheduler.commit import decider as deciding_module
 from service.scheduler.commit.request_batches import Ticket

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from service.model.log.commit_log import Head, ReplicaMismatch, effects
+from service.model.log.commit import Head, ReplicaMismatch, effects
 from service.model.log.pages import ObjectPage
 from service.model.log.results import Committed, Lost
 from service.store.memory.memory_commits import ClusterState

@@ -15,10 +15,10 @@ from service.engine import (
     place_group,
     place_group_in_steps,
 )
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.primitives import LabelSelector
 from service.model.nodes.node import Node
-from service.model.objects.pods_and_nodes import (
+from service.model.pods.pod import (
     Affinity,
     Container,
     Pod,

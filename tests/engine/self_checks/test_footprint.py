@@ -8,7 +8,7 @@ from service.engine.integrity.digest import digest
 from service.engine.integrity.footprint import Footprint, footprint, total_bytes
 from service.engine.preemption.search import preempt
 from service.engine.state.pods import compiler as pod_class_lookup
-from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
+from service.model.registry.manifests import Limits, TemplateCache, parse_pod
 from tests import strategies
 from tests.builders import (
     HOST,

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from service.model.core.primitives import LabelSelector, NodeSelectorTerm
-from service.model.objects.pods_and_nodes import PodSpec, TopologySpreadConstraint
-from service.model.objects.selectors import (
+from service.model.core.selectors import (
     is_empty,
     matches,
     node_term_matches,
@@ -14,6 +13,7 @@ from service.model.objects.selectors import (
     parse_integer,
 )
 from service.model.pods.affinity import required_node_affinity_matches, spread_selector
+from service.model.pods.pod import PodSpec, TopologySpreadConstraint
 
 LABELS = {"app": "web", "gen": "7"}
 

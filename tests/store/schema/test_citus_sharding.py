@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from service.model.log.commit_log import ReplicaMismatch
+from service.model.log.commit import ReplicaMismatch
 from service.model.log.results import DuplicateKey
 from service.store.connecting.connections import connector, data_source_name
 from service.store.postgres import PostgresStore

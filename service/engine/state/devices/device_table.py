@@ -19,8 +19,8 @@ from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
 from service.model.core.primitives import NodeSelector, ObjectName
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.objects.devices import (
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.devices.device import (
     DeviceClaimSpec,
     DeviceClass,
     DeviceID,

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from service.engine.state.devices.device_table import DeviceTable, NodeVerdicts
 from service.engine.state.devices.search import WantedClaim
 from service.model.core.primitives import ObjectName
-from service.model.objects.devices import CONSUMERS_MAX, DeviceClaimSpec, ResourceClaim
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import CONSUMERS_MAX, DeviceClaimSpec, ResourceClaim
+from service.model.pods.pod import Pod
 
 MISSING = 'could not find ResourceClaim "{}"'
 NO_TEMPLATE = 'resourceclaimtemplate "{}" not found'

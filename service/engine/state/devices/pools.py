@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.objects.devices import Device, DeviceID, ResourceSlice
+from service.model.devices.device import Device, DeviceID, ResourceSlice
 
 PoolID = tuple[str, str]
 """Driver and name of a pool."""

@@ -10,8 +10,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from service.engine.state.devices.pools import DevicePool, OfferedDevice
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.objects.devices import (
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.devices.device import (
     RESULTS_MAX,
     AttributeValue,
     DeviceClaimSpec,

@@ -19,13 +19,7 @@ from service.engine.state.nodes.node_table import (
     image_name,
 )
 from service.model.core.primitives import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from service.model.objects.pod_resource_requests import (
-    PodRequests,
-    host_ports,
-    placed_requests,
-    pod_requests,
-)
-from service.model.objects.pods_and_nodes import (
+from service.model.pods.pod import (
     NodeAffinity,
     Pod,
     PodResize,
@@ -33,6 +27,12 @@ from service.model.objects.pods_and_nodes import (
     PreferredSchedulingTerm,
     Toleration,
     TopologySpreadConstraint,
+)
+from service.model.pods.requests import (
+    PodRequests,
+    host_ports,
+    placed_requests,
+    pod_requests,
 )
 
 NODE_NAME_FIELD = "metadata.name"

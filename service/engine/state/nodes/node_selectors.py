@@ -14,7 +14,7 @@ from service.model.core.primitives import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
-from service.model.objects.selectors import is_parsable, parse_integer
+from service.model.core.selectors import is_parsable, parse_integer
 
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:

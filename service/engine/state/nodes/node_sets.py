@@ -17,7 +17,7 @@ from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
 from service.model.core.primitives import LabelSelector, NodeSelector
-from service.model.objects.persistent_volumes import ZONE_KEYS, Topology, ZoneLabels
+from service.model.volumes.volume import ZONE_KEYS, Topology, ZoneLabels
 
 FEW_NODES = 32
 """Up to this many nodes are checked one by one, in plain integers."""

@@ -18,9 +18,9 @@ from service.engine.state.nodes.rank import TIE_BITS
 from service.engine.state.nodes.topology import NodeItself, TopologyKey
 from service.engine.state.nodes.tree_layout import Layout
 from service.model.core.primitives import Taint
-from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY, topology_value
+from service.model.core.quantity import amounts
 from service.model.nodes.node import Node
-from service.model.objects.quantity import amounts
+from service.model.pods.cluster_topology import CLUSTER_KEY, topology_value
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -7,7 +7,7 @@ import numpy as np
 from service.engine.state.nodes.columns import Ints, Mask, Rows, at
 from service.engine.state.nodes.node_table import NodeTable
 from service.model.core.primitives import Taint
-from service.model.objects.pods_and_nodes import Toleration
+from service.model.pods.pod import Toleration
 
 HARD_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 

@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.state.nodes.columns import Column, Interner, Ints, Mask, Slots
-from service.model.objects.selectors import parse_integer
+from service.model.core.selectors import parse_integer
 
 NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32

@@ -27,8 +27,8 @@ from service.engine.state.pods.matchers import (
 from service.engine.state.pods.spread import SpreadRule
 from service.engine.state.volumes.volume_table import PodVolumes
 from service.model.core.primitives import LabelSelector, OwnerReference
-from service.model.objects.pods_and_nodes import Affinity, PodSpec
-from service.model.objects.selectors import matches as selector_matches
+from service.model.core.selectors import matches as selector_matches
+from service.model.pods.pod import Affinity, PodSpec
 
 
 class Role(Enum):

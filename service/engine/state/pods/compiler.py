@@ -69,10 +69,11 @@ from service.engine.state.pods.siblings import (
 from service.engine.state.pods.spread import SpreadRule
 from service.engine.state.volumes.pod_volumes import has_ephemeral
 from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.kind import DeclaredObject
 from service.model.core.primitives import Partial
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import (
+from service.model.pods.affinity import spread_selector
+from service.model.pods.pod import (
     Affinity,
     Pod,
     PodAffinity,
@@ -81,7 +82,6 @@ from service.model.objects.pods_and_nodes import (
     Toleration,
     TopologySpreadConstraint,
 )
-from service.model.pods.affinity import spread_selector
 
 IDLE_CLASSES_MAX = 16_384
 """How many classes without pods are cached; the least recently used is dropped first."""
@@ -471,7 +471,7 @@ class Compiler:
         yield from self._rules.sizes()
 
     def follow_object(
-        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+        self, before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
     ) -> None:
         """Recompile the classes whose rules depend on an added, changed, or removed object.
 

@@ -3,15 +3,15 @@
 from service.engine.state.nodes.node_rules import DataRules, NamedDataSet
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.other_objects import AuxiliaryObjects
+from service.model.core.kind import DeclaredObject
 from service.model.core.primitives import ObjectName, Partial
-from service.model.kinds_kept_for_rules.data_sets import (
+from service.model.pods.pod import Pod
+from service.model.volumes.data_sets import (
     DATA_SET,
     DataSetBody,
     data_sets_of,
     nodes_with,
 )
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import Pod
 
 
 class DataSets:
@@ -55,7 +55,7 @@ class DataSets:
                 del self._users[pod_class.namespace, name]
 
     def affected(
-        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+        self, before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
     ) -> list[tuple[PodClass, Pod]]:
         """Return the classes that name an added, changed, or removed object, each with a pod."""
         some = after or before

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 
 from service.engine.state.pods.classes import MatchIndex, PodClass
 from service.engine.state.pods.matchers import Requirement, Selector, compile_selector
+from service.model.core.kind import DeclaredObject
 from service.model.core.primitives import ObjectName, OwnerReference, Partial
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.services_and_pod_owners import (
+from service.model.pods.pod import Pod
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.workloads.owners import (
     ReplicaSetBody,
     ReplicationControllerBody,
     ServiceBody,
     StatefulSetBody,
 )
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.objects.pods_and_nodes import Pod
 
 Labels = Mapping[str, str]
 OwnerKey = tuple[str, str, str, str]
@@ -36,7 +36,10 @@ class DefaultSelectors:
         """The selectors of ReplicaSets and StatefulSets, which have to match in addition."""
 
     def change(
-        self, key: ObjectName, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+        self,
+        key: ObjectName,
+        before: DeclaredObject[Partial] | None,
+        after: DeclaredObject[Partial] | None,
     ) -> None:
         """Record an object that was added (no `before`), changed, or removed (no `after`)."""
         some = after or before
@@ -106,7 +109,7 @@ class DefaultedClasses:
             del self._owned[key]
 
     def affected(
-        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+        self, before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
     ) -> list[tuple[PodClass, Pod]]:
         """Return the classes that may select other pods after a change, each with a pod."""
         classes: dict[PodClass, None] = {}
@@ -116,7 +119,7 @@ class DefaultedClasses:
                 classes.update(self._owned.get(owner_key(kept), {}))
         return [(pod_class, self._pods[pod_class]) for pod_class in classes]
 
-    def _selected(self, service: KeptObject[Partial]) -> Iterator[PodClass]:
+    def _selected(self, service: DeclaredObject[Partial]) -> Iterator[PodClass]:
         labels = service_labels(service)
         for pair in labels.items():
             for pod_class in self._match_index.having(pair):
@@ -129,18 +132,18 @@ class DefaultedClasses:
             return  # those with all pairs have the first one
 
 
-def owner_key(kept: KeptObject[Partial]) -> OwnerKey:
+def owner_key(kept: DeclaredObject[Partial]) -> OwnerKey:
     """Return the key by which the pods that an object owns refer to it."""
-    return kept.namespace, KEPT_KINDS[kept.kind].api_version, kept.kind, kept.name
+    return kept.namespace, DECLARED_KINDS[kept.kind].api_version, kept.kind, kept.name
 
 
-def service_labels(kept: KeptObject[Partial] | None) -> Labels:
+def service_labels(kept: DeclaredObject[Partial] | None) -> Labels:
     """Return the labels that a service selects; empty for any other object."""
     body = None if kept is None else kept.body
     return (body.spec.selector or {}) if isinstance(body, ServiceBody) else {}
 
 
-def decides(kept: KeptObject[Partial], pod: Pod) -> bool:
+def decides(kept: DeclaredObject[Partial], pod: Pod) -> bool:
     """Return whether an object may decide what the default constraints of a pod select."""
     if kept.namespace != pod.namespace:
         return False

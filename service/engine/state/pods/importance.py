@@ -15,7 +15,7 @@ from service.engine.state.nodes.columns import Ids, Ints, Mask, Slots
 from service.engine.state.nodes.node_rules import PodUsage
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 NO_POD: Final = 2**62
 """The priority of an empty cell, higher than that of any pod."""

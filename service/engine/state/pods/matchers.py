@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from service.model.core.primitives import LabelSelector
-from service.model.objects.pods_and_nodes import PodAffinityTerm
+from service.model.pods.pod import PodAffinityTerm
 
 
 class Requirement(NamedTuple):

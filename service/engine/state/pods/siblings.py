@@ -15,7 +15,7 @@ from service.engine.state.pods.matchers import (
     Requirement,
     TermMatcher,
 )
-from service.model.objects.pods_and_nodes import Affinity, Pod
+from service.model.pods.pod import Affinity, Pod
 
 SIBLING_LABEL = " siblings"
 """The key of the label; it is not a valid label key."""

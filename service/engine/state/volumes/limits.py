@@ -13,7 +13,7 @@ import numpy as np
 
 from service.engine.state.nodes.columns import Column, Mask
 from service.engine.state.nodes.node_table import NodeTable
-from service.model.objects.persistent_volumes import DiskName
+from service.model.volumes.volume import DiskName
 
 UNLIMITED: Final = 2**62
 AMPLE: Final = 16

@@ -13,8 +13,8 @@ from service.engine.state.nodes.columns import Ids, Mask
 from service.engine.state.nodes.node_sets import NodeSet
 from service.engine.state.volumes.volume_table import VolumeTable
 from service.model.core.primitives import ObjectName
-from service.model.objects.persistent_volumes import PersistentVolume, PersistentVolumeClaim
-from service.model.objects.selectors import matches
+from service.model.core.selectors import matches
+from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
 
 NO_VOLUME = -1
 PROVISION = "provision"
@@ -151,7 +151,7 @@ def _requested(claim: PersistentVolumeClaim) -> int:
 
 
 def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether an unreserved volume has the class, size, and mode of a claim."""
+    """Return whether an without_reserved_nodes volume has the class, size, and mode of a claim."""
     return (
         volume.class_name == claim.class_name
         and volume.capacity >= claim.requested

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from service.model.core.primitives import ObjectName
-from service.model.objects.persistent_volumes import DiskName, in_tree_disk
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from service.model.pods.volume_sources import Volume
+from service.model.volumes.volume import DiskName, in_tree_disk
 
 DiskKey = tuple[str, ...]
 """What two pods that use one disk share: its kind, and its name."""

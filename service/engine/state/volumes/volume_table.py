@@ -14,7 +14,8 @@ from service.engine.state.volumes.disks import DiskUsers
 from service.engine.state.volumes.limits import VolumeLimits, VolumeUser
 from service.engine.state.volumes.pod_volumes import attached_disks, claims_of, disks_of
 from service.model.core.primitives import ObjectName
-from service.model.objects.persistent_volumes import (
+from service.model.pods.pod import Pod
+from service.model.volumes.volume import (
     DRIVERS_OF_PROVISIONERS,
     NO_PROVISIONER,
     CSIDriver,
@@ -27,7 +28,6 @@ from service.model.objects.persistent_volumes import (
     VolumeAttachment,
     VolumeObject,
 )
-from service.model.objects.pods_and_nodes import Pod
 
 Sized = tuple[int, str]
 """Capacity and name of a volume, so that smaller ones sort first."""
@@ -57,7 +57,7 @@ class VolumeTable:
         self._affinities: dict[str, bytes] = {}
         """The encoded node affinity of each volume, for comparison."""
         self._free: dict[str, list[Sized]] = {}
-        """By class, the volumes that are available, unreserved, and unbound, smallest first."""
+        """By class, the volumes that are available, without_reserved_nodes, and unbound, smallest first."""
         self._reserved_for: dict[ObjectName, dict[str, None]] = {}
         """By claim, the volumes whose claimRef names it."""
         self._bound_to: dict[str, dict[ObjectName, None]] = {}
@@ -132,7 +132,7 @@ class VolumeTable:
                 yield volume
 
     def free(self, class_name: str, size: int) -> Iterator[PersistentVolume]:
-        """Yield the unreserved volumes of a class with at least this size, smallest first."""
+        """Yield the without_reserved_nodes volumes of a class with at least this size, smallest first."""
         free = self._free.get(class_name, [])
         for index in range(bisect_left(free, (size, "")), len(free)):
             yield self.volumes[free[index][1]]

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from service.engine.rules.violations import CompetingPods, DomainPods, Inspection, Violation, key_of
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from service.scheduler.decide.evicting.victim_search import RuleConflict, choose_evictions
 from service.scheduler.decide.status.pod_conditions import Rule
 from service.scheduler.decide.status.references import pod_named, reference

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from service.engine.rules.violations import Inspection, Violation, key_of
 from service.model.core.primitives import ObjectName
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import PodSpec
+from service.model.pods.pod import PodSpec
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
 from service.scheduler.decide.evicting.minimal_evictions import Cause, MinimalEvictions

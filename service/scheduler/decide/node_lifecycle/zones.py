@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.nodes.node import Node
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"

@@ -13,9 +13,9 @@ from service.engine import (
     group_domain,
     place_group_in_steps,
 )
+from service.model.core.errors import Denied
 from service.model.core.primitives import ObjectName
-from service.model.errors import Denied
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import Members, shortage
 from service.scheduler.decide.groups.shared_domain import shared_domain

@@ -8,10 +8,10 @@ from service.engine import GroupDomain, Placement, Refusal, place
 from service.engine.explain.nearest_fit import nearest_node
 from service.engine.placing.signature import pod_signature
 from service.engine.plugins.node_resources_fit import NAME as FIT
+from service.model.core.errors import Denied
 from service.model.core.primitives import ObjectName
-from service.model.errors import Denied
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod, PodSpec
+from service.model.pods.pod import Pod, PodSpec
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import UNKNOWN_SCHEDULER
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend

@@ -13,8 +13,8 @@ from service.engine.optimize.objectives import (
     SkewCost,
     UsedNodesCost,
 )
-from service.model.manifests.manifest import PodManifest
 from service.model.plans.rebalance_objectives import Objective
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.plans.drained_pods import stays
 from service.scheduler.plans.fork import Fork

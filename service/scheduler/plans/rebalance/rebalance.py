@@ -17,9 +17,9 @@ from msgspec import UNSET
 
 from service.engine.optimize.moves import Costs, MoveEvaluator
 from service.model.core.primitives import ObjectName
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
 from service.model.plans.rebalance_objectives import Objective
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod

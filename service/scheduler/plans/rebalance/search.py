@@ -20,7 +20,7 @@ from service.engine import Cluster
 from service.engine.optimize.annealing import AnnealingModel
 from service.engine.optimize.moves import Costs, MoveEvaluator
 from service.model.core.primitives import ObjectName
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import Steps
 
 TRIALS_MAX = 6_000

@@ -44,11 +44,11 @@ from service.engine.rules.obstacles import (
     promising_nodes,
 )
 from service.model.core.primitives import ObjectName
-from service.model.manifests.manifest import PodManifest
 from service.model.nodes.node import Node
-from service.model.objects.pods_and_nodes import Pod
-from service.model.plans.plans import ProtectedPods
+from service.model.plans.plan import ProtectedPods
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances

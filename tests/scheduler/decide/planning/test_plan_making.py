@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
+from service.model.core.errors import MoorageError, NotFound
 from service.model.core.primitives import Taint
-from service.model.errors import MoorageError, NotFound
-from service.model.manifests.manifest import (
+from service.model.registry.manifests import (
     PodManifest,
     TemplateCache,
     parse_any,
