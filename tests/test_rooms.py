@@ -20,6 +20,7 @@ ARROWS_MAX = {
     "engine": 46,
     "model": 40,
     "store": 48,
+    "server": 31,
     "cli": 61,
 }
 """How many pairs of rooms there are at most of which one imports the other."""

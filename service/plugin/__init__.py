@@ -1,7 +1,7 @@
 """The public interface for authors of plugins: import from here, and nothing else of `service`.
 
-`service.plugin.testing` has what the tests of a plugin need. Both keep their names;
-the modules behind them may move. `docs/plugins.md` explains how to write, test, and install a plugin.
+`service.plugin.testing` has what the tests of a plugin need. Both keep their names; the modules
+behind them may move. `docs/plugins.md` explains how to write, test, and install a plugin.
 """
 
 from service.engine.framework.events import ANY_CHANGE, Change, ClusterEvent, Pair

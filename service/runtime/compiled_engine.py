@@ -26,14 +26,14 @@ FOLDERS = ("engine", "model")
 VARIABLE = "MOORAGE_ENGINE"
 INTERPRETED = "interpreted"
 
-_HERE = Path(__file__).parent
-_NAMES = (f"{__package__}.{FOLDERS[0]}.", LIBRARY)
+_SERVICE = Path(__file__).parents[1]
+_NAMES = (f"service.{FOLDERS[0]}.", LIBRARY)
 
 
 def sources(*folders: str) -> Iterator[Path]:
     """Yield the source files in these folders, in a fixed order."""
     for name in folders:
-        yield from sorted((_HERE / name).rglob("*.py"))
+        yield from sorted((_SERVICE / name).rglob("*.py"))
 
 
 def folder() -> Path:
@@ -41,8 +41,8 @@ def folder() -> Path:
     digest = blake2b(digest_size=10)
     for path in sources(*FOLDERS):
         content = path.read_bytes()
-        digest.update(f"{path.relative_to(_HERE).as_posix()} {len(content)} ".encode() + content)
-    return _HERE / "_compiled" / digest.hexdigest()
+        digest.update(f"{path.relative_to(_SERVICE).as_posix()} {len(content)} ".encode() + content)
+    return _SERVICE / "_compiled" / digest.hexdigest()
 
 
 class Finder(MetaPathFinder):

@@ -1,1 +1,1 @@
-"""Runs a whole server: PostgreSQL, workers, their signals, ports and limits, until it is told to stop."""
+"""The processes of a server: a supervisor, its workers, and PostgreSQL, with their signals and ports."""

@@ -205,7 +205,7 @@ def _end_of(exit_code: int) -> dict[str, object]:
         return {"signal": -exit_code}
 
 
-def run_workers(
+def run_workers(  # noqa: PLR0913 - what the processes are started with, by name
     target: str,
     *,
     host: str,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from service import plugin as extensions
-from service.plugin import testing as plugin_test_suite
+from service import plugin
+from service.plugin import testing
 from tests.paths import ROOT
 
-PUBLIC = {module.__name__: module for module in (extensions, plugin_test_suite)}
+PUBLIC = {module.__name__: module for module in (plugin, testing)}
 PAGE = ROOT / "docs" / "plugins.md"
 EXAMPLE = sorted((ROOT / "examples" / "plugin").glob("*.py"))
 

@@ -40,10 +40,10 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"hello"})
 
 if __name__ == "__main__":
-    from service.server import tls, worker_processes
+    from service.server import supervisor, tls
     tls.LOOK_SECONDS = 0.05
     port, certificate, key = sys.argv[1:]
-    worker_processes.run_workers(
+    supervisor.run_workers(
         "application:create", host="127.0.0.1", port=int(port), workers=1,
         certificate=tls.Certificate(Path(certificate), Path(key)),
     )
