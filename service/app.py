@@ -1,4 +1,4 @@
-"""Puts the application together: the one place where everything is wired."""
+"""The composition root: the one place where the parts of a server process are wired."""
 
 import asyncio
 import logging
@@ -75,10 +75,10 @@ Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
 class ApiStore(PrincipalStore, CommitStore, WebhookStore, Protocol):
-    """The part of the store that the API uses without the scheduler."""
+    """The part of the store that the API uses directly."""
 
 
-def create_app(  # noqa: PLR0913 - all that it is put together from, by name
+def create_app(  # noqa: PLR0913 - its parts, by name
     settings: Settings,
     *,
     store: ApiStore,
@@ -93,16 +93,24 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
-    """Make the ASGI application over a store and a scheduler.
+    """Return the ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler, and `spans` are its tracer. `proof` proves that
-    commits work, `budget` bounds the bytes that the process holds, and `refusals` keeps for the
-    audit which requests were refused. `sender` sends the messages to webhooks. `lifespan` surrounds
-    the time in which requests are served, and `middleware` each request that was routed and is
-    allowed.
+    Args:
+        settings: The settings of this process.
+        store: The store, which the API also reads directly.
+        scheduler: The scheduler over the same store.
+        clock: The clock of both.
+        metrics: The scheduler's meter.
+        proof: The probe that commits work.
+        budget: The limit on the bytes that the process holds for requests.
+        refusals: The record of refused requests for the audit.
+        sender: The sender of messages to webhooks.
+        spans: The scheduler's tracer.
+        lifespan: A context around the time in which requests are served.
+        middleware: Middleware around each request that was routed and authorized.
 
     Raises:
-        ImproperlyConfiguredException: an operation does not say who may call it.
+        ImproperlyConfiguredException: an operation declares no permission.
     """
     identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
     authentication = Authentication(store, settings, clock, identities)
@@ -142,10 +150,10 @@ def _routed(
     lifespan: Lifespan | None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]],
 ) -> Litestar:
-    """Make what routes requests to their handlers, each of which gets the services.
+    """Return the application that routes requests to their handlers, and injects the services.
 
     Raises:
-        ImproperlyConfiguredException: an operation does not say who may call it.
+        ImproperlyConfiguredException: an operation declares no permission.
     """
     documents = Documents()
     app = Litestar(
@@ -173,12 +181,10 @@ def _routed(
 
 
 def create_app_from_environment() -> ASGIApp:
-    """Make the application of a server process, over PostgreSQL, from its environment.
-
-    The settings are its `MOORAGE_*` variables.
+    """Return the application of a server process over PostgreSQL, from its `MOORAGE_*` variables.
 
     Raises:
-        InvalidSettings: a variable is misspelt or wrong, or there is no database.
+        InvalidSettings: a variable is misspelled or wrong, or there is no database.
         BadPlugin: an installed plugin cannot be used.
     """
     load_plugins()
@@ -189,7 +195,7 @@ def create_app_from_environment() -> ASGIApp:
 
 
 def _limits(settings: Settings) -> Limits:
-    """Return the limits of the scheduler that an operator has set."""
+    """Return the scheduler's limits in the settings."""
     return Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
@@ -223,7 +229,7 @@ def _limits(settings: Settings) -> Limits:
 
 
 def templates_of(settings: Settings) -> TemplateCache:
-    """Return the cache of templates, with the limits of pods that an operator has set."""
+    """Return the cache of templates, with the limits of pods in the settings."""
     limits = ManifestLimits(
         pod_terms_max=settings.pod_terms_max,
         pod_expressions_max=settings.pod_expressions_max,
@@ -271,7 +277,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
 
     def background() -> list[Coroutine[None, None, None]]:
-        """Return what runs beside requests, for as long as the process serves."""
+        """Return the coroutines that run beside requests."""
         pace = Pace(settings.recount_seconds, settings.recount_percent)
         return [
             _warm_up(),
@@ -326,7 +332,7 @@ def _reports(
     clock: Clock,
     proof: CommitProbe,
 ) -> Iterator[Coroutine[None, None, None]]:
-    """Yield what tells other processes about this one: its replicas, and whether it is ready."""
+    """Yield the reports to other processes: of replicas, and of readiness."""
     if settings.debug:
         name = f"{socket.gethostname()}/{os.getpid()}"
         yield Reporter(store, scheduler, clock, name).run()
@@ -338,7 +344,7 @@ def _reports(
 def _deliveries(
     settings: Settings, store: PostgresStore, sender: Sender, clock: Clock, metrics: Metrics
 ) -> Deliveries:
-    """Make what delivers records to webhooks."""
+    """Return the delivery of records to webhooks."""
     return Deliveries(
         store=store,
         sender=sender,
@@ -350,6 +356,6 @@ def _deliveries(
 
 
 async def _warm_up() -> None:
-    """Import modules that were left out for a quick start; most replicas are loaded by now."""
+    """Import modules that were left out for a quick start, when most replicas are loaded."""
     await asyncio.sleep(WARM_UP_AFTER_SECONDS)
     await asyncio.to_thread(warm_up)

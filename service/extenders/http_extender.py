@@ -1,7 +1,8 @@
-"""Filters and scores the candidates of a pod by the extenders of its profile, as kube-scheduler does.
+"""Calls to the HTTP extenders of a profile, which filter and score nodes as in kube-scheduler.
 
-The order is that of findNodesThatPassExtenders and prioritizeNodes (kube-scheduler v1.35): filters
-one after the other, each with what is left; then all scores at once, if several nodes are left.
+The order is that of findNodesThatPassExtenders and prioritizeNodes (kube-scheduler v1.35): the
+filters in sequence, each with the remaining nodes; then all scores at once, if several nodes
+remain.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import httpx
 import msgspec
 from typing_extensions import override
 
-from service.extenders.client import Calls, ExtenderFailed, require_own_certificate
+from service.extenders.client import ExtenderClient, ExtenderFailed, require_client_certificate
 from service.model.cluster.extender_config import Extender, ExtenderHosts
 from service.model.cluster.extender_messages import (
     EXTENDER_SCORE_MAX,
@@ -21,31 +22,27 @@ from service.model.cluster.extender_messages import (
     HostPriority,
     NodeList,
 )
-from service.scheduler.protocol.extenders import (
-    AsksExtenders,
-    ExtenderQuestion,
-    ExtenderVerdict,
-)
+from service.scheduler.protocol.extenders import AsksExtenders, ExtenderQuestion, ExtenderVerdict
 from service.settings import Settings
 
 _log = logging.getLogger(__name__)
 
 _SCALE = 100 // EXTENDER_SCORE_MAX
-"""By how much its scores count more, so that they are like those of plugins (MaxNodeScore)."""
+"""The factor from scores of extenders to scores of plugins (MaxNodeScore)."""
 _EXTENDERS_KEPT_MAX = 1_000
-"""For so many extenders the connections and failures are kept; beyond, they begin anew."""
+"""The most extenders whose connections and failures are kept; the oldest are dropped first."""
 WITHOUT_REASON = "left out without a reason"
 _REASON_LENGTH_MAX = 500
 
 
 class SentMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of the metadata of a node that comes back."""
+    """The metadata of a returned node."""
 
     name: str
 
 
 class SentNode(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of a node that comes back."""
+    """A node that an extender returns."""
 
     metadata: SentMetadata
 
@@ -57,10 +54,10 @@ _PRIORITIES: msgspec.json.Decoder[list[HostPriority] | None] = msgspec.json.Deco
 
 
 class Extenders(AsksExtenders):
-    """All extenders that this process asks, with their connections and failures.
+    """The extenders that this process calls, with their connections and failures.
 
     Raises:
-        InvalidSettings: the certificate that extenders are shown cannot be used.
+        InvalidSettings: the client certificate cannot be used.
     """
 
     def __init__(
@@ -69,18 +66,18 @@ class Extenders(AsksExtenders):
         monotonic: Callable[[], float],
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        require_own_certificate(settings)
+        require_client_certificate(settings)
         self._settings = settings
         self._monotonic = monotonic
         self._transport = transport
         self._hosts = ExtenderHosts(settings.extender_hosts)
-        self._calls: dict[bytes, Calls] = {}
+        self._clients: dict[bytes, ExtenderClient] = {}
 
     async def close(self) -> None:
         """Close all connections."""
-        calls, self._calls = self._calls, {}
-        for each in calls.values():
-            await each.close()
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
 
     @override
     async def ask(self, question: ExtenderQuestion) -> ExtenderVerdict:
@@ -90,12 +87,12 @@ class Extenders(AsksExtenders):
         for extender in question.extenders:
             name = extender.url_prefix
             # As in kube-scheduler, `ignorable` is about an extender that fails, not about a setting.
-            if (told := self._hosts.refuses(extender)) is not None:
-                return _failed(name, told, refused)
+            if (reason := self._hosts.refuses(extender)) is not None:
+                return _failed(name, reason, refused)
             if not left or not extender.filter_verb:
                 continue
             try:
-                found = await self._filtered(question, extender, left)
+                left, against, lost = await self._filtered(question, extender, left)
             except ExtenderFailed as failure:
                 if extender.ignorable:
                     _log.warning(
@@ -103,7 +100,6 @@ class Extenders(AsksExtenders):
                     )
                     continue
                 return _failed(name, str(failure), refused)
-            left, against, lost = found
             if against:
                 refused.setdefault(name, {}).update(against)
                 unresolvable[name] = (*unresolvable.get(name, ()), *lost)
@@ -118,32 +114,39 @@ class Extenders(AsksExtenders):
     async def _filtered(
         self, question: ExtenderQuestion, extender: Extender, names: Sequence[str]
     ) -> tuple[list[str], dict[str, str], tuple[str, ...]]:
-        """The nodes that one extender leaves, its reasons against others, and where no eviction helps."""
+        """Return the nodes that an extender leaves, its reasons against others, and unresolvable ones.
+
+        Raises:
+            ExtenderFailed: it gave no usable answer.
+        """
         body = _args(question, extender, names)
-        result = await (await self._of(extender)).call(extender.filter_verb, body, _FILTERED)
+        client = await self._client_of(extender)
+        result = await client.call(extender.filter_verb, body, _FILTERED)
         if result.error:
             raise ExtenderFailed(_short(result.error))
         kept: Sequence[str] = ()
         if extender.node_cache_capable and result.node_names is not None:
             kept = result.node_names
         elif result.nodes is not None:
-            kept = [each.metadata.name for each in result.nodes.items or ()]
+            kept = [node.metadata.name for node in result.nodes.items or ()]
         chosen = set(kept)
         if unknown := chosen - set(names):
             raise ExtenderFailed(f"it leaves a node that it was not asked about: {min(unknown)}")
         lost = result.failed_and_unresolvable_nodes or {}
-        told = {**(result.failed_nodes or {}), **lost}
+        given = {**(result.failed_nodes or {}), **lost}
         left = [name for name in names if name in chosen]
         gone = [name for name in names if name not in chosen]
-        reasons = {name: _short(told.get(name) or WITHOUT_REASON) for name in gone}
+        reasons = {name: _short(given.get(name) or WITHOUT_REASON) for name in gone}
         return left, reasons, tuple(name for name in gone if name in lost)
 
     async def _scored(self, question: ExtenderQuestion, names: Sequence[str]) -> dict[str, int]:
-        """What all extenders' scores add, by node; one that fails is passed over, as in kube-scheduler."""
-        scoring = [each for each in question.extenders if each.prioritize_verb]
-        found = await asyncio.gather(*(self._priorities(question, each, names) for each in scoring))
+        """Return the sum of all extenders' scores by node; a failing extender is ignored, as in kube-scheduler."""
+        scoring = [extender for extender in question.extenders if extender.prioritize_verb]
+        answers = await asyncio.gather(
+            *(self._priorities(question, extender, names) for extender in scoring)
+        )
         added = dict.fromkeys(names, 0) if scoring else {}
-        for extender, priorities in zip(scoring, found, strict=True):
+        for extender, priorities in zip(scoring, answers, strict=True):
             for name, score in priorities.items():
                 added[name] += score * extender.weight * _SCALE
         return added
@@ -151,31 +154,30 @@ class Extenders(AsksExtenders):
     async def _priorities(
         self, question: ExtenderQuestion, extender: Extender, names: Sequence[str]
     ) -> Mapping[str, int]:
-        body = _args(question, extender, names)
+        body, fields = _args(question, extender, names), {"extender": extender.url_prefix}
+        client = await self._client_of(extender)
         try:
-            found = await (await self._of(extender)).call(
-                extender.prioritize_verb, body, _PRIORITIES
-            )
+            priorities = await client.call(extender.prioritize_verb, body, _PRIORITIES) or ()
         except ExtenderFailed as failure:
-            told = {"extender": extender.url_prefix}
-            _log.warning("Scores of an extender are passed over: %s", failure, extra=told)
+            _log.warning("Scores of an extender are passed over: %s", failure, extra=fields)
             return {}
         known = set(names)
-        if any(not 0 <= each.score <= EXTENDER_SCORE_MAX for each in found or ()):
-            told = {"extender": extender.url_prefix}
-            _log.warning("Scores of an extender are not from 0 to 10 and passed over.", extra=told)
+        if any(not 0 <= priority.score <= EXTENDER_SCORE_MAX for priority in priorities):
+            _log.warning(
+                "Scores of an extender are not from 0 to 10 and passed over.", extra=fields
+            )
             return {}
-        return {each.host: each.score for each in found or () if each.host in known}
+        return {node.host: node.score for node in priorities if node.host in known}
 
-    async def _of(self, extender: Extender) -> Calls:
+    async def _client_of(self, extender: Extender) -> ExtenderClient:
         key = msgspec.json.encode(extender)
-        calls = self._calls.get(key)
-        if calls is None:
-            if len(self._calls) >= _EXTENDERS_KEPT_MAX:
-                await self._calls.pop(next(iter(self._calls))).close()
-            calls = Calls(extender, self._settings, self._monotonic, self._transport)
-            calls = self._calls.setdefault(key, calls)
-        return calls
+        client = self._clients.get(key)
+        if client is None:
+            if len(self._clients) >= _EXTENDERS_KEPT_MAX:
+                await self._clients.pop(next(iter(self._clients))).close()
+            client = ExtenderClient(extender, self._settings, self._monotonic, self._transport)
+            client = self._clients.setdefault(key, client)
+        return client
 
 
 def _args(question: ExtenderQuestion, extender: Extender, names: Sequence[str]) -> bytes:
@@ -189,20 +191,20 @@ def _args(question: ExtenderQuestion, extender: Extender, names: Sequence[str]) 
     return msgspec.json.encode(args)
 
 
-def _failed(name: str, told: str, refused: Mapping[str, Mapping[str, str]]) -> ExtenderVerdict:
-    failure = f"The extender {name} could not be asked: {told}."
+def _failed(name: str, reason: str, refused: Mapping[str, Mapping[str, str]]) -> ExtenderVerdict:
+    failure = f"The extender {name} could not be asked: {reason}."
     return ExtenderVerdict(node_name=None, refused=refused, failure=failure)
 
 
 def _best(question: ExtenderQuestion, names: Sequence[str], added: Mapping[str, int]) -> str | None:
-    """The node of the greatest sum: of equal ones that which the pod would get without extenders, or the first."""
+    """Return the node of the greatest sum; ties go to the best node without extenders, then by name."""
     if not names:
         return None
     sums = {name: question.totals[name] + added.get(name, 0) for name in names}
     top = max(sums.values())
     if sums.get(question.best) == top:
         return question.best
-    return min(name for name, each in sums.items() if each == top)
+    return min(name for name, total in sums.items() if total == top)
 
 
 def _short(reason: str) -> str:

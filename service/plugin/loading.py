@@ -1,12 +1,12 @@
-"""Finds plugins that are installed beside Moorage, by their entry points.
+"""Installed plugins, found by their entry points.
 
 A distribution names each of its plugins in its metadata, in the group `moorage.plugins`:
 
     [project.entry-points."moorage.plugins"]
     RackPower = "rack_power:RackPower"
 
-Every process of a server calls `load_plugins` before it looks at a cluster. All of them have the
-same Python environment, so they know the same plugins, in the order of their names.
+Every process of a server calls `load_plugins` before it reads a cluster. All of them have the same
+Python environment, so they know the same plugins, in the order of their names.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,16 +19,16 @@ GROUP = "moorage.plugins"
 
 
 class Named(Protocol):
-    """The part of an entry point that is used here."""
+    """The used part of an entry point."""
 
     @property
     def name(self) -> str:
-        """The name that profiles have for the plugin."""
+        """The name of the plugin in profiles."""
         ...
 
     @property
     def value(self) -> str:
-        """The place of the plugin: `module:Class`."""
+        """The location of the plugin: `module:Class`."""
         ...
 
     @property
@@ -41,14 +41,14 @@ class BadPlugin(Exception):  # noqa: N818 - a server that cannot have a plugin d
     """An installed plugin cannot be used; the message names its entry point."""
 
 
-def load_plugins(found: Iterable[Named] | None = None) -> list[str]:
-    """Register the installed plugins; return the names of those that were not known yet.
+def load_plugins(entries: Iterable[Named] | None = None) -> list[str]:
+    """Register the installed plugins; return the names of the new ones.
 
     Raises:
-        BadPlugin: one cannot be imported, is no plugin, or has a name that is taken.
+        BadPlugin: a plugin cannot be imported, is no plugin, or has a name that is taken.
     """
-    points: Iterable[Named] = _installed() if found is None else found
-    return [each.name for each in sorted(points, key=lambda each: each.name) if _load(each)]
+    points: Iterable[Named] = _installed() if entries is None else entries
+    return [point.name for point in sorted(points, key=lambda point: point.name) if _load(point)]
 
 
 def _installed() -> tuple[EntryPoint, ...]:

@@ -7,8 +7,8 @@ from functools import partial
 
 
 class SystemClock:
-    """The machine's own clocks, without a function in between, since requests read them often."""
+    """The machine's own clocks, called directly, since requests read them often."""
 
-    now = staticmethod(partial(datetime.now, UTC))  # noqa: TID251 - this is where time comes in
+    now = staticmethod(partial(datetime.now, UTC))  # noqa: TID251 - the source of time
     monotonic = staticmethod(time.monotonic)
     sleep = staticmethod(asyncio.sleep)

@@ -1,8 +1,8 @@
-"""Imports compiled modules in place of their sources, if exactly these sources were compiled.
+"""The compiled engine, imported instead of its sources if exactly these sources were compiled.
 
 `tools/compile_engine.py` (part of `make setup` and of building a wheel) has mypyc compile the
-engine into a folder named by the digest of all that it is compiled from. A source that differs by
-one byte has another digest, and so no folder: code that runs is never older than its source.
+engine into a folder named after the digest of its sources. A source that differs by one byte has
+another digest, and so no folder: the running code is never older than its source.
 """
 
 import os
@@ -19,10 +19,9 @@ from types import ModuleType
 from typing_extensions import override
 
 LIBRARY = "moorage_engine"
-"""The name of mypyc's group: mypyc puts the code of all modules into one library, which is named
-`moorage_engine__mypyc`."""
+"""The name of mypyc's group: mypyc compiles all modules into one library, `moorage_engine__mypyc`."""
 FOLDERS = ("engine", "model")
-"""The folder that is compiled, and the one that it imports: mypyc needs the types of both."""
+"""The compiled folder, and the one that it imports: mypyc needs the types of both."""
 VARIABLE = "MOORAGE_ENGINE"
 INTERPRETED = "interpreted"
 
@@ -37,7 +36,7 @@ def sources(*folders: str) -> Iterator[Path]:
 
 
 def folder() -> Path:
-    """Return the folder that has, or would have, the code compiled from the present sources."""
+    """Return the folder for the code compiled from the present sources, whether or not it exists."""
     digest = blake2b(digest_size=10)
     for path in sources(*FOLDERS):
         content = path.read_bytes()
@@ -46,11 +45,11 @@ def folder() -> Path:
 
 
 class Finder(MetaPathFinder):
-    """Finds the compiled modules of the engine, and no others."""
+    """The finder of the engine's compiled modules."""
 
     @cached_property
     def modules(self) -> dict[str, Path]:
-        """The compiled modules by name; empty if these sources are not compiled for this Python."""
+        """The compiled modules by name; none if these sources are not compiled for this Python."""
         root, suffix = folder(), EXTENSION_SUFFIXES[0]
         return {
             ".".join(path.relative_to(root).parts).removesuffix(suffix): path
@@ -67,16 +66,16 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """From now on, import compiled modules in place of their sources."""
+    """Import compiled modules instead of their sources from now on."""
     if os.environ.get(VARIABLE) != INTERPRETED:  # noqa: TID251 - modules come before settings
         sys.meta_path.insert(0, Finder())
 
 
 def is_in_use() -> bool:
-    """Whether this process runs the engine compiled."""
-    return any(isinstance(each, Finder) and each.modules for each in sys.meta_path)
+    """Return True if this process runs the compiled engine."""
+    return any(isinstance(finder, Finder) and finder.modules for finder in sys.meta_path)
 
 
 def engine_kind() -> str:
-    """How the engine runs, in a word."""
+    """Return `compiled` or `interpreted`."""
     return "compiled" if is_in_use() else "interpreted"

@@ -1,6 +1,6 @@
-"""Has the system end TCP connections on which nothing comes through any more.
+"""TCP keepalive, which ends connections to peers that have vanished.
 
-A peer whose machine has vanished, or to which a network lets nothing pass, ends no connection.
+A peer whose machine is gone, or that the network cuts off, does not close its connection.
 """
 
 import socket
@@ -11,10 +11,10 @@ _INTERVAL_SECONDS, _PROBES = 1, 3
 def keep_alive(
     connected: socket.socket, *, idle_seconds: int = 2, unacknowledged_seconds: int = 4
 ) -> None:
-    """Have a TCP connection fail soon after its peer has vanished.
+    """Make a TCP connection fail soon after its peer has vanished.
 
-    The peer is asked whether it is there after `idle_seconds` of silence, three times, a second apart;
-    what was sent may stay without an acknowledgment for `unacknowledged_seconds`.
+    After `idle_seconds` of silence, the peer is probed three times, a second apart. Sent data may
+    stay unacknowledged for `unacknowledged_seconds`.
     """
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     options = {

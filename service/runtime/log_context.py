@@ -1,16 +1,16 @@
-"""Which cluster the running task works for, so that each line of the log can tell it."""
+"""The cluster of the running task, which every log line names."""
 
 from contextvars import Context, ContextVar
 
 CLUSTER: ContextVar[str] = ContextVar("cluster", default="")
-"""The name of the cluster that the running task works for; empty if it is for none or for many."""
+"""The name of the running task's cluster; empty if it has none or many."""
 
 
 def context_of(cluster: str = "") -> Context:
-    """Make the context of a task that works for a cluster, at nobody's request.
+    """Return the context of a background task that works for a cluster.
 
-    A task that outlives the request which started it needs such a context: otherwise all lines that
-    it logs would name that request.
+    A task that outlives the request that started it needs such a context: otherwise all its log
+    lines would name that request.
     """
     context = Context()
     context.run(CLUSTER.set, cluster)

@@ -10,11 +10,11 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 
 
 def on_stop_signal(act: Callable[[], object]) -> None:
-    """Call `act` within the running event loop as soon as this process gets a signal to stop.
+    """Call `act` in the running event loop as soon as this process gets a signal to stop.
 
     Streams have to end then, because the HTTP server waits for them before its lifespan ends. The
-    HTTP server still handles the signal itself. If it does so through the event loop, which learns
-    of signals in another way, the signal's handler is free for us; else our handler calls its own.
+    HTTP server still handles the signal itself. If it does so through the event loop, which receives
+    signals in another way, the signal's handler is free for us; otherwise our handler calls its own.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -1,4 +1,4 @@
-"""Tasks that run beside requests: their exceptions are always read, and logged."""
+"""Background tasks, whose exceptions are always logged."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 def log_failure(task: asyncio.Task[Any]) -> None:
-    """Log the exception of a task that has ended, which nobody else may read."""
+    """Log the exception of a finished task; use it as a callback of the task."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
         _log.error("A background task failed: %s", task.get_name(), exc_info=error)

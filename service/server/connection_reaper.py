@@ -1,17 +1,16 @@
-"""Limits on the connections to a worker: in all, per address, and for clients that do not read.
+"""The connection reaper: it limits a worker's connections in total, per address, and of slow readers.
 
-Granian accepts every connection, and waits for ever for a client that does not read. So a thread of
-each worker looks at the worker's own sockets once a second and closes
+Granian accepts every connection, and waits forever for a client that does not read. So once a
+second, a thread of each worker inspects the worker's own sockets and closes
 
-- the connection of a client that has not taken 64 KiB of an answer, or its rest, within the time
-  limit;
-- connections of an address that holds more than its share, those first that were silent for
-  longest;
-- connections of all addresses, in that order, if there are too many in all.
+- the connection of a client that has not read 64 KiB of an answer, or the rest of it, within the
+  time limit;
+- connections of an address that holds more than its share, the longest idle first;
+- connections of all addresses, in the same order, if there are too many in total.
 
-It asks the kernel for the state of each socket (`TCP_INFO`). Nearly all of these calls keep
-Python's global lock: a call that released it would have to wait for it again, behind the very
-requests that this is to protect. On systems other than Linux nothing is closed.
+It reads the state of each socket from the kernel (`TCP_INFO`). Nearly all of these calls keep
+Python's global lock: a call that released it would have to wait for it behind the very requests
+that the reaper protects. On systems other than Linux, no connection is closed.
 """
 
 import ctypes
@@ -31,47 +30,47 @@ from typing import NamedTuple, Protocol
 
 from service.settings import Settings
 
-LOOK_SECONDS = 1.0
+INTERVAL_SECONDS = 1.0
 FILES_AT_ONCE = 100
-"""After so many calls, about 1 ms, Python's global lock is released once, so that the event loop
-can go on."""
-TOLD_SECONDS = 60.0
-"""The log says at most this often that connections were closed."""
+"""After this many calls, about 1 ms, Python's global lock is released once, so that the event loop
+can continue."""
+LOGGED_SECONDS = 60.0
+"""The least time between two log lines about closed connections."""
 
 CONNECTIONS_MAX = 20_000
-"""The most connections that a worker holds by default, however high its file limit is: each takes
-some 15 KB."""
+"""The most connections of a worker by default, however high its file limit is: each takes about
+15 KB."""
 FILES_FOR_CONNECTIONS = 0.8
-"""The share of the file limit that is for clients; the rest is for the database, other workers, and
+"""The share of the file limit for clients; the rest is for the database, other workers, and
 connections that are being closed."""
 FILES_FOR_ACCEPTED = 0.9
 ADDRESS_SHARE = 0.25
 UNSENT_BYTES_MAX = 64 * 1024
-"""How many bytes of an answer the kernel keeps for a client that does not read; by default it keeps
+"""The bytes of an answer that the kernel keeps for a client that does not read; its default is
 megabytes."""
 READ_BYTES_MIN = 64 * 1024
-"""How many bytes of an answer a client has to take within the time limit."""
+"""The bytes of an answer that a client has to read within the time limit."""
 
 _log = logging.getLogger(__name__)
 
 
 class Connection(NamedTuple):
-    """The state of a connection at one moment, as the kernel knows it."""
+    """The state of a connection at one moment, as reported by the kernel."""
 
     fd: int
     cookie: int
-    """The kernel's number for the connection, which is never used again."""
+    """The kernel's number of the connection, which is never reused."""
     address: bytes
     idle_seconds: float
     """The time since data was last sent or received."""
     is_unread: bool
-    """Whether there is sent data that the client has not taken yet."""
+    """Whether the client has not read all sent data yet."""
     read_bytes: int
-    """How many bytes the client has taken since the connection began."""
+    """The bytes that the client has read since the connection began."""
 
 
 class ConnectionLimits(NamedTuple):
-    """The limits of one worker."""
+    """The limits of one worker; the time to read an answer is in seconds."""
 
     total: int
     each_address: int
@@ -79,7 +78,7 @@ class ConnectionLimits(NamedTuple):
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
-    """Read the limits from the settings, or derive them from the file limit of this process."""
+    """Return the limits in the settings, or derive them from the file limit of this process."""
     most = int(_file_limit() * FILES_FOR_CONNECTIONS)
     total = min(settings.connections_max or CONNECTIONS_MAX, most)
     share = settings.connections_per_address_max or max(1, int(total * ADDRESS_SHARE))
@@ -87,12 +86,12 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def accepted_connections_max(total: int) -> int:
-    """Return how many connections granian may accept, with room for new ones until others end."""
+    """Return how many connections granian may accept: some more than `total`, until others are closed."""
     return max(total, min(total + total // 8, int(_file_limit() * FILES_FOR_ACCEPTED)))
 
 
 def raise_file_limit() -> None:
-    """Have this process, and those that it starts, open as many files as the system lets it."""
+    """Raise the file limit of this process and its children to the most that the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -103,55 +102,55 @@ def _file_limit() -> int:
 
 
 class _Reading(NamedTuple):
-    """The time since which a client has to take data, and how many bytes it had taken by then."""
+    """The start of the time limit of a client, and the bytes that it had read by then."""
 
     since: float
     read_bytes: int
 
 
-class Judge:
-    """Says which connections have to be closed, and why. It makes no system call."""
+class ReapPolicy:
+    """The choice of the connections to close; it makes no system call."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
         self._reading: dict[int, _Reading] = {}
 
-    def condemned(self, connections: Iterable[Connection], now: float) -> dict[Connection, str]:
-        """Return the connections to close, each with the reason."""
+    def select(self, connections: Iterable[Connection], now: float) -> dict[Connection, str]:
+        """Return the connections to close, with the reasons; `now` is in monotonic seconds."""
         present = list(connections)
-        found = dict.fromkeys(self._unread_for_long(present, now), "unread")
-        rest = [each for each in present if each not in found]
-        found |= dict.fromkeys(self._beyond_share(rest), "address")
-        rest = [each for each in rest if each not in found]
-        return found | dict.fromkeys(_idlest(rest, self._limits.total), "total")
+        selected = dict.fromkeys(self._unread_for_long(present, now), "unread")
+        rest = [connection for connection in present if connection not in selected]
+        selected |= dict.fromkeys(self._beyond_share(rest), "address")
+        rest = [connection for connection in rest if connection not in selected]
+        return selected | dict.fromkeys(_idlest(rest, self._limits.total), "total")
 
     def _unread_for_long(self, present: list[Connection], now: float) -> list[Connection]:
         before, self._reading = self._reading, {}
         late = []
-        for each in present:
-            if not each.is_unread:
+        for connection in present:
+            if not connection.is_unread:
                 continue
-            reading = before.get(each.cookie)
-            if reading is None or each.read_bytes - reading.read_bytes >= READ_BYTES_MIN:
-                reading = _Reading(now, each.read_bytes)
-            self._reading[each.cookie] = reading
+            reading = before.get(connection.cookie)
+            if reading is None or connection.read_bytes - reading.read_bytes >= READ_BYTES_MIN:
+                reading = _Reading(now, connection.read_bytes)
+            self._reading[connection.cookie] = reading
             if now - reading.since > self._limits.answer_seconds:
-                late.append(each)
+                late.append(connection)
         return late
 
     def _beyond_share(self, present: list[Connection]) -> Iterator[Connection]:
         by_address = defaultdict[bytes, list[Connection]](list)
-        for each in present:
-            by_address[each.address].append(each)
+        for connection in present:
+            by_address[connection.address].append(connection)
         for connections in by_address.values():
             yield from _idlest(connections, self._limits.each_address)
 
 
 def _idlest(connections: list[Connection], keep: int) -> list[Connection]:
-    """Return the connections beyond `keep`: those that were silent for longest."""
+    """Return all but `keep` connections, the longest idle first."""
     if len(connections) <= keep:
         return []
-    by_idleness = sorted(connections, key=lambda each: each.idle_seconds, reverse=True)
+    by_idleness = sorted(connections, key=lambda connection: connection.idle_seconds, reverse=True)
     return by_idleness[: len(connections) - keep]
 
 
@@ -159,66 +158,65 @@ class Sockets(Protocol):
     """The connections of this process."""
 
     def connections(self) -> Iterator[Connection]:
-        """Yield all connections that clients hold now."""
+        """Yield all connections of clients."""
         ...
 
     def close(self, connection: Connection) -> None:
-        """Cut a connection off, unless it has ended by itself."""
+        """Close a connection that has not ended by itself."""
         ...
 
 
-class Guard:
-    """Looks after the connections of this process."""
+class ConnectionReaper:
+    """The reaper of this process: it closes connections, and logs how many."""
 
     def __init__(self, sockets: Sockets, limits: ConnectionLimits) -> None:
         self._sockets = sockets
-        self._judge = Judge(limits)
-        self._untold = Counter[str]()
-        self._told = float("-inf")
+        self._policy = ReapPolicy(limits)
+        self._unlogged = Counter[str]()
+        self._logged_at = float("-inf")
 
-    def look(self, now: float) -> Mapping[Connection, str]:
-        """Close the connections that have to be closed now; return them with the reasons."""
-        condemned = self._judge.condemned(self._sockets.connections(), now)
-        for connection in condemned:
+    def run_once(self, now: float) -> Mapping[Connection, str]:
+        """Close what the policy selects; return the closed connections with the reasons."""
+        closed = self._policy.select(self._sockets.connections(), now)
+        for connection in closed:
             with suppress(OSError):  # the client has left meanwhile
                 self._sockets.close(connection)
-        self._tell(Counter(condemned.values()), now)
-        return condemned
+        self._log(Counter(closed.values()), now)
+        return closed
 
-    def _tell(self, closed: Counter[str], now: float) -> None:
-        self._untold += closed
-        if self._untold and now - self._told >= TOLD_SECONDS:
+    def _log(self, closed: Counter[str], now: float) -> None:
+        self._unlogged += closed
+        if self._unlogged and now - self._logged_at >= LOGGED_SECONDS:
             _log.warning(
                 "Connections closed: %d for answers left unread, %d of addresses with too many, %d because there were too many.",
-                *(self._untold[reason] for reason in ("unread", "address", "total")),
+                *(self._unlogged[reason] for reason in ("unread", "address", "total")),
             )
-            self._untold.clear()
-            self._told = now
+            self._unlogged.clear()
+            self._logged_at = now
 
 
-def guard_connections(settings: Settings) -> None:
-    """Have a thread look after the connections of this process as long as it lives (Linux)."""
+def start_reaper(settings: Settings) -> None:
+    """Start the reaper's thread, which runs as long as this process (Linux)."""
     if sys.platform == "linux":
-        guard = Guard(KernelSockets(settings.port), connection_limits(settings))
+        reaper = ConnectionReaper(LinuxSockets(settings.port), connection_limits(settings))
         threading.Thread(
-            target=_keep_looking, args=(guard.look,), name="connections", daemon=True
+            target=_run_regularly, args=(reaper.run_once,), name="connections", daemon=True
         ).start()
 
 
-def _keep_looking(look: Callable[[float], object]) -> None:
+def _run_regularly(run_once: Callable[[float], object]) -> None:
     while True:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(INTERVAL_SECONDS)
         try:
-            look(time.monotonic())
-        except Exception:  # noqa: BLE001 - an error that ended this thread would end the guard
+            run_once(time.monotonic())
+        except Exception:  # noqa: BLE001 - an error that ended this thread would end the reaper
             _log.exception("The connections could not be looked at.")
 
 
 _TCP_INFO_BYTES = 160
 _TCP_INFO = struct.Struct("=B23xI16xI4xI64xQ16xI")
-"""The fields that are read of `struct tcp_info` in <linux/tcp.h>: state, segments under way,
-milliseconds since data was sent and since it was received, bytes that were acknowledged, and bytes
-that wait to be sent."""
+"""Fields of `struct tcp_info` in <linux/tcp.h>: state, segments in flight, milliseconds since data
+was sent and since it was received, acknowledged bytes, and unsent bytes."""
 _TCP_CLOSE, _TCP_LISTEN = 7, 10
 _NO_CONNECTIONS = (_TCP_CLOSE, _TCP_LISTEN)
 _TCP_NOTSENT_LOWAT = 25
@@ -226,13 +224,12 @@ _UNSENT = struct.pack("i", UNSENT_BYTES_MAX)
 
 _SO_COOKIE = 57
 _AT_ONCE = struct.pack("ii", 1, 0)
-"""The value of SO_LINGER with which unread data is thrown away and the client gets a reset
-(RST)."""
+"""The value of SO_LINGER that discards unread data and resets the connection (RST)."""
 _STATUS = Path("/proc/self/status")
 
 
-class KernelSockets:
-    """The connections that were accepted at a port by this process, as the kernel knows them."""
+class LinuxSockets:
+    """The connections that this process accepted on a port, as reported by the kernel."""
 
     def __init__(self, port: int) -> None:
         self._port = struct.pack("!H", port)
@@ -240,11 +237,11 @@ class KernelSockets:
         self._length = ctypes.c_uint32()
         self._buffer = ctypes.create_string_buffer(_TCP_INFO_BYTES)
         self._clients: dict[int, bytes | None] = {}
-        """Each client's address by cookie; None if the connection was not accepted at our port."""
+        """Each client's address by cookie, or None if the connection was not accepted on our port."""
 
     def connections(self) -> Iterator[Connection]:
         before, self._clients = self._clients, {}
-        for fd in range(_files_opened_at_most()):
+        for fd in range(_file_table_size()):
             if fd % FILES_AT_ONCE == 0:
                 time.sleep(0)  # releases Python's global lock, if another thread waits for it
             if not self._ask(fd, socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES):
@@ -262,9 +259,9 @@ class KernelSockets:
                 yield Connection(fd, cookie, client, idle_seconds, bool(unacked or unsent), read)
 
     def close(self, connection: Connection) -> None:
-        """Cut a connection off by a duplicate of its file.
+        """Close a connection through a duplicate of its file descriptor.
 
-        The file's number may belong to another file by now, so the duplicate's cookie is compared
+        The descriptor may belong to another file by now, so the duplicate's cookie is compared
         first.
         """
         own = os.dup(connection.fd)
@@ -290,7 +287,7 @@ class KernelSockets:
         return int.from_bytes(self._buffer.raw[:8], sys.byteorder) if known else 0
 
     def _client_of(self, fd: int) -> bytes | None:
-        """Return the client's address; None if the connection was not accepted at our port."""
+        """Return the client's address, or None if the connection was not accepted on our port."""
         own, other = self._name(self._call.getsockname, fd), self._name(self._call.getpeername, fd)
         return _network(other) if own[2:4] == self._port and other else None
 
@@ -305,7 +302,7 @@ _MAPPED = bytes(10) + b"\xff\xff"
 
 
 def _network(name: bytes) -> bytes:
-    """Return the part of a `sockaddr` by which clients are told apart.
+    """Return the part of a `sockaddr` that distinguishes clients.
 
     This is the IPv4 address, or the first half of an IPv6 address: one client may own all of the
     rest.
@@ -316,7 +313,7 @@ def _network(name: bytes) -> bytes:
     return address[12:] if address.startswith(_MAPPED) else address[:8]
 
 
-def _files_opened_at_most() -> int:
-    """Return the size of the kernel's table of this process's files; file numbers are below it."""
+def _file_table_size() -> int:
+    """Return the size of this process's file table; all file descriptors are below it."""
     [line] = [line for line in _STATUS.read_text().splitlines() if line.startswith("FDSize:")]
     return int(line.split()[1])

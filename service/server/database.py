@@ -1,4 +1,4 @@
-"""The database of a server: a given one, or an embedded PostgreSQL that runs meanwhile."""
+"""The database of a server: a given one, or an embedded PostgreSQL that runs with it."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class DatabaseUrls(NamedTuple):
-    """The URLs of a database: `serving` for servers, `migrating` for migrations."""
+    """The URLs of a database: one for servers, and one for migrations, which may change tables."""
 
     serving: str
     migrating: str
@@ -31,14 +31,14 @@ class DatabaseUrls(NamedTuple):
 
 
 def migrate(urls: DatabaseUrls) -> None:
-    """Apply the migrations that a database lacks, and wait for one that is still starting.
+    """Apply missing migrations; wait up to a minute for a database that is still starting.
 
     Raises:
-        UnavailableError: the database could not be reached for a minute.
+        UnavailableError: the database was not reachable for a minute.
         ConfigurationError: its tables are of a newer version, or of one too old to be migrated.
     """
     begun = time.monotonic()
-    waits = False
+    is_waiting = False
     while True:
         try:
             before = run_until_stopped(upgrade_async(urls.migrating))
@@ -49,23 +49,23 @@ def migrate(urls: DatabaseUrls) -> None:
         except StorageUnavailable as error:
             if time.monotonic() > begun + DATABASE_SECONDS_MAX:
                 raise UnavailableError(f"The database cannot be reached: {error}") from None
-            if not waits:
+            if not is_waiting:
                 _log.warning("The database is waited for.", extra={"reason": reason_of(error)})
-            waits = True
+            is_waiting = True
         else:
             seconds = round(time.monotonic() - begun, 3)
-            told = {"migration": newest(), "before": before or "none", "seconds": seconds}
-            _log.info("The tables are up to date.", extra=told)
+            fields = {"migration": newest(), "before": before or "none", "seconds": seconds}
+            _log.info("The tables are up to date.", extra=fields)
             return
         time.sleep(DATABASE_POLL_SECONDS)
 
 
 @contextmanager
 def database(settings: Settings) -> Iterator[DatabaseUrls]:
-    """Yield the URLs of the given database, or of an embedded one that runs until the context ends.
+    """Yield the URLs of the given database, or of an embedded one that runs during the context.
 
     Raises:
-        UnavailableError: the embedded database cannot be started, or fails.
+        UnavailableError: the embedded database failed, or cannot be started.
     """
     url = settings.database_url
     if url:

@@ -1,9 +1,9 @@
-"""Health and metrics on a listener of their own, which answers even if that for clients does not.
+"""Health and metrics on a listener of their own, which answers even if the clients' listener does not.
 
-The supervisor serves it in threads: it has no other work, and does not wait for the workers. About
-once a second each worker sends its state, in a datagram to a socket in a private folder. So every
-answer is given at once from what is known, and a worker that has stopped sending is not ready. The
-number of connections and the time for each are limited, so that no client can block it.
+The supervisor serves it in threads, without waiting for the workers. About once a second, each
+worker sends its state in a datagram to a socket in a private folder. So every answer is given at
+once, and a worker that has stopped sending is not ready. The number of connections and the time for
+each are limited, so that no client can block it.
 """
 
 import socket
@@ -24,7 +24,7 @@ from service.api.telemetry.worker_heartbeat import BEAT_BYTES_MAX, WorkerHealth
 from service.server.tcp_ports import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0
-"""If no worker has sent its state for so long, the server counts as dead and should be
+"""If no worker has sent its state for this long, the server counts as dead and should be
 restarted."""
 CONNECTIONS_MAX = 64
 CONNECTION_SECONDS_MAX = 5.0
@@ -48,27 +48,27 @@ class ServerHealth:
         self._heard = monotonic()
         self._beats: dict[int, tuple[float, WorkerHealth]] = {}
 
-    def hear(self, beat: WorkerHealth) -> None:
-        """Keep a worker's state, and forget the workers that were silent for too long."""
+    def record(self, beat: WorkerHealth) -> None:
+        """Record a worker's state, and forget the workers that were silent for too long."""
         self._heard = self._monotonic()
-        self._beats = {worker: told for worker, told in self._beats.items() if self._is_new(told)}
+        self._beats = {worker: last for worker, last in self._beats.items() if self._is_new(last)}
         self._beats[beat.worker] = (self._heard, beat)
 
     def live(self) -> HealthAnswer:
-        """Answer whether any worker has sent its state lately."""
+        """Answer whether any worker has sent its state recently."""
         if self._monotonic() - self._heard > ALIVE_SECONDS_MAX:
             return _unavailable("No worker has told anything for a minute.")
         return _OK
 
     def ready(self) -> HealthAnswer:
         """Answer whether a worker can serve requests now."""
-        beats = [told[1] for told in list(self._beats.values()) if self._is_new(told)]
+        beats = [last[1] for last in list(self._beats.values()) if self._is_new(last)]
         if any(beat.trouble is None for beat in beats):
             return _OK
         return _unavailable(beats[0].trouble or "" if beats else "No worker tells how it is.")
 
-    def _is_new(self, told: tuple[float, WorkerHealth]) -> bool:
-        return self._monotonic() - told[0] <= self._silence_seconds_max
+    def _is_new(self, last: tuple[float, WorkerHealth]) -> bool:
+        return self._monotonic() - last[0] <= self._silence_seconds_max
 
 
 _OK = HealthAnswer(HTTPStatus.OK, msgspec.json.encode({"status": "ok"}))
@@ -86,22 +86,22 @@ def health_listener(
     """Serve until the end of the context; yield the socket to which workers send their state.
 
     Raises:
-        WrongUsage: the port is taken.
+        ConfigurationError: the port is taken.
     """
-    pulse = ServerHealth(silence_seconds_max=silence_seconds_max, monotonic=time.monotonic)
+    health = ServerHealth(silence_seconds_max=silence_seconds_max, monotonic=time.monotonic)
     answers = {
-        "/livez": pulse.live,
-        "/readyz": pulse.ready,
+        "/livez": health.live,
+        "/readyz": health.ready,
         "/metrics": lambda: HealthAnswer(HTTPStatus.OK, exposition_of(metrics_dir), CONTENT_TYPE),
     }
     path = Path(folder) / "health.sock"
     with (
         claimed_port(host, port),
         HealthServer(host, port, answers) as server,
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as inbox,
     ):
-        ear.bind(str(path))
-        threading.Thread(target=_listen, args=(ear, pulse), daemon=True).start()
+        inbox.bind(str(path))
+        threading.Thread(target=_receive, args=(inbox, health), daemon=True).start()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield path
@@ -109,15 +109,15 @@ def health_listener(
             server.shutdown()
 
 
-def _listen(ear: socket.socket, pulse: ServerHealth) -> None:
+def _receive(inbox: socket.socket, health: ServerHealth) -> None:
     with suppress(OSError):  # the socket was closed
         while True:
             with suppress(msgspec.MsgspecError):
-                pulse.hear(msgspec.json.decode(ear.recv(BEAT_BYTES_MAX), type=WorkerHealth))
+                health.record(msgspec.json.decode(inbox.recv(BEAT_BYTES_MAX), type=WorkerHealth))
 
 
 class HealthServer(ThreadingHTTPServer):
-    """Answers GET and HEAD requests for some paths, one request per connection."""
+    """A server of GET and HEAD requests for a few paths, one request per connection."""
 
     daemon_threads = True
     block_on_close = False
@@ -180,8 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a GET or HEAD request: 404 for unknown paths."""
         assert isinstance(self.server, HealthServer)
-        known = self.server.answers.get(self.path)
-        answer = known() if known else HealthAnswer(HTTPStatus.NOT_FOUND, b"{}")
+        respond = self.server.answers.get(self.path)
+        answer = respond() if respond else HealthAnswer(HTTPStatus.NOT_FOUND, b"{}")
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

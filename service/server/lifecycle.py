@@ -1,4 +1,4 @@
-"""A whole server: PostgreSQL, its tables, then the workers; stopped in the opposite order."""
+"""The lifecycle of a server: it starts the database, tables, and workers, and stops them in reverse."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ from service.server.connection_reaper import (
 from service.server.database import database, migrate
 from service.server.failures import ConfigurationError, UnavailableError
 from service.server.health import health_listener
-from service.server.listen_policy import asks_who_calls, refuse_open_door, with_audit
+from service.server.listen_policy import authenticates_callers, require_tokens, with_audit
 from service.server.local_server import NOTIFY_VARIABLE, READY, is_ready
 from service.server.signals import (
     StopSignal,
@@ -36,7 +36,7 @@ from service.server.signals import (
     raised_stop_signals,
     run_until_stopped,
 )
-from service.server.supervisor import run_workers, told_of
+from service.server.supervisor import log_fields, run_workers
 from service.server.tcp_ports import claimed_port
 from service.server.tls import certificate_of
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, InvalidSettings, Settings
@@ -48,30 +48,29 @@ READY_SECONDS_MAX = 120.0
 READY_POLL_SECONDS = 0.1
 
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to compare with
-"""The address at which a client on the same machine finds a server that listens on all
-addresses."""
+"""The address of a server that listens on all addresses, for clients on the same machine."""
 
 
 def run_server(settings: Settings, *, preload: Sequence[str] = ()) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    `preload` names modules that workers would import anyway: they are imported once, before the
+    `preload` names modules that workers would import anyway; they are imported once, before the
     workers are forked.
 
     Raises:
-        ConfigurationError: the port is taken.
-        UnavailableError: the workers ended although nobody asked for it.
+        ConfigurationError: a setting cannot be used, or the port is taken.
+        UnavailableError: the database cannot be reached, or the workers ended by themselves.
     """
     certificate = certificate_of(settings)
-    _refuse_unusable_peers(settings)
+    _require_usable_peers(settings)
     raise_file_limit()
     configure_logs(settings)
-    told = {
+    fields = {
         "version": metadata.version("moorage"),
         "workers": settings.workers,
         "engine": engine_kind(),
     }
-    _log.info("Moorage starts.", extra=told)
+    _log.info("Moorage starts.", extra=fields)
     with (
         claimed_port(settings.host, settings.port) as port,
         suppress(StopSignal),
@@ -80,10 +79,10 @@ def run_server(settings: Settings, *, preload: Sequence[str] = ()) -> None:
         ExitStack() as folders,
     ):
         migrate(urls)
-        if run_until_stopped(asks_who_calls(settings, urls.serving)):
+        if run_until_stopped(authenticates_callers(settings, urls.serving)):
             settings = with_audit(settings)
         else:
-            refuse_open_door(settings)
+            require_tokens(settings)
         settings = msgspec.structs.replace(
             settings,
             port=port,
@@ -95,8 +94,8 @@ def run_server(settings: Settings, *, preload: Sequence[str] = ()) -> None:
             server_id=token_hex(16),
         )
         settings = _with_health(settings, folders)
-        secrets = _hand_down(settings)
-        threading.Thread(target=_announce, args=(settings,), daemon=True).start()
+        secrets = _export(settings)
+        threading.Thread(target=_announce_ready, args=(settings,), daemon=True).start()
         was_asked = run_workers(
             WORKER,
             host=settings.host,
@@ -118,11 +117,11 @@ def run_server(settings: Settings, *, preload: Sequence[str] = ()) -> None:
     _log.info("Moorage has stopped.")
 
 
-def _refuse_unusable_peers(settings: Settings) -> None:
-    """Look whether workers will be able to listen to other servers, and have certificates for it.
+def _require_usable_peers(settings: Settings) -> None:
+    """Check that workers can listen to other servers, and can read the certificates for it.
 
     Raises:
-        ConfigurationError: they will not.
+        ConfigurationError: they cannot.
     """
     try:
         servers = servers_of(settings, "")
@@ -133,7 +132,7 @@ def _refuse_unusable_peers(settings: Settings) -> None:
 
 
 def _suspects_folder(settings: Settings, until: ExitStack) -> Path:
-    """Return where it is noted of which pods workers die, so that a restart forgets none if possible."""
+    """Return the folder for deaths of workers, which outlives this server if possible."""
     if settings.suspects_dir is not None:
         return Path(settings.suspects_dir)
     if settings.database_url is None:
@@ -142,16 +141,16 @@ def _suspects_folder(settings: Settings, until: ExitStack) -> Path:
 
 
 def _deaths_before(settings: Settings) -> DeathCounts:
-    """Return what counts the deaths of workers, with those who died together with their server."""
+    """Return the counts of deaths, including workers that died together with the last server."""
     assert settings.suspects_dir is not None
     deaths = DeathCounts(Path(settings.suspects_dir))
     for suspect in deaths.count_left(time.time()):  # noqa: TID251 - compared with an earlier one
-        _log.warning("A worker of the last server was deciding a pod.", extra=told_of(suspect))
+        _log.warning("A worker of the last server was deciding a pod.", extra=log_fields(suspect))
     return deaths
 
 
 def _with_health(settings: Settings, until: ExitStack) -> Settings:
-    """Start the health listener if the settings ask for one, and add its socket to the settings."""
+    """Start the health listener if it is configured, and return settings with its socket."""
     if settings.health_port is None:
         return settings
     listener = health_listener(
@@ -166,13 +165,13 @@ def _with_health(settings: Settings, until: ExitStack) -> Settings:
 
 @contextmanager
 def private_folder(purpose: str) -> Iterator[str]:
-    """Make a folder that only this user can open, and remove it afterwards."""
+    """Create a folder that only this user can open, and remove it afterwards."""
     with TemporaryDirectory(prefix=f"moorage-{purpose}-", ignore_cleanup_errors=True) as folder:
         yield folder
 
 
-def _hand_down(settings: Settings) -> Mapping[str, str]:
-    """Put the settings into the environment, where the workers read them, but return the secrets.
+def _export(settings: Settings) -> Mapping[str, str]:
+    """Export the settings to the environment, where workers read them; return the secrets instead.
 
     `ps` shows the environment with which a process was started, so no secret may be in it.
     """
@@ -194,8 +193,8 @@ def _as_variable(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _announce(settings: Settings) -> None:
-    """Tell people when the server answers, and where."""
+def _announce_ready(settings: Settings) -> None:
+    """Log and report that the server is ready, as soon as it is."""
     url = base_url(settings)
     deadline = time.monotonic() + READY_SECONDS_MAX
     while not is_ready(url):
@@ -208,17 +207,17 @@ def _announce(settings: Settings) -> None:
 
 
 def notify_ready(environment: Mapping[str, str]) -> None:
-    """Tell whoever started this server that it is ready, as systemd's `Type=notify` services do."""
+    """Notify the service manager that this server is ready, as systemd's `Type=notify` services do."""
     address = environment.get(NOTIFY_VARIABLE)
     if not address:
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, suppress(OSError):
-        told.connect("\0" + address[1:] if address.startswith("@") else address)
-        told.send(READY)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, suppress(OSError):
+        manager.connect("\0" + address[1:] if address.startswith("@") else address)
+        manager.send(READY)
 
 
 def base_url(settings: Settings) -> str:
-    """Return the URL at which a client on this machine finds the server."""
+    """Return the URL of the server for clients on this machine."""
     host = ANY_ADDRESS.get(settings.host, settings.host)
     scheme = "https" if settings.tls_certificate else "http"
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"

@@ -1,6 +1,6 @@
-"""Checks of the address at which a server is to listen.
+"""The policy for the address on which a server listens.
 
-Without TLS, or if it asks for no tokens, a server may listen only on a loopback address.
+Without TLS, or without tokens, a server may listen only on a loopback address.
 """
 
 import msgspec
@@ -10,12 +10,12 @@ from service.settings import Settings, is_loopback
 from service.store.postgres import PostgresStore
 
 
-def refuse_plain_door(settings: Settings) -> None:
-    """Refuse to serve other machines without TLS, as their requests could be read on the way.
+def require_tls(settings: Settings) -> None:
+    """Refuse to serve other machines without TLS, since their requests could be read in transit.
 
     Raises:
         ConfigurationError: the address is not loopback, and neither the server nor a proxy in front of it
-            speaks TLS.
+            terminates TLS.
     """
     secured = settings.tls_certificate or settings.tls_terminated
     if not secured and not is_loopback(settings.host):
@@ -26,8 +26,8 @@ def refuse_plain_door(settings: Settings) -> None:
         )
 
 
-async def asks_who_calls(settings: Settings, database_url: str) -> bool:
-    """Whether callers need a token: there is one (settings, database) or an identity provider."""
+async def authenticates_callers(settings: Settings, database_url: str) -> bool:
+    """Return True if callers need a token: there is one (settings, database), or an identity provider."""
     if settings.token or settings.oidc_issuer:
         return True
     store = PostgresStore(database_url, connections=1)
@@ -37,8 +37,8 @@ async def asks_who_calls(settings: Settings, database_url: str) -> bool:
         await store.close()
 
 
-def refuse_open_door(settings: Settings) -> None:
-    """Refuse to serve other machines if the server asks for no token.
+def require_tokens(settings: Settings) -> None:
+    """Refuse to serve other machines while the server has no token.
 
     Raises:
         ConfigurationError: the address is not loopback.
@@ -51,7 +51,7 @@ def refuse_open_door(settings: Settings) -> None:
 
 
 def with_audit(settings: Settings) -> Settings:
-    """Turn on the audit for a server that asks for tokens, unless its settings say on or off."""
+    """Return settings with the audit on, unless they already say on or off."""
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")

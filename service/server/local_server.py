@@ -1,4 +1,4 @@
-"""A server of one's own, as a child process: for demonstrations, replays, comparisons and tests."""
+"""A server as a child process: for demonstrations, replays, comparisons, and tests."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.server.failures import UnavailableError
-from service.server.tcp_ports import LOOPBACK, hold_port, port_of, refuse_taken_port
+from service.server.tcp_ports import LOOPBACK, hold_port, port_of, require_free_port
 
 READY_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 60.0
@@ -28,21 +28,21 @@ POLL_SECONDS = 0.05
 
 NOTIFY_VARIABLE = "NOTIFY_SOCKET"
 READY = b"READY=1"
-"""The message with which a server reports that it is ready. As services do to systemd, it sends
-this to the socket that NOTIFY_SOCKET names."""
+"""The message with which a server reports that it is ready, sent to the socket in NOTIFY_SOCKET as
+systemd's services do."""
 
 _LAUNCH = threading.Lock()
-"""This lock is held from the check of a port until the server's process runs its program. A process
-that another thread starts in between inherits the sockets that check the port, which would then
-seem taken."""
+"""The lock from the check of a port until the server's process runs its program. A process that
+another thread started in between would inherit the sockets of the check, and the port would seem
+taken."""
 
 
 class LocalServer:
     """A context manager that runs `moorage serve` on a port of this machine.
 
-    If the server is killed and started again on the same data folder, it keeps its port. Without
-    `port`, it gets one that nobody else gets as long as this object lives. The server itself
-    reports that it is ready: if the port were asked, a server of somebody else might answer.
+    A server that is killed and restarted on the same data folder keeps its port. Without `port`, it
+    gets one that is reserved as long as this object lives. The server itself reports that it is
+    ready: on the port, another server might answer.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LocalServer:
         self._environment = environment or {}
         self._is_ending = False
         self._stderr = subprocess.DEVNULL if quiet else None
-        self._told: socket.socket
+        self._notifications: socket.socket
 
     def __enter__(self) -> Self:
         self.start()
@@ -82,21 +82,21 @@ class LocalServer:
         """Start the server and wait until it is ready; return how many seconds that took.
 
         Raises:
-            ConfigurationError: somebody else listens at its port.
+            ConfigurationError: another program listens on its port.
             UnavailableError: the server ended, or was not ready in time.
         """
         assert self.process is None
         started = time.monotonic()
-        with TemporaryDirectory(prefix="moorage-ready-") as folder, _bound(folder) as told:
-            notify = {NOTIFY_VARIABLE: told.getsockname()}
+        with TemporaryDirectory(prefix="moorage-ready-") as folder, _bound(folder) as notifications:
+            notify = {NOTIFY_VARIABLE: notifications.getsockname()}
             environment = {**os.environ, **self._environment, **notify}  # noqa: TID251 - the child's
             with _LAUNCH:
-                refuse_taken_port(LOOPBACK, self.port)
+                require_free_port(LOOPBACK, self.port)
                 self.process = subprocess.Popen(self._command, env=environment, stderr=self._stderr)  # noqa: S603
             try:
                 if self._is_ending:
                     self.process.terminate()
-                self._told = told
+                self._notifications = notifications
                 self.wait_until_ready(started + READY_SECONDS_MAX)
             except BaseException:
                 self.stop()
@@ -104,7 +104,7 @@ class LocalServer:
         return time.monotonic() - started
 
     def end(self) -> None:
-        """Tell the server to end, or not to start if it is about to; usable in signal handlers."""
+        """Stop the server, or prevent its start; safe in signal handlers."""
         self._is_ending = True
         if self.process is not None:
             self.process.terminate()
@@ -126,12 +126,12 @@ class LocalServer:
                     "The server ended while it started; its last words are above."
                 )
             with suppress(TimeoutError):
-                if self._told.recv(len(READY)) == READY:
+                if self._notifications.recv(len(READY)) == READY:
                     return
         raise UnavailableError(f"{self.url} was not ready after {READY_SECONDS_MAX:.0f} s.")
 
     def stop(self) -> int | None:
-        """End the server in good order; return its exit code, None if it was not running."""
+        """Stop the server gracefully; return its exit code, or None if it was not running."""
         if self.process is None:
             return None
         self.process.send_signal(signal.SIGTERM)
@@ -144,7 +144,7 @@ class LocalServer:
             self.process = None
 
     def kill(self) -> None:
-        """Kill the server as a power cut would (SIGKILL), and wait until its workers are gone."""
+        """Kill the server with SIGKILL, as a power failure would, and wait until its workers have ended."""
         if self.process is None:
             return
         self.process.kill()
@@ -155,24 +155,24 @@ class LocalServer:
             time.sleep(POLL_SECONDS)
 
     def wait(self) -> int:
-        """Wait until the server ends by itself or by a signal; return its exit code."""
+        """Wait until the server has ended; return its exit code."""
         return self.process.wait() if self.process else 0
 
 
 def _bound(folder: str) -> socket.socket:
-    """Make the socket to which a server reports that it is ready."""
-    told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    told.bind(f"{folder}/notify")
-    told.settimeout(POLL_SECONDS)
-    return told
+    """Return the socket to which a server reports that it is ready."""
+    notifications = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notifications.bind(f"{folder}/notify")
+    notifications.settimeout(POLL_SECONDS)
+    return notifications
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Make a folder for a data folder, and remove it afterwards.
+    """Create a folder for a data folder, and remove it afterwards.
 
-    Other users may pass through it: if root runs the server, PostgreSQL runs as another user, and
-    would otherwise keep its data elsewhere.
+    Other users may traverse it: if root runs the server, PostgreSQL runs as another user, and would
+    otherwise keep its data elsewhere.
     """
     with TemporaryDirectory(prefix="moorage-") as name:
         folder = Path(name)
@@ -181,10 +181,10 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def is_ready(url: str) -> bool:
-    """Whether a server answers at this URL, and is ready.
+    """Return True if a server answers at this URL, and is ready.
 
-    This is asked many times while a server starts, so it does not use httpx: each httpx client
-    reads the certificates again.
+    This is polled while a server starts, so it does not use httpx: each httpx client reads the
+    certificates again.
     """
     address = urlsplit(url)
     host = address.hostname or ""

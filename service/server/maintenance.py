@@ -18,14 +18,15 @@ from service.store.schema.citus_sharding import ServersMissing, distribute
 
 
 def run_migration(settings: Settings, shards: int | None = None) -> list[str]:
-    """Bring the tables of the given or the embedded database up to date.
+    """Migrate the given or the embedded database to this version.
 
-    With `shards` the tables are distributed; the names of those are returned that were not before.
+    With `shards`, also distribute the tables; return the names of those that were not distributed
+    before.
 
     Raises:
         UnavailableError: the database cannot be reached.
         ConfigurationError: the database cannot be distributed.
-        StoppedError: a signal came. The tables are as they were, or as this version needs them.
+        StoppedError: a signal came. The tables are unchanged, or those of this version.
     """
     configure_logs(settings)
     try:
@@ -49,14 +50,14 @@ def run_migration(settings: Settings, shards: int | None = None) -> list[str]:
 
 
 def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
-    """Raise the revisions of the named clusters (all if none is named); return them by name.
+    """Raise the revisions of the named clusters, or of all; return the new revisions by cluster.
 
-    Servers may run meanwhile: each of their commits comes before or after this.
+    Servers may run meanwhile: each of their commits is ordered before or after this.
 
     Raises:
         ConfigurationError: there is no such cluster; no revision was changed.
         UnavailableError: the database cannot be reached.
-        StoppedError: a signal came. Some revisions may be raised; to raise them again does no harm.
+        StoppedError: a signal came. Some revisions may be raised; raising them again is harmless.
     """
     configure_logs(settings)
     try:

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT in a command that runs no workers, or none yet: they end it in good order."""
+"""SIGTERM and SIGINT in a process without workers: they end it gracefully."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopSignal(KeyboardInterrupt):
-    """A stop signal came; `number` tells whether it was SIGTERM or SIGINT."""
+    """A stop signal; `number` is that of SIGTERM or SIGINT."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -24,7 +24,7 @@ class StopSignal(KeyboardInterrupt):
 def restored_stop_handlers(*, but_ignored: bool = False) -> Iterator[None]:
     """Restore the handlers of stop signals at the end of the context.
 
-    With `but_ignored`, a signal that is ignored by then stays ignored.
+    With `but_ignored`, a signal that is ignored at the end stays ignored.
     """
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     try:
@@ -36,26 +36,25 @@ def restored_stop_handlers(*, but_ignored: bool = False) -> Iterator[None]:
 
 
 class StopRequest:
-    """Whether a stop signal came; `number` tells which one.
+    """The stop signal that came, if any, in `number`.
 
-    Python drops what a signal's handler raises while a finalizer or the callback of a weak
-    reference runs, as happens during imports. Who has to end asks here at the end of each step.
+    Python drops an exception of a signal handler while a finalizer or the callback of a weak
+    reference runs, as happens during imports. So each step checks at its end.
     """
 
     number: int | None = None
 
     def raise_if_made(self) -> None:
-        """Raise the StopSignal again that may have been dropped."""
+        """Raise StopSignal if a stop signal came."""
         if self.number is not None:
             raise StopSignal(self.number)
 
 
 @contextmanager
 def raised_stop_signals() -> Iterator[StopRequest]:
-    """Raise a StopSignal once if SIGTERM or SIGINT comes during the context, and note it.
+    """Raise StopSignal once if SIGTERM or SIGINT comes during the context, and record it.
 
-    From then on both are ignored, even after the context. Coroutines are to be run by
-    `run_until_stopped`.
+    From then on both are ignored, even after the context. Run coroutines with `run_until_stopped`.
     """
     request = StopRequest()
 
@@ -73,7 +72,7 @@ def raised_stop_signals() -> Iterator[StopRequest]:
 def ignore_stop_signals() -> None:
     """Ignore stop signals from now on.
 
-    Nothing should interrupt the stopping, nor the end of the interpreter, where Python has restored
+    They must not interrupt the shutdown, nor the end of the interpreter, where Python has restored
     the default action for Ctrl-C.
     """
     for number in STOP_SIGNALS:
@@ -81,14 +80,14 @@ def ignore_stop_signals() -> None:
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine as `asyncio.run` does, but have a stop signal cancel it.
+    """Run a coroutine as `asyncio.run` does, but let a stop signal cancel it.
 
     A handler that raises would interrupt the event loop between any two lines, for example after
-    the loop took a callback off its queue and before it called it. Then whoever waits for the
-    effect of that callback would wait for ever.
+    the loop took a callback off its queue and before it called it. A task that waits for the effect
+    of that callback would wait forever.
 
     Raises:
-        StopSignal: a stop signal came, whatever became of the work.
+        StopSignal: a stop signal came, whether or not the work was done.
     """
     numbers: list[int] = []
     try:
@@ -103,7 +102,7 @@ def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _cancel_on_stop_signals(loop: asyncio.AbstractEventLoop, numbers: list[int]) -> None:
-    """Have a stop signal cancel all tasks of the loop, and note its number."""
+    """Let a stop signal cancel all tasks of the loop, and record its number."""
 
     def cancel_all() -> None:
         for task in asyncio.all_tasks(loop):

@@ -1,8 +1,8 @@
-"""The processes of a server: granian's workers, watched over by the process that started them.
+"""The supervisor: it starts granian's workers, and restarts those that end.
 
     moorage serve            supervisor: no requests, no database connections
     ├── postgres             only with a data folder; service.store.embedded starts it
-    └── fork server          has imported everything, and does nothing else (Linux)
+    └── fork server          imports everything once, and does nothing else (Linux)
         └── worker (N)       granian: HTTP in Rust, the application in Python
 
 Workers are not forked from the supervisor, since it has threads (one watches PostgreSQL), and a
@@ -38,37 +38,37 @@ from service.api.telemetry.worker_starts import StartReason, WorkerStarts
 from service.runtime.worker_deaths import DeathCounts, Suspect
 from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS
 from service.server.signals import StopRequest
-from service.server.tls import Certificate, watch
+from service.server.tls import Certificate, watch_certificate
 from service.server.worker import SUPERVISOR_VARIABLE
 from service.server.worker_signals import LAUNCH_SIGNALS, Alarm, run_worker
 from service.settings import Settings
 
 HEADER_BUFFER_BYTES = 128 * 1024
-"""Room for the longest request line that HTTP allows (64 KiB), so that the API can refuse it
+"""Enough for the longest request line that HTTP allows (64 KiB), so that the API can refuse it
 (414)."""
 
 BACKLOG = 2048
 STOP_SECONDS_MAX = 20
-"""A worker gets this time to finish its requests. Kubernetes gives the whole server 30 seconds, and
+"""The time for a worker to finish its requests. Kubernetes gives the whole server 30 seconds, and
 Docker 10."""
 
 RESPAWN_PAUSE_SECONDS = 0.2
 RESPAWN_PAUSE_SECONDS_MAX = 10.0
 RESPAWN_PAUSE_KILLED_SECONDS_MAX = 0.5
-"""The longest pause before a worker is started again that a signal, such as SIGKILL, ended soon
-after its start."""
+"""The longest pause before a worker is restarted that a signal, such as SIGKILL, ended soon after
+its start."""
 
 STARTED_SECONDS = 1.0
-"""A worker that a signal ended after it had lived so long is started again at once."""
+"""A worker that lived this long before a signal ended it is restarted at once."""
 
 RENEWAL_SECONDS = 3.0
-"""How long a worker still answers after its successor, with a renewed certificate, was started."""
+"""The time for which a worker still answers after its successor, with a renewed certificate, was started."""
 
 FORK_SERVER_ENDS_SECONDS = 5.0
-"""A fork server that closed its connections is gone after so long at the latest."""
+"""The longest time between the end of a fork server's connections and of its process."""
 
 STEADY_SECONDS = 60.0
-"""If a worker lived this long before it ended, it was not its start that failed."""
+"""A worker that lived this long before it ended has not failed at its start."""
 
 
 if sys.platform == "linux":
@@ -76,50 +76,50 @@ if sys.platform == "linux":
 else:
     _CONTEXT = multiprocessing.get_context("spawn")
 _log = logging.getLogger(__name__)
-_PRELOADED = "service.server.preload"
+_PRELOAD = "service.server.preload"
 
 Spawn = Callable[..., None]
 Load = Callable[..., Callable[..., object]]
 
 
-class Workers(MPServer):
-    """Granian's server, changed so that it never gives up on a worker.
+class Supervisor(MPServer):
+    """Granian's server, changed so that it restarts workers indefinitely.
 
     Granian ends the whole server if a worker dies twice within 5.5 seconds. But two workers that
-    were killed from outside are no reason to refuse everybody: they are started again within half a
-    second. A worker that ends by itself, because it cannot start, is tried again after longer and
-    longer pauses, which the log shows.
+    were killed from outside are no reason to refuse all requests: they are restarted within half a
+    second. A worker that fails to start is retried after increasing pauses, and the log shows it.
     """
 
     _hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     _pause_seconds = RESPAWN_PAUSE_SECONDS
     _last_death = float("-inf")
     _reason: StartReason = "server"
-    """Why the next worker is started."""
+    """The reason for the next start of a worker."""
     starts: WorkerStarts | None = None
-    """What counts the starts of workers, if somebody does."""
+    """The counter of starts of workers."""
     deaths: DeathCounts | None = None
-    """What counts of which pods workers die, if somebody does."""
+    """The counts of workers that died while they were deciding a pod."""
 
     def _respawn_workers(  # type: ignore[explicit-override] # typing.override is Python 3.12's
         self, workers: list[int], spawn_target: Spawn, target_loader: Load, delay: float = 0
     ) -> None:
-        dead = [each for index in workers if (each := self.wrks[index].inner).exitcode is not None]
-        for each in dead:
-            told = {"pid": each.pid, **_end_of(each.exitcode)}
-            _log.warning("A worker ended, and is started again.", extra=told)
-            self._blame(each.pid)
+        processes = [self.wrks[index].inner for index in workers]
+        dead = [process for process in processes if process.exitcode is not None]
+        for process in dead:
+            fields = {"pid": process.pid, **_end_of(process.exitcode)}
+            _log.warning("A worker ended, and is started again.", extra=fields)
+            self._blame(process.pid)
         self._reason = "death" if dead else "renewal"
         self._pause_before_respawn(workers)
         super()._respawn_workers(workers, spawn_target, target_loader, delay)
         self.respawned_wrks.clear()  # Granian's own detection of crash loops counts these.
 
     def _blame(self, pid: int | None) -> None:
-        """Count a worker's death for the pod that it was deciding, if there is one."""
+        """Count a worker's death against the pod that it was deciding, if any."""
         suspect = None if self.deaths is None else self.deaths.count(pid, time.time())  # noqa: TID251 - compared with a later start
         if suspect is None:
             return
-        _log.warning("The worker was deciding a pod.", extra=told_of(suspect))
+        _log.warning("The worker was deciding a pod.", extra=log_fields(suspect))
         if suspect.deaths == SET_ASIDE_DEATHS and self.starts is not None:
             self.starts.set_aside()
 
@@ -130,9 +130,9 @@ class Workers(MPServer):
         callback_loader: Load,
         socket_loader: None = None,  # noqa: ARG002 - granian's base class has it
     ) -> WorkerProcess:
-        """Have the fork server start the worker's process.
+        """Start the worker's process from the fork server.
 
-        Granian knows no fork server, so the process that it has made but not started is replaced.
+        Granian knows no fork server, so its process is replaced before it is started.
         """
         worker = super()._spawn_worker(idx, target, callback_loader)
         made = worker.inner
@@ -143,7 +143,7 @@ class Workers(MPServer):
         return worker
 
     def signal_handler_interrupt(self, number: int, _frame: FrameType | None) -> None:  # type: ignore[explicit-override]
-        """End in good order; after a second Ctrl-C, do not wait for requests any longer."""
+        """Stop gracefully; at a second Ctrl-C, kill the workers."""
         if not self.interrupt_signal:
             self.interrupt_signal = True
             self.main_loop_interrupt.set()
@@ -152,32 +152,32 @@ class Workers(MPServer):
                 worker.inner.kill()
 
     def shutdown(self, exit_code: int = 0) -> None:  # type: ignore[explicit-override]
-        """Stop the workers, and wait for them."""
+        """Stop the workers, and wait until they have ended."""
         _log.info("Moorage stops.")
         super().shutdown(exit_code)  # type: ignore[no-untyped-call]
 
-    def heed(self, request: StopRequest) -> None:
-        """End at once if a stop signal came before this server listened to signals itself."""
+    def check_stop(self, request: StopRequest) -> None:
+        """Stop if a stop signal came before this server handled signals itself."""
         if request.number is not None:
             self.interrupt_signal = True
             self.main_loop_interrupt.set()
 
     def certificate_renewed(self) -> None:
-        """Replace the workers one by one; each reads the renewed certificate as it starts."""
+        """Replace the workers one by one; each reads the renewed certificate at its start."""
         self.respawn_interval = RENEWAL_SECONDS
         self.reload_signal = True
         self.main_loop_interrupt.set()
 
     def signal_handler_reload(self, *_args: object) -> None:  # type: ignore[explicit-override]
-        """End the server on SIGHUP, as its terminal is gone, unless it was started by nohup."""
+        """Stop on SIGHUP, since the terminal is closed, unless nohup started the server."""
         if not self._hangup_ignored:
             self.interrupt_signal = True
             self.main_loop_interrupt.set()
 
     def _pause_before_respawn(self, workers: list[int]) -> None:
         dead, now = [self.wrks[index] for index in workers], time.monotonic()
-        killed = all((each.inner.exitcode or 0) < 0 for each in dead)
-        if killed and all(now - each.birth > STARTED_SECONDS for each in dead):
+        killed = all((worker.inner.exitcode or 0) < 0 for worker in dead)
+        if killed and all(now - worker.birth > STARTED_SECONDS for worker in dead):
             return
         most = RESPAWN_PAUSE_KILLED_SECONDS_MAX if killed else RESPAWN_PAUSE_SECONDS_MAX
         if now - self._last_death > STEADY_SECONDS:
@@ -188,15 +188,15 @@ class Workers(MPServer):
         self._pause_seconds = min(2 * pause, most) or RESPAWN_PAUSE_SECONDS
 
 
-def told_of(suspect: Suspect) -> dict[str, object]:
-    """Return what the log says of a pod of which workers may have died."""
+def log_fields(suspect: Suspect) -> dict[str, object]:
+    """Return the fields that the log has of a suspect."""
     identity = suspect.identity
     pod = f"{identity.namespace}/{suspect.name}"
     return {"pod": pod, "cluster_id": identity.cluster_id, "deaths": suspect.deaths}
 
 
 def _end_of(exit_code: int) -> dict[str, object]:
-    """How a process ended, by what `multiprocessing` has of it: a negative number is a signal's."""
+    """Return the log fields of an exit code of `multiprocessing`; a negative one is a signal's."""
     if exit_code >= 0:
         return {"exit_code": exit_code}
     try:
@@ -221,19 +221,29 @@ def run_workers(  # noqa: PLR0913 - what the processes are started with, by name
     deaths: DeathCounts | None = None,
     preload: Sequence[str] = (),
 ) -> bool:
-    """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
+    """Serve an ASGI application until SIGTERM or SIGINT.
 
-    Each worker accepts at most `connections_max` connections. `secrets` are environment variables
-    that only the workers get. `stop_request` tells of a signal that came before. `logging_config`
-    says how all these processes log, `starts` counts the starts of workers, and `deaths` of which
-    pods they die. The fork server also imports the modules `preload`.
+    Args:
+        target: The ASGI factory, as `module:function`.
+        host: The address to listen on.
+        port: The port to listen on.
+        workers: The number of worker processes.
+        header_timeout_seconds: The time for a client to send a request's header.
+        certificate: The certificate for TLS; without one, the server speaks plain HTTP.
+        connections_max: The most connections that each worker accepts.
+        secrets: Environment variables that only the workers get.
+        stop_request: A stop signal that may have come before.
+        logging_config: The configuration of logging for all these processes.
+        starts: The counter of starts of workers.
+        deaths: The counts of workers that died while they were deciding a pod.
+        preload: Modules that the fork server also imports.
 
     Returns:
-        True after such a signal, and False if the workers ended by themselves.
+        True after such a signal, or False if the workers ended by themselves.
     """
     multiprocessing.set_start_method("spawn", force=True)
-    multiprocessing.set_forkserver_preload([_PRELOADED, *preload])
-    server = Workers(
+    multiprocessing.set_forkserver_preload([_PRELOAD, *preload])
+    server = Supervisor(
         target,
         factory=True,
         address=host,
@@ -248,7 +258,7 @@ def run_workers(  # noqa: PLR0913 - what the processes are started with, by name
         websockets=False,
         workers=workers,
         backlog=BACKLOG,
-        backpressure=connections_max,  # further clients wait until others leave
+        backpressure=connections_max,  # further clients wait until others disconnect
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS_MAX,
         log_level=LogLevels.warning,
@@ -260,22 +270,22 @@ def run_workers(  # noqa: PLR0913 - what the processes are started with, by name
     server.main_loop_interrupt = Alarm()
     server.starts, server.deaths = starts, deaths
     if stop_request is not None:
-        server.on_startup(partial(server.heed, stop_request))
+        server.on_startup(partial(server.check_stop, stop_request))
     _launch_fork_server()
     stopped = threading.Event()
     if certificate is not None:
-        watch(certificate, server.certificate_renewed, stopped)
-    with suppress(SystemExit):  # a worker ended just before it was told to, which is no failure
+        watch_certificate(certificate, server.certificate_renewed, stopped)
+    with suppress(SystemExit):  # a worker that ended just before the stop is no failure
         server.serve(spawn_target=partial(run_worker, dict(secrets or {})))
     stopped.set()
     return server.interrupt_signal
 
 
 def _start(start: Callable[[], None]) -> None:
-    """Start a worker, and once more if the fork server that was asked for it is ending.
+    """Start a worker, and retry while a killed fork server is still ending.
 
-    A fork server that was killed closes its connections a moment before the kernel tells that it has
-    ended; only then does multiprocessing start another one.
+    A killed fork server closes its connections a moment before the kernel reports its end, and only
+    then does multiprocessing start another one.
 
     Raises:
         EOFError, ConnectionError: the fork server has neither answered nor ended for some seconds.
@@ -290,7 +300,7 @@ def _start(start: Callable[[], None]) -> None:
 
 
 def _launch_fork_server() -> None:
-    """Start the fork server while signals are blocked: a Ctrl-C would end it during its imports.
+    """Start the fork server with signals blocked: a Ctrl-C would end it during its imports.
 
     It unblocks them as soon as it has a session of its own.
     """

@@ -1,4 +1,4 @@
-"""Taking a port so that nobody else gets it before a server listens there."""
+"""TCP ports: kept free of other programs until a server listens on them."""
 
 import socket
 import sys
@@ -11,11 +11,11 @@ LOOPBACK = "127.0.0.1"
 
 
 def hold_port(host: str = LOOPBACK, port: int = 0) -> socket.socket:
-    """Open a socket that keeps a port (for 0: any free port) until the socket is closed.
+    """Return a socket that reserves a port (for 0: any free port) until the socket is closed.
 
-    It never listens, so it gets no connections. If a program asks for any free port, the kernel
-    does not give it this one. A process of the same user that names the port may listen there as
-    granian does (SO_REUSEPORT), again and again.
+    It never listens, so it gets no connections. The kernel gives the port to no program that asks
+    for any free port. A process of the same user that names the port may listen on it as granian
+    does (SO_REUSEPORT), any number of times.
     """
     held = socket.socket(_family(host), socket.SOCK_STREAM)
     try:
@@ -35,18 +35,18 @@ def port_of(held: socket.socket) -> int:
 
 @contextmanager
 def claimed_port(host: str, port: int) -> Iterator[int]:
-    """Keep a port until the end of the context: `port` if nobody listens there, for 0 any free one.
+    """Reserve a port during the context: `port` if nobody listens on it, or for 0 any free port.
 
     Raises:
-        ConfigurationError: the address is taken, or is not one of this machine.
+        ConfigurationError: the address is taken, or is not of this machine.
     """
-    with ExitStack() as kept:
+    with ExitStack() as stack:
         try:
             if port:
-                _assert_nobody_listens(host, port)
-            held = kept.enter_context(hold_port(host, port))
+                _require_no_listener(host, port)
+            held = stack.enter_context(hold_port(host, port))
             claimed = port_of(held)
-            kept.enter_context(_sole_server(claimed))
+            stack.enter_context(_lock_port(claimed))
         except OSError as error:
             reason = error.strerror or error
             raise ConfigurationError(f"Cannot listen on {host}:{port}: {reason}.") from None
@@ -55,22 +55,22 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
         yield claimed
 
 
-def refuse_taken_port(host: str, port: int) -> None:
-    """Check that nobody listens there, before starting a process that would only fail.
+def require_free_port(host: str, port: int) -> None:
+    """Check that nobody listens on a port, before starting a process that would only fail.
 
     Raises:
-        ConfigurationError: the address is taken, or is not one of this machine.
+        ConfigurationError: the address is taken, or is not of this machine.
     """
     with claimed_port(host, port):
         pass
 
 
-def _sole_server(port: int) -> socket.socket:
-    """Take a lock that only one supervisor of a machine can have for each port while it lives.
+def _lock_port(port: int) -> socket.socket:
+    """Lock a port for one supervisor of this machine as long as it lives.
 
     If two supervisors start at the same moment, both find that nobody listens. Their workers would
     then share the port, and half of the requests to one server would go to the other. A name in
-    Linux's abstract socket namespace is taken in one step, and is freed when its process ends.
+    Linux's abstract socket namespace is taken atomically, and is freed when its process ends.
 
     Raises:
         OSError: another supervisor has the lock.
@@ -85,13 +85,13 @@ def _sole_server(port: int) -> socket.socket:
     return held
 
 
-def _assert_nobody_listens(host: str, port: int) -> None:
-    """Check that nobody listens there, which granian would not notice.
+def _require_no_listener(host: str, port: int) -> None:
+    """Check that nobody listens on a port.
 
-    Granian's sockets share their port with others (SO_REUSEPORT).
+    Granian would not notice: its sockets share their port with others (SO_REUSEPORT).
 
     Raises:
-        OSError: somebody listens there.
+        OSError: somebody does.
     """
     with socket.socket(_family(host), socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

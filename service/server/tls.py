@@ -1,4 +1,4 @@
-"""The certificate of a server: whether it can be used, and when it was renewed."""
+"""The certificate of a server: its check at the start, and its renewal while the server runs."""
 
 import logging
 import ssl
@@ -11,19 +11,19 @@ from service.runtime.certificate_files import CertificateFiles
 from service.server.failures import ConfigurationError
 from service.settings import Settings
 
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
 
 
 class Certificate(NamedTuple):
-    """A certificate with the chain that signs it, and its key; both are PEM files."""
+    """The PEM files of a certificate with its chain, and of its key."""
 
     certificate: Path
     key: Path
 
     def problem(self) -> str | None:
-        """Say why the certificate cannot be used; None if it can."""
+        """Return why the certificate cannot be used, or None if it can."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
         except (OSError, ValueError) as error:  # An SSLError is an OSError, too.
@@ -32,7 +32,7 @@ class Certificate(NamedTuple):
 
 
 def certificate_of(settings: Settings) -> Certificate | None:
-    """Return the certificate that the settings name; None if the server speaks plain HTTP.
+    """Return the certificate in the settings, or None if the server speaks plain HTTP.
 
     Raises:
         ConfigurationError: only one of the two files is named, or they cannot be used.
@@ -47,16 +47,16 @@ def certificate_of(settings: Settings) -> Certificate | None:
     return certificate
 
 
-def watch(
+def watch_certificate(
     certificate: Certificate, renewed: Callable[[], None], stop: threading.Event
 ) -> threading.Thread:
-    """In a thread, call `renewed` each time usable new files were written, until `stop` is set."""
+    """Start a thread that calls `renewed` whenever usable new files appear, until `stop` is set."""
 
-    def look() -> None:
+    def poll() -> None:
         files = CertificateFiles(certificate)
-        _were_written(files)
-        while not stop.wait(LOOK_SECONDS):
-            if not _were_written(files):
+        _have_changed(files)
+        while not stop.wait(POLL_SECONDS):
+            if not _have_changed(files):
                 continue
             if (problem := certificate.problem()) is not None:  # perhaps only half of it is written
                 _log.warning("The certificate stays the one before: %s", problem)
@@ -64,13 +64,13 @@ def watch(
             _log.warning("The certificate was renewed.")
             renewed()
 
-    thread = threading.Thread(target=look, name="certificate", daemon=True)
+    thread = threading.Thread(target=poll, name="certificate", daemon=True)
     thread.start()
     return thread
 
 
-def _were_written(files: CertificateFiles) -> bool:
+def _have_changed(files: CertificateFiles) -> bool:
     try:
-        return files.were_written()
+        return files.have_changed()
     except OSError:  # one is missing, perhaps until it is renamed
         return False

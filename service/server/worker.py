@@ -1,4 +1,4 @@
-"""The program of a server's worker process: the application, and the tie to its supervisor."""
+"""The program of a worker process: the application, which ends with its supervisor."""
 
 import ctypes
 import gc
@@ -7,42 +7,42 @@ import signal
 import sys
 from typing import Any
 
-from service.server.connection_reaper import guard_connections
+from service.server.connection_reaper import start_reaper
 from service.settings import settings_of_this_process
 
 PR_SET_PDEATHSIG = 1
 
 SUPERVISOR_VARIABLE = "SUPERVISOR_PID"
-"""The environment variable by which a supervisor tells its fork servers its own process id."""
+"""The environment variable with which a supervisor passes its process id to its fork server."""
 
 IMPORTED_BY = os.getpid()
-"""The process that imported this module: in a worker, the fork server that it was forked from."""
+"""The process that imported this module: in a worker, its fork server."""
 
 COLLECTION_THRESHOLDS = (50_000, 20, 20)
-"""When the garbage collector looks for cycles: rarely, as a worker makes hardly any.
+"""The garbage collector's thresholds: it looks for cycles rarely, as a worker makes hardly any.
 
-A replica consists of some hundred thousand objects that live long, and that reference counting
-frees. With Python's own thresholds (700, 10, 10) the collector walks through many of them again and
-again: that took a sixth of the worker's time while pods were placed, and 0.14 s at a time with
-50,000 pods. `gc.freeze` after loading a replica gained nothing more."""
+A replica consists of hundreds of thousands of long-lived objects, which reference counting frees.
+With Python's own thresholds (700, 10, 10), the collector traverses many of them again and again:
+that took a sixth of a worker's time while it placed pods, and 0.14 s at a time with 50,000 pods.
+`gc.freeze` after loading a replica gained nothing more."""
 
 
 def create_app() -> Any:
-    """Make the ASGI application from this process's environment; granian calls this."""
+    """Return the ASGI application for this process's environment; granian calls this."""
     end_with_parent()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The supervisor decides what a hangup means.
     from service.app import create_app_from_environment  # noqa: PLC0415 - after the tie is made
 
-    guard_connections(settings_of_this_process())
+    start_reaper(settings_of_this_process())
     return create_app_from_environment()
 
 
 def end_with_parent(parent: int | None = None) -> None:
-    """Have the kernel kill this process as soon as its parent is gone, however that ended (Linux).
+    """Have the kernel kill this process as soon as its parent has ended for any reason (Linux).
 
-    A worker that outlived `kill -9` of the server would keep answering on the port, beside the
-    workers of the next server. `parent` is the parent's process id, if the caller knows it.
+    A worker that outlived `kill -9` of the server would keep answering on the port, together with
+    the workers of the next server. `parent` is the parent's process id, if the caller knows it.
     """
     if sys.platform != "linux":
         return
@@ -54,9 +54,9 @@ def end_with_parent(parent: int | None = None) -> None:
 
 
 def end_with_supervisor() -> None:
-    """Do the same for the fork server, whose supervisor may have been killed while it started.
+    """Have the kernel kill the fork server as soon as its supervisor has ended.
 
-    It would not notice that its parent is another one by now, and would live on with the workers
-    that the supervisor had asked for.
+    If the supervisor was killed while the fork server started, the fork server has another parent
+    by now, and without this check it would live on with the workers.
     """
     end_with_parent(int(os.environ[SUPERVISOR_VARIABLE]))  # noqa: TID251 - the supervisor's word

@@ -1,10 +1,10 @@
-"""How the processes of a server get the signal to stop: at any moment, and only once.
+"""The stop signal in a server's processes: handled at any moment, and only once.
 
 A terminal's Ctrl-C reaches the supervisor alone, since the workers have a session of their own; the
 supervisor sends one SIGTERM to each. Others, such as systemd, signal every process of a server, so
-that a worker gets two signals. Granian's workers can bear neither of these: a second signal, which
-makes them lock up while they finish their requests after the first, and a signal between two runs
-of their event loop, which is lost.
+that a worker gets two signals. Granian's workers handle neither well: a second signal blocks them
+while they finish their requests after the first, and a signal between two runs of their event loop
+is lost.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from granian.server import MPServer
 Ts = TypeVarTuple("Ts")
 
 LAUNCH_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-"""The fork server is launched with these signals blocked, until it has left the terminal."""
+"""The signals that are blocked while the fork server starts, until it has left the terminal."""
 
 
 class Alarm(threading.Event):
-    """An event that a signal handler may set while its own thread is inside any method of it.
+    """An event that a signal handler may set while its own thread runs any method of it.
 
-    Python's own event takes a lock in each call, so a handler would wait for ever for the call that
+    Python's own event takes a lock in each call, so a handler would wait forever for the call that
     it has interrupted.
     """
 
@@ -40,7 +40,7 @@ class Alarm(threading.Event):
         self._calls: SimpleQueue[None] = SimpleQueue()
 
     def set(self) -> None:  # type: ignore[explicit-override] # typing.override is Python 3.12's
-        """Set the event: threads that wait go on, and none waits until it is cleared."""
+        """Set the event: waiting threads continue, and none waits until it is cleared."""
         self._is_set = True
         self._calls.put(None)
 
@@ -49,13 +49,13 @@ class Alarm(threading.Event):
         self._is_set = False
 
     def is_set(self) -> bool:  # type: ignore[explicit-override]
-        """Whether the event is set."""
+        """Return True if the event is set."""
         return self._is_set
 
     def wait(self, timeout: float | None = None) -> bool:  # type: ignore[explicit-override]
         """Wait until the event is set or `timeout` (in seconds) is over; return whether it is set.
 
-        An event that was set before it was last cleared may end the wait, too.
+        A set before the last clear may also end the wait.
         """
         if not self._is_set:
             with suppress(Empty):
@@ -66,18 +66,18 @@ class Alarm(threading.Event):
 class WorkerLoop(uvloop.Loop):
     """An event loop that reports a stop signal once, even if it came before the loop ran."""
 
-    _was_told = False
+    _has_stopped = False
 
     def add_signal_handler(  # type: ignore[explicit-override]
         self, sig: int, callback: Callable[[Unpack[Ts]], object], *args: *Ts
     ) -> None:
-        """Call back for SIGTERM, and not for SIGINT: the supervisor sends SIGTERM after it."""
+        """Handle SIGTERM once, and ignore SIGINT, after which the supervisor sends SIGTERM."""
         if sig == signal.SIGINT:
             return
 
         def handle(_number: int, _frame: FrameType | None) -> None:
-            if not self._was_told:
-                self._was_told = True
+            if not self._has_stopped:
+                self._has_stopped = True
                 self.call_soon_threadsafe(callback, *args)
 
         signal.signal(sig, handle)
@@ -85,12 +85,12 @@ class WorkerLoop(uvloop.Loop):
 
 
 def run_worker(secrets: Mapping[str, str], *arguments: Any) -> None:
-    """Run granian's worker in a worker process, on an event loop of our own.
+    """Run granian's worker in a worker process, on a `WorkerLoop`.
 
-    The secrets are sent through a pipe after the process has started, so that they are not in the
+    The secrets come through a pipe after the process has started, so that they are not in the
     environment that `ps` shows.
     """
-    os.environ.update(secrets)  # noqa: TID251 - where the worker reads all of its settings
+    os.environ.update(secrets)  # noqa: TID251 - the worker reads its settings there
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     loops.register("uvloop")(_make_loop)
     MPServer._spawn_asgi_lifespan_worker(*arguments)  # noqa: SLF001

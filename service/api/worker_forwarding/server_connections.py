@@ -318,7 +318,7 @@ class ReplacedCertificates:
     async def look(self) -> None:
         """Look once whether the files were written since the last look; raises nothing."""
         try:
-            if not self._files.were_written():
+            if not self._files.have_changed():
                 return
             certificates = await asyncio.to_thread(certificates_of, self._settings)
         except (OSError, InvalidSettings) as error:  # perhaps only half of it is written

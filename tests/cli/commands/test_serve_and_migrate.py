@@ -12,9 +12,9 @@ from service.model.core.access import ADMIN
 from service.server import local_server
 from service.server.failures import ConfigurationError, UnavailableError
 from service.server.listen_policy import (
-    asks_who_calls,
-    refuse_open_door,
-    refuse_plain_door,
+    authenticates_callers,
+    require_tls,
+    require_tokens,
     with_audit,
 )
 from service.server.local_server import LocalServer
@@ -59,17 +59,17 @@ def test_a_bad_option_is_wrong_usage():
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_loopback_needs_no_token(host):
     assert is_loopback(host)
-    refuse_plain_door(Settings(host=host))
-    refuse_open_door(Settings(host=host))
+    require_tls(Settings(host=host))
+    require_tokens(Settings(host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
 def test_at_any_other_address_nobody_speaks_in_clear(host):
     with pytest.raises(ConfigurationError, match="MOORAGE_TLS_TERMINATED"):
-        refuse_plain_door(Settings(host=host, token="t" * 32))
+        require_tls(Settings(host=host, token="t" * 32))
 
-    refuse_plain_door(Settings(host=host, tls_terminated=True))
-    refuse_plain_door(Settings(host=host, tls_certificate="here.pem"))
+    require_tls(Settings(host=host, tls_terminated=True))
+    require_tls(Settings(host=host, tls_certificate="here.pem"))
 
 
 def test_servers_on_several_machines_start_as_the_guide_says():
@@ -80,18 +80,18 @@ def test_servers_on_several_machines_start_as_the_guide_says():
     assert all(secret)
     settings = read_settings(given | {"MOORAGE_PEER_SECRET": "s" * 32, "MOORAGE_TOKEN": "t" * 32})
     host = re.search(r"--host (\S+)", commands)[1]
-    refuse_plain_door(replace(settings, host=host))
+    require_tls(replace(settings, host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
 def test_at_any_other_address_callers_say_who_they_are(host):
     with pytest.raises(ConfigurationError, match="MOORAGE_TOKEN"):
-        refuse_open_door(Settings(host=host, tls_terminated=True))
+        require_tokens(Settings(host=host, tls_terminated=True))
 
 
-async def test_a_token_anywhere_or_an_identity_provider_asks_who_calls(database_url):
+async def test_a_token_anywhere_or_an_identity_provider_authenticates_callers(database_url):
     async def asks(**settings):
-        return await asks_who_calls(Settings(**settings), database_url)
+        return await authenticates_callers(Settings(**settings), database_url)
 
     assert not await asks()
     assert await asks(token="t" * 32)
@@ -170,7 +170,7 @@ def test_no_server_is_born_while_another_thread_looks_whether_its_port_is_free(
         is_born.set()
         raise UnavailableError
 
-    monkeypatch.setattr(local_server, "refuse_taken_port", look)
+    monkeypatch.setattr(local_server, "require_free_port", look)
     monkeypatch.setattr(local_server.subprocess, "Popen", bear)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(LocalServer(tmp_path).start)

@@ -41,7 +41,7 @@ async def app(scope, receive, send):
 
 if __name__ == "__main__":
     from service.server import supervisor, tls
-    tls.LOOK_SECONDS = 0.05
+    tls.POLL_SECONDS = 0.05
     port, certificate, key = sys.argv[1:]
     supervisor.run_workers(
         "application:create", host="127.0.0.1", port=int(port), workers=1,
