@@ -18,7 +18,7 @@ ARROWS_MAX = {
     "scheduler/plans": 62,
     "api": 47,
     "engine": 46,
-    "model": 40,
+    "model": 31,
     "store": 48,
     "server": 31,
     "cli": 61,

@@ -14,8 +14,8 @@ from service.sandbox.evaluator import KILLED, TOO_SLOW
 from tests.model.objects.test_cel_costs import BOMBS
 
 UNLIMITED = (
-    "from service.model.objects import cel_calls\n"
-    "cel_calls.COST_MAX = cel_calls.WEIGHT_MAX = 10**30\n"
+    "from service.model.cel import calls\n"
+    "calls.COST_MAX = calls.WEIGHT_MAX = 10**30\n"
     "from service.sandbox.child import main\n"
     "main()"
 )

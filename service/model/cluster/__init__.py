@@ -1,1 +1,1 @@
-"""A cluster's configuration: its settings, profiles, plugins' arguments and extenders."""
+"""A cluster's configuration: settings, scheduling profiles, plugin arguments, extenders, and policies."""

@@ -1,1 +1,1 @@
-"""What all kinds of objects rest on: primitive types, validation, names, metadata, and manifests."""
+"""Types, validation, metadata, and manifests that all kinds of objects share; it knows no kind."""

@@ -1,1 +1,1 @@
-"""JSON that is read strictly and in steps, and the patches and field managers of decoded objects."""
+"""Patches of decoded objects, server-side apply, and reading large JSON in steps."""

@@ -1,1 +1,1 @@
-"""Nodes and namespaces: types, validation, and manifests."""
+"""Nodes and namespaces."""

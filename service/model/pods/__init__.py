@@ -1,1 +1,1 @@
-"""Pods: types, validation, templates, warnings, and manifests."""
+"""Pods: specs and their templates, affinity, groups, status, and warnings."""

@@ -1,1 +1,1 @@
-"""Objects of all kinds between JSON and values."""
+"""The kinds of objects, and reading a manifest of any kind."""

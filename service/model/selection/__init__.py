@@ -1,1 +1,1 @@
-"""By which fields and labels lists, watches and deletions select objects, and how lists order them."""
+"""Selecting and ordering objects by fields and labels, for lists, watches, and deletions."""

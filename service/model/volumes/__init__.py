@@ -1,1 +1,1 @@
-"""The kinds of objects that are stored because rules read them; each is declared once."""
+"""Volumes, claims to them, storage classes, and data sets."""
