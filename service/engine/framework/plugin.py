@@ -24,7 +24,7 @@ from service.engine.state.nodes.rank import SIGN_BIT
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.cluster import plugin_args as plugin_arguments
+from service.model.cluster import plugin_args
 from service.model.cluster.cluster_config import ClusterConfig, ResourceWeight, SchedulerProfile
 from service.model.cluster.plugin_rules import Arguments
 from service.model.pods.pod import Pod
@@ -40,7 +40,7 @@ def resources_of(weights: Iterable[ResourceWeight]) -> Resources:
     return tuple((weight.name, weight.weight) for weight in weights)
 
 
-DEFAULT_RESOURCES = resources_of(plugin_arguments.DEFAULT_RESOURCES)
+DEFAULT_RESOURCES = resources_of(plugin_args.DEFAULT_RESOURCES)
 
 
 class Failure(NamedTuple):

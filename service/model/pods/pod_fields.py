@@ -5,7 +5,7 @@ whole are in `service.model.pods.pod`.
 """
 
 from service.model.core.primitives import Strict, Value
-from service.model.pods import pod as pods_and_nodes
+from service.model.pods import pod
 
 
 class PodSchedulingGroup(Strict, frozen=True, kw_only=True):
@@ -26,14 +26,14 @@ class WorkloadReference(Strict, frozen=True, kw_only=True):
     """Tells the replicas of the pod group apart: each is a group of its own."""
 
 
-class PodSpec(pods_and_nodes.PodSpec, frozen=True, kw_only=True):
+class PodSpec(pod.PodSpec, frozen=True, kw_only=True):
     """What scheduling reads of a pod. Other fields are kept and returned as they are."""
 
     node_name: str | None = None
     """The node that the pod is bound to; absent while it is pending."""
     host_network: bool | None = None
     """Whether the ports of containers are ports of the node."""
-    resource_claims: tuple[pods_and_nodes.PodResourceClaim, ...] = ()
+    resource_claims: tuple[pod.PodResourceClaim, ...] = ()
     """Claims to devices, which the pod is given together with its node. With other values of the
     setting `deviceClaims` it is refused, or they are passed over."""
     scheduling_group: PodSchedulingGroup | None = None
@@ -77,9 +77,9 @@ class PodStatus(Value, frozen=True, kw_only=True):
     """The node on which preemption makes room for the pod."""
     conditions: list[PodCondition] | None = None
     """What is known of the pod, one condition for each type."""
-    container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
+    container_statuses: list[pod.ContainerStatus] | None = None
     """Resources granted to running containers."""
-    init_container_statuses: list[pods_and_nodes.ContainerStatus] | None = None
+    init_container_statuses: list[pod.ContainerStatus] | None = None
     """Resources granted to running init containers."""
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
     """Claims that were made from templates, one for each."""
