@@ -43,7 +43,7 @@ def serve(
     """
     from service.api.telemetry.spans import require_packages  # noqa: PLC0415
     from service.server.lifecycle import run_server  # noqa: PLC0415
-    from service.server.listen_policy import refuse_plain_door  # noqa: PLC0415 - clients start faster without
+    from service.server.listen_policy import require_tls  # noqa: PLC0415 - clients start faster without
 
     settings = server_settings(
         host=host,
@@ -60,7 +60,7 @@ def serve(
         access_log=access_log,
     )
     with as_command_errors():
-        refuse_plain_door(settings)
+        require_tls(settings)
         try:
             require_packages(settings.tracing)
         except InvalidSettings as error:
