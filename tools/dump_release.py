@@ -22,7 +22,7 @@ from typing import Any
 import asyncpg
 
 from service.cli.client import Client
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tools import postgres

@@ -1,1 +1,1 @@
-"""Joins the engine and the store: replicas, decisions in batches, the commit protocol, controllers."""
+"""Connect the engine to the store: replicas, batched decisions, the commit protocol, and controllers."""

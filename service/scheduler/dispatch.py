@@ -1,7 +1,9 @@
-"""Decisions: pure functions from an intent and a replica to an answer and tentative changes.
+"""Dispatches each intent to the function that decides it.
 
-Each is a generator of steps (see `service.scheduler.decide.context.Decision`). Nothing in here waits
-for I/O, and all that a decision needs besides its intent is in the context.
+Decisions are pure functions from an intent and a replica to an answer and tentative changes. Each
+is
+a generator of steps (see `service.scheduler.decide.context.Decision`). None waits for I/O, and all
+that a decision needs besides its intent is in the context.
 """
 
 from collections.abc import Callable
@@ -80,20 +82,20 @@ __all__ = ["DECISIONS", "decide", "is_advisory"]
 
 
 def _dry_run(context: DecisionContext, intent: DryRun[Any]) -> Decision[Answer]:
-    """Decide the intent within, and undo what that changed."""
+    """Decide the wrapped intent, and undo its changes."""
     mark = context.replica.mark()
     answer = yield from decide(context, intent.intent)
     yield from context.replica.undoing(mark)
     context.events.clear()
     revision = context.replica.revision
     if isinstance(answer, LinesAnswer | DeletionsAnswer):
-        results: list[Any] = [_without_later(each, revision) for each in answer.results]
+        results: list[Any] = [_without_later(result, revision) for result in answer.results]
         return replace(answer, revision=revision, results=results)
     return replace(answer, revision=revision)
 
 
 def _without_later(result: LineResult | DeletionResult, head: int) -> LineResult | DeletionResult:
-    """The result without its revision if that would only come to be."""
+    """Return the result without its revision if that would not exist without the changes."""
     is_later = result.revision is not None and result.revision > head
     return replace(result, revision=None) if is_later else result
 
@@ -137,13 +139,13 @@ def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
     """Decide an intent step by step; changes go to the context's replica.
 
     Raises:
-        MoorageError: the intent is refused; the caller has to undo what it changed.
+        MoorageError: the intent is refused; the caller has to undo its changes.
     """
     return DECISIONS[type(intent)](context, intent)
 
 
 def is_advisory(intent: Intent[Any]) -> bool:
-    """Whether an intent changes nothing, so that it is answered even if the storage is unavailable."""
+    """Return whether an intent changes nothing, so that it is answered even without storage."""
     if isinstance(intent, PlacePods):
         return intent.dry_run and not intent.compare  # a choice of clusters rests on the latter
     return isinstance(

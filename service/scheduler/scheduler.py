@@ -1,4 +1,4 @@
-"""The scheduler as its callers see it: every request to a cluster comes in here."""
+"""The scheduler as its callers see it: every request to a cluster enters here."""
 
 import asyncio
 import logging
@@ -11,9 +11,8 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
-from service.cluster_in_log_lines import context_of
-from service.model.configuration.config import parse_config
-from service.model.errors import (
+from service.model.cluster.cluster_config import parse_config
+from service.model.core.errors import (
     Conflict,
     Denied,
     IdempotencyKeyInProgress,
@@ -24,11 +23,13 @@ from service.model.errors import (
     PreconditionFailed,
     Unavailable,
 )
-from service.model.log.audit import ITSELF, AuditedCaller
-from service.model.log.commit_log import IdempotencyKey, NodeReports, ReplicaState
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.times import rfc3339
+from service.model.core.times import rfc3339
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.log.audit_chain import ITSELF, AuditedCaller
+from service.model.log.commit import IdempotencyKey
+from service.model.log.lease import NodeReports, ReplicaState
+from service.model.registry.manifests import TemplateCache
+from service.runtime.log_context import context_of
 from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.extender_calls import ExtenderCalls
@@ -87,10 +88,10 @@ D = TypeVar("D", bound=Controllers[Any])
 
 
 class Scheduler:
-    """Decides and commits for all clusters, each in a loop of its own, made when it is needed.
+    """Decides and commits for all clusters, each in its own loop, created when it is needed.
 
     Between `start` and `stop`, any number of calls may run at once. If a call is cancelled, the
-    loop goes on: the request is carried out as a whole or not at all.
+    loop continues: the request is carried out as a whole or not at all.
     """
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
@@ -108,7 +109,7 @@ class Scheduler:
         expressions: AnswersQuestions | None = None,
         suspects: KnowsSuspects | None = None,
     ) -> None:
-        """Without `expressions`, decisions evaluate expressions of CEL themselves."""
+        """Create a scheduler; without `expressions`, decisions evaluate CEL expressions themselves."""
         self._suspects = suspects or NoSuspects()
         self._store, self._extenders, self._expressions = store, extenders, expressions
         self._tracer = tracer
@@ -117,7 +118,9 @@ class Scheduler:
         """The limits of everything that the scheduler does."""
         self._meter = meter or NoMeter()
         self.templates = templates or TemplateCache()
-        """The cache is shared with the API, which parses manifests, so each spec is processed once."""
+        """The cache is shared with the API, which parses manifests, so each spec is processed
+        once.
+        """
         self.watching = Watching(store, clock, self._limits, self._spawn)
         """The watches of all clusters."""
         holder = ids.uid()
@@ -127,11 +130,11 @@ class Scheduler:
         """The controllers that place pending pods."""
         self.pending.place, self.pending.suspects = self.submit, self._suspects
         self.evictions = self._controllers_of(AllEvictions, holder)
-        """The controllers that evict pods whose rules are required during execution."""
+        """The controllers that evict pods whose rules required during execution are broken."""
         self.nodes = self._controllers_of(AllNodeLifecycles, holder)
-        """The controllers that look after nodes that are not ready, tainted or deleted."""
+        """The controllers that monitor nodes that are not ready, tainted, or deleted."""
         self.plans = self._controllers_of(AllKeptPlans, holder)
-        """The controllers that carry out plans that are kept."""
+        """The controllers that carry out stored plans."""
         self._groups = self._controllers_of(AllSplitGroups, holder)
         # All but the last hear of commits.
         self._controllers: tuple[Controllers[Any], ...] = (
@@ -158,7 +161,7 @@ class Scheduler:
         self.loops = Loops()
         """The clusters that this process has in memory, by name."""
         self._creating = asyncio.Lock()
-        """Held while a cluster is created, so that the count before it stays true."""
+        """Held while a cluster is created, so that the count before it stays valid."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse_task: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
@@ -177,14 +180,14 @@ class Scheduler:
         )
 
     async def start(self) -> None:
-        """Begin to follow the clusters in use."""
+        """Start following the clusters in use."""
         self._pulse_task = asyncio.create_task(self._pulse())
         expired = ExpiredLeases(self._store, self._clock, self._controllers, self.loop_of)
         work = (self._listen(), self._upkeep.run(), self._events.run(), expired.run())
         self._background = [self._pulse_task, *map(asyncio.create_task, work)]
 
     async def stop(self) -> None:
-        """Answer all requests that wait, then end."""
+        """Answer all waiting requests, then end."""
         self.watching.close()
         await self._cluster_owners.close()
         for task in (*self._background, *self._deletions.values()):
@@ -195,8 +198,8 @@ class Scheduler:
         self.loops.clear()
         if waited_for := self.tasks:
             await asyncio.wait(waited_for)
-        for each in self._controllers:
-            await each.close()
+        for kind in self._controllers:
+            await kind.close()
         await self._events.flush()
         await self._upkeep.release()
 
@@ -207,12 +210,12 @@ class Scheduler:
 
     @property
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """All tasks that the scheduler runs now; when they have ended, it does nothing any more."""
+        """All running tasks of the scheduler; once they have ended, it does nothing more."""
         return {*self._tasks, *self._background}
 
     @property
     def pulse(self) -> asyncio.Task[None] | None:
-        """The task that looks for changes by other processes again and again; None before `start`."""
+        """The task that polls for changes by other processes, or None before `start`."""
         return self._pulse_task
 
     @overload
@@ -237,12 +240,14 @@ class Scheduler:
         *,
         caller: AuditedCaller = ITSELF,
     ) -> A | RecordedAnswer:
-        """Have an intent decided and committed, as asked by a caller.
+        """Have an intent decided and committed, on behalf of a caller.
 
-        With an idempotency key that was answered before, the first answer is given again (P11).
+        With an idempotency key that was answered before, the first answer is repeated (protocol
+        rule
+        P11).
 
         Raises:
-            NotFound: there is no such cluster, or the decision raised this.
+            NotFound: the cluster does not exist, or the decision raised this.
             IdempotencyKeyInProgress: the first request with this key is still running.
             IdempotencyKeyReused: the first request with this key was a different one.
             MoorageError: the intent is refused, or cannot be served now (Unavailable).
@@ -256,7 +261,9 @@ class Scheduler:
             question = asking.question
         return await calls.decided(
             question,
-            lambda told: self._decided(cluster, cast("Intent[A]", told), idempotency, caller),
+            lambda intent_with_verdicts: self._decided(
+                cluster, cast("Intent[A]", intent_with_verdicts), idempotency, caller
+            ),
         )
 
     async def _decided(
@@ -300,11 +307,12 @@ class Scheduler:
     ) -> None:
         """Delete a cluster with everything in it, or only check that it could be deleted.
 
-        Once begun, this goes on even if the caller is cancelled. A second call for the same cluster,
-        on the same conditions, waits for the first.
+        Once begun, this continues even if the caller is cancelled. A second call for the same
+        cluster,
+        with the same preconditions, waits for the first.
 
         Raises:
-            NotFound: there is no cluster of this name.
+            NotFound: no cluster has this name.
             PreconditionFailed: a precondition on the version of its configuration does not hold.
             OutcomeUnknown: this process was stopped meanwhile.
         """
@@ -346,10 +354,10 @@ class Scheduler:
         return cluster_id
 
     async def report_nodes(self, cluster: str, names: Sequence[str]) -> NodeReports:
-        """Note that nodes are there, which is no change of the cluster: no decision, no commit.
+        """Record that nodes are alive, which changes nothing in the cluster and takes no commit.
 
         Raises:
-            NotFound: there is no such cluster.
+            NotFound: the cluster does not exist.
             StorageUnavailable: the reports could not be stored.
         """
         loop = await self.loop_of(cluster)
@@ -358,11 +366,11 @@ class Scheduler:
         return reports
 
     async def simulate(self, simulation: Simulation) -> PlacementAnswer:
-        """Place pods on a cluster that only the request describes; nothing is stored.
+        """Place pods on a cluster that exists only in the request; nothing is stored.
 
         Raises:
             InvalidManifest, PodDiffers: for the same reasons as `PlacePods`.
-            Overloaded: its time was up, or its client has left.
+            Overloaded: its time ran out, or its client has disconnected.
         """
         deadline = self._clock.monotonic() + self._limits.request_seconds_max
         while True:
@@ -401,10 +409,11 @@ class Scheduler:
                 end = now + self._limits.slice_seconds
 
     async def loop_here(self, cluster: str, cluster_id: int) -> ClusterLoop | None:
-        """Return the loop whose replica shows what is committed in a cluster; nobody's decision waits for that.
+        """Return the loop whose replica shows a cluster's committed state, without delaying decisions.
 
-        None: another worker has the cluster, or the name is another cluster's now; then the tables
-        have to be read.
+        Returns None if another worker has the cluster, or the name belongs to another cluster now;
+        then
+        the tables have to be read.
         """
         if self._cluster_owners.is_elsewhere(cluster_id):
             return None
@@ -415,29 +424,29 @@ class Scheduler:
         return loop
 
     async def place_over_clusters(
-        self, asked: PlaceOverClusters, clusters: AsksClusters
+        self, request: PlaceOverClusters, clusters: AsksClusters
     ) -> OverClustersAnswer:
-        """Place pods over several clusters, which are asked through `clusters`.
+        """Place pods over several clusters, which are queried through `clusters`.
 
         Raises:
-            NotFound, Overloaded, Conflict, MoorageError: as `OverClusters.place`.
+            NotFound, Overloaded, Conflict, MoorageError: as for `MultiClusterPlacer.place`.
         """
         placing = OverClusters(self._store, self._clock, self._limits, self._ids.uid())
-        task = asyncio.create_task(placing.place(asked, clusters))
+        task = asyncio.create_task(placing.place(request, clusters))
         self._keep(task)
         # If the caller goes away, this ends in order, so that its leases are given back.
         return await asyncio.shield(task)
 
     async def store_events(self) -> None:
-        """Store the gathered events of this process now, as far as this is possible."""
+        """Store the buffered events of this process now, as far as possible."""
         await self._events.flush()
 
     def replica_states(self) -> dict[int, ReplicaState | None]:
-        """The state of each cluster's replica; None if it has tentative changes."""
+        """Return the state of each cluster's replica, or None if it has tentative changes."""
         return {loop.cluster_id: loop.state for loop in self.loops.values() if not loop.ended}
 
     def replicas(self) -> dict[str, tuple[int, str]]:
-        """Revision and digest of each cluster's replica that has no tentative changes."""
+        """Return revision and digest of each cluster's replica without tentative changes."""
         states = {name: loop.state for name, loop in self.loops.items()}
         return {name: state for name, state in states.items() if state is not None}
 
@@ -449,13 +458,13 @@ class Scheduler:
     def pending_pods(self) -> dict[str, dict[str, int]]:
         """Count, for each cluster, the pending pods that this process has to place.
 
-        They are counted by what they wait for: `active`, `backoff`, `unschedulable` and `gated`.
+        They are counted by what they wait for: `active`, `backoff`, `unschedulable`, and `gated`.
         """
         counts = {name: self.pending.counts(loop.cluster_id) for name, loop in self.loops.items()}
-        return {name: each for name, each in counts.items() if each is not None}
+        return {name: pods for name, pods in counts.items() if pods is not None}
 
     def vitals(self) -> ProcessState:
-        """The present state of this process."""
+        """Return the gauges of this process."""
         loops = self.loops.awake
         lags = [loop.lag() for loop in loops]
         pending: Counter[str] = Counter()
@@ -480,8 +489,8 @@ class Scheduler:
         idempotency: Idempotency[A] | None,
         caller: AuditedCaller,
     ) -> Answer:
-        asked = self._clock.monotonic()
-        deadline = asked + self._limits.request_seconds_max
+        started = self._clock.monotonic()
+        deadline = started + self._limits.request_seconds_max
         while True:
             loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -490,7 +499,7 @@ class Scheduler:
                 loop.enqueue(
                     Ticket(
                         *(intent, deadline, idempotency, future),
-                        asked=asked,
+                        asked=started,
                         caller=caller,
                         span=span,
                         client=CLIENT.get(),
@@ -521,18 +530,18 @@ class Scheduler:
         return inf
 
     async def _put_config(
-        self, cluster: str, asked: Intent[A], intent: PutConfig, caller: AuditedCaller
+        self, cluster: str, outer: Intent[A], intent: PutConfig, caller: AuditedCaller
     ) -> ConfigAnswer:
-        """Configure a cluster, or create it; `asked` is the intent itself, or a dry run of it."""
+        """Configure a cluster, or create it; `outer` is the intent itself, or a dry run of it."""
         try:
-            return cast("ConfigAnswer", await self._ask(cluster, asked, None, caller))
+            return cast("ConfigAnswer", await self._ask(cluster, outer, None, caller))
         except NotFound:
             if intent.preconditions.if_match is not None:
                 raise PreconditionFailed("There is no such cluster.") from None
         parsed = parse_config(intent.config or {})
         refuse_hosts(parsed, intent.hosts)
         config = msgspec.json.encode(parsed)
-        if asked is not intent:
+        if outer is not intent:
             await self._refuse_too_many_clusters()
             return ConfigAnswer(revision=0, config=config, created=True)
         try:
@@ -560,9 +569,11 @@ class Scheduler:
     ) -> A | RecordedAnswer:
         """Have a request with an idempotency key decided.
 
-        If the key has an answer already, the commit finds that out when it records the new one. But
-        a refusal is not recorded, so then the key is looked up here: the first request under this
-        key may be the very reason for the refusal.
+        If the key already has an answer, the commit notices when it records the new one. But a
+        refusal
+        is not recorded, so then the key is looked up here: the first request under this key may be
+        the
+        very reason for the refusal.
         """
         try:
             return cast("A", await self._ask(cluster, intent, idempotency, caller))
@@ -577,7 +588,7 @@ class Scheduler:
     async def recorded(
         self, cluster: str, idempotency: Idempotency[A], key: IdempotencyKey
     ) -> RecordedAnswer | None:
-        """Return the answer that is recorded for a key, if there is one.
+        """Return the answer that is recorded for a key, or None.
 
         Raises:
             IdempotencyKeyReused: the answer belongs to a different request.
@@ -594,35 +605,35 @@ class Scheduler:
     # Loops
 
     async def loop_of(self, cluster: str) -> ClusterLoop:
-        """Return the loop that serves a cluster; if there is none, it is made.
+        """Return the loop that serves a cluster, creating it if need be.
 
         Raises:
-            NotFound: there is no such cluster.
+            NotFound: the cluster does not exist.
         """
-        found = self.loops.get(cluster)
-        if found is not None and not found.ended:
-            if not found.is_awake:
-                self.loops.wake(found.cluster_id)
-            return found
+        loop = self.loops.get(cluster)
+        if loop is not None and not loop.ended:
+            if not loop.is_awake:
+                self.loops.wake(loop.cluster_id)
+            return loop
         cluster_id = await self._store.find_cluster(cluster)
-        found = self.loops.get(cluster)
-        if found is None or found.ended:
+        loop = self.loops.get(cluster)
+        if loop is None or loop.ended:
             self._drop(cluster)
-            found = self._new_loop(cluster, cluster_id)
-            self.loops.put(cluster, found)
-        return found
+            loop = self._new_loop(cluster, cluster_id)
+            self.loops.put(cluster, loop)
+        return loop
 
     def _drop(self, cluster: str) -> None:
         """Drop a cluster from memory."""
         loop = self.loops.remove(cluster)
         if loop is not None:
             loop.stop()
-            for each in self._controllers:
-                each.drop(loop.cluster_id)
+            for kind in self._controllers:
+                kind.drop(loop.cluster_id)
             self.planners.drop(loop.cluster_id)
 
     def _new_loop(self, cluster: str, cluster_id: int) -> ClusterLoop:
-        *own, _ = [each.of(cluster_id, cluster) for each in self._controllers]
+        *own, _ = [kind.of(cluster_id, cluster) for kind in self._controllers]
         groups = self._groups.toward(cluster_id)
         loop = ClusterLoop(
             cluster_id,
@@ -639,8 +650,8 @@ class Scheduler:
             expressions=self._expressions,
             suspects=self._suspects,
         )
-        for each in (*own, groups):
-            each.serve(loop.enqueue)
+        for controller in (*own, groups):
+            controller.serve(loop.enqueue)
         self._spawn(loop.run(), cluster)
         return loop
 
@@ -653,10 +664,9 @@ class Scheduler:
         self._store.notify(cluster_id)
 
     async def _pulse(self) -> None:
-        """Look for changes by other processes, even if these sent no hint; drop unused clusters.
+        """Poll for changes by other processes, even without a hint; drop unused clusters.
 
-        Of the clusters that are not awake only a few are looked at each time, so thousands of them
-        cost no more.
+        Only a few of the sleeping clusters are polled each time, so thousands of them cost no more.
         """
         while True:
             await self._clock.sleep(self._limits.poll_seconds)
@@ -673,57 +683,58 @@ class Scheduler:
             self._meter.vitals(self.vitals())
 
     def _look_after(self, name: str, loop: ClusterLoop) -> None:
-        """Have the controllers of a cluster work; let it sleep if there is nothing left to do."""
-        busy = [each.tick(loop.cluster_id) for each in self._controllers]
+        """Have the controllers of a cluster work; put it to sleep if nothing is left to do."""
+        busy = [kind.tick(loop.cluster_id) for kind in self._controllers]
         used = loop.last_used + AWAKE_SECONDS > self._clock.monotonic()
         if loop.idle and not used and not any(busy):
             self.loops.sleep(name)
 
     async def _listen(self) -> None:
-        """Read the heads as soon as other processes hint that logs have grown (P14)."""
+        """Read the heads as soon as other processes hint that logs have grown (protocol rule P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
                 await self._look(grown or self._everything(), idle_only=bool(grown))
 
     def _everything(self) -> set[int]:
-        """All clusters that are in memory or watched."""
+        """Return all clusters that are in memory or watched."""
         return {loop.cluster_id for loop in self.loops.values()} | self.watching.cluster_ids
 
     async def _look(self, among: AbstractSet[int], *, idle_only: bool = False) -> None:
-        """Have watches, and loops without work, read logs that have a new head.
+        """Have watches, and idle loops, read logs that have a new head.
 
-        Loops with work only note how far they are behind; with `idle_only` they are left out, since
-        there may be many hints.
+        Busy loops only record how far they are behind; with `idle_only` they are skipped, since
+        there
+        may be many hints.
         """
         loops = self.loops.of(among, idle_only=idle_only)
-        asked = self.watching.cluster_ids & among
-        if not asked and not loops:
+        cluster_ids = self.watching.cluster_ids & among
+        if not cluster_ids and not loops:
             return
-        asked |= {loop.cluster_id for loop in loops}
+        cluster_ids |= {loop.cluster_id for loop in loops}
         try:
-            heads = await self._store.heads(list(asked))
+            heads = await self._store.heads(list(cluster_ids))
         except Exception:  # noqa: BLE001 - whatever it was, the next look may succeed
             _log.debug("The heads could not be read.", exc_info=True)
             return
         for loop in loops:
             if loop.hear(heads.get(loop.cluster_id)):
                 self.loops.wake(loop.cluster_id)
-        self.watching.hear(heads, asked)
+        self.watching.hear(heads, cluster_ids)
 
     def _drop_unused(self, looked_at: Mapping[str, ClusterLoop]) -> None:
-        """Drop clusters that nobody needs, and those whose loops have ended by themselves."""
+        """Drop clusters that are no longer needed, and those whose loops have ended by themselves."""
         unused = self._clock.monotonic() - self._limits.idle_seconds_max
         for name, loop in looked_at.items():
-            needed = any(each.are_needed(loop.cluster_id) for each in self._controllers)
+            needed = any(kind.are_needed(loop.cluster_id) for kind in self._controllers)
             if loop.ended or (loop.idle and loop.last_used < unused and not needed):
                 self._drop(name)
 
     def _spawn(self, work: Coroutine[Any, Any, None], cluster: str = "") -> None:
-        """Begin work that belongs to no request, perhaps to a cluster."""
+        """Start work that belongs to no request, perhaps to a cluster."""
         self._keep(asyncio.create_task(work, context=context_of(cluster)))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
-        """Keep a task until it ends, and log if it failed."""
+        """Hold a task until it ends, and log its failure."""
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 

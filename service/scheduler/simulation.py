@@ -1,4 +1,4 @@
-"""Placing pods on a cluster that exists only in the request, by the same path as placements."""
+"""Places pods on a cluster that exists only in the request, along the same path as placements."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -6,17 +6,17 @@ from typing import Literal
 
 import msgspec
 
-from service.model.configuration.config import ClusterConfig, PreemptionScope
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import (
+from service.model.cluster.cluster_config import ClusterConfig, PreemptionScope
+from service.model.core.errors import InvalidManifest
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.registry.manifests import (
     AnyManifest,
-    KeptManifest,
-    NamespaceManifest,
+    DeclaredManifest,
     NodeManifest,
     PodManifest,
     TemplateCache,
 )
-from service.model.objects.cel_questions import OpenQuestions
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
@@ -34,15 +34,15 @@ _STEP_OBJECTS = 100
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster, and pods to place on it one after the other, with those before already in place."""
+    """A cluster, and pods to place on it one after the other, each with the earlier ones in place."""
 
     config: ClusterConfig = ClusterConfig()
     namespaces: Sequence[NamespaceManifest] = ()
     nodes: Sequence[NodeManifest] = ()
-    objects: Sequence[KeptManifest] = ()
-    """What rules read besides."""
+    objects: Sequence[DeclaredManifest] = ()
+    """Other objects that rules read."""
     pods: Sequence[PodManifest] = ()
-    """The pods that are there already; those without a node only wait, and are not tried."""
+    """The existing pods; those without a node only wait, and are not tried."""
     place: Sequence[PodManifest] = ()
     path: Literal["place", "pod"] = "place"
     """The field of the request that `place` comes from, for errors."""
@@ -71,7 +71,7 @@ def simulating(
     objects = chain[StoredManifest](
         [config],
         simulation.namespaces,
-        (conditionally_tainted(simulation.config, each, now) for each in simulation.nodes),
+        (conditionally_tainted(simulation.config, node, now) for node in simulation.nodes),
         simulation.objects,
     )
     for index, manifest in enumerate(objects):
@@ -110,7 +110,7 @@ def simulating(
 
 
 def _warn(context: DecisionContext, simulation: Simulation) -> Steps[None]:
-    """Warn about the objects that are there already."""
+    """Warn about the existing objects."""
     there: Mapping[str, Sequence[AnyManifest]] = {
         "namespaces": simulation.namespaces,
         "nodes": simulation.nodes,

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from service.cli.server.local_server import temporary_folder
+from service.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import Site, site
 from tests.concurrency.ledger import Campaign, add_ledger

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.store.connecting.connections import data_source_name
 from service.store.schema.migrate import (
     NewerTables,
@@ -200,7 +200,7 @@ def test_the_newest_migration_is_the_one_that_alembic_would_end_at():
 
 def test_a_server_that_lacks_no_migration_starts_without_what_migrations_need():
     program = (
-        "import sys, service.app, service.cli.server.lifecycle; "
+        "import sys, service.app, service.server.lifecycle; "
         "print({'alembic', 'sqlalchemy'} & sys.modules.keys() or 'lean')"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -11,15 +11,16 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import Head, Lost, NotYet
-from service.model.log.past_revision_types import PastSelection
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import Head
+from service.model.log.history import PastSelection
+from service.model.log.results import Lost, NotYet
+from service.runtime.keepalive import keep_alive
 from service.store.connecting.connections import History, HistoryGuard, data_source_name
 from service.store.connecting.database_hosts import Host
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore
 from service.store.row_verification import Check, database_snapshot
-from service.tcp_keepalive import keep_alive
 from tests.store.history import (
     all_disconnected,
     answer,

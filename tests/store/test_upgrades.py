@@ -8,8 +8,8 @@ from difflib import unified_diff
 import asyncpg
 import pytest
 
-from service.model.log.commit_log import IdempotencyKey, LogPage, ObjectKey, ObjectRow
-from service.model.pod_templates.template_cache import TemplateCache
+from service.model.log.commit import IdempotencyKey, LogPage, ObjectKey, ObjectRow
+from service.model.pods.template_cache import TemplateCache
 from service.scheduler.replica.loading import load
 from service.scheduler.replica.stored_kinds import StoredManifest, load_manifest
 from service.store.connecting.connections import data_source_name

@@ -1,1 +1,1 @@
-"""Takes what callers ask of a cluster, has it decided in batches, and commits each batch by compare-and-swap."""
+"""Decide each cluster's requests in batches, and commit each batch by compare-and-swap."""

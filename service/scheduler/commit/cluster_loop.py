@@ -1,9 +1,9 @@
 """One task per cluster: inbox → decide → commit → answer.
 
-While one batch is being committed, the next is decided on top of it (P7). If the commit fails,
-both are undone, the log is read up to its end, and all their requests are decided again, in their
-order (P9). Only this task touches the replica. An answer is given out only when the state that it
-rests on is committed (P8).
+While one batch is being committed, the next is decided on top of it (protocol rule P7). If the
+commit fails, both are undone, the log is read to its end, and all their requests are decided again,
+in their order (P9). Only this task touches the replica. An answer is released only when the state
+that it rests on is committed (P8).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.errors import (
+from service.model.core.errors import (
     MoorageError,
     NotFound,
     ObjectUnreadable,
@@ -21,20 +21,19 @@ from service.model.errors import (
     PluginMissing,
     StorageUnavailable,
 )
-from service.model.log.commit_log import (
+from service.model.devices.cel_questions import Question
+from service.model.log.commit import Head, IdempotencyRecord
+from service.model.log.lease import ReplicaState
+from service.model.log.results import (
     CommitResult,
     Committed,
     DuplicateKey,
-    Head,
-    IdempotencyRecord,
     LeasesEnded,
     Lost,
     NotYet,
-    ReplicaState,
 )
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.cel_questions import Question
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.registry.manifests import TemplateCache
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.event_recorder import Record
@@ -55,11 +54,11 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterGone(Exception):  # noqa: N818 - a fact, not a failure
-    """The cluster that a loop served is no more; another may have its name now."""
+    """The cluster that a loop served was deleted; another may have its name now."""
 
 
 class CommitUnderWay(NamedTuple):
-    """A batch whose commit is under way."""
+    """A batch whose commit is in progress."""
 
     batch: Batch
     task: asyncio.Task[CommitResult]
@@ -68,7 +67,7 @@ class CommitUnderWay(NamedTuple):
 
 
 class ClusterLoop:
-    """Serves one cluster. `enqueue`, `hear` and `stop` are called from outside, once `run` runs."""
+    """Serves one cluster; once `run` runs, `enqueue`, `on_head`, and `stop` are called from outside."""
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
@@ -90,7 +89,7 @@ class ClusterLoop:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
         self.is_awake = False
-        """Whether regular work is done for the cluster each time."""
+        """Whether the cluster gets its regular work every time."""
         self._clock = clock
         self._limits = limits
         self.follower = Follower(
@@ -115,27 +114,27 @@ class ClusterLoop:
         self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
         self._inbox: deque[Ticket] = deque()
         self._aside: dict[asyncio.Task[None], Ticket] = {}
-        """The requests that wait for answers of expressions."""
+        """Requests that wait for expressions to be evaluated."""
         self._asking: set[asyncio.Task[None]] = set()
-        """What is being answered for pending pods."""
+        """Evaluations in progress for pending pods."""
         self._wake = asyncio.Event()
         self._open: Batch | None = None
-        """The batch that is decided, but whose commit has not begun."""
+        """The batch being decided, whose commit has not begun."""
         self._publication: CommitUnderWay | None = None
         self._behind = True
         """Whether the log has to be read before anything else is decided."""
         self._mistrust = ""
-        """Why the replica has to be loaded anew; "" if it may be used."""
+        """Why the replica has to be reloaded, or "" if it may be used."""
         self._unreadable: ObjectUnreadable | None = None
-        """The object because of which the replica could not be loaded last time."""
+        """The object that could not be read when the replica was last loaded."""
         self._loads_again = float("-inf")
-        """When a replica with an object that could not be read may be loaded again."""
+        """When a replica with an unreadable object may be loaded again."""
         self._lag = Lag()
         self._outrun = False
-        """Whether the log had grown so much that it could not be read up to its end under the lock."""
+        """Whether the log had grown too much to be read to its end under the lock."""
         self._stopping = False
         self.ended = False
-        """Whether the loop takes no more requests."""
+        """Whether the loop accepts no more requests."""
 
     # From outside
 
@@ -144,7 +143,7 @@ class ClusterLoop:
 
         Raises:
             ClusterGone: the loop has ended.
-            Overloaded: too many are waiting.
+            Overloaded: too many requests are waiting.
         """
         if self.ended:
             raise ClusterGone
@@ -155,10 +154,11 @@ class ClusterLoop:
         self._wake.set()
 
     def hear(self, head: Head | None) -> bool:
-        """Have the log read if its head, which is None if the cluster is gone, or its history is new; say whether.
+        """Schedule reading the log if `head` is news; return whether it is.
 
-        While requests are decided or committed, this returns False: their commit finds out by
-        itself that the log has grown.
+        `head` is None if the cluster was deleted. While requests are decided or committed, this
+        returns
+        False: their commit notices by itself that the log has grown.
         """
         replica = self.follower.replica
         if head is not None and replica is not None:
@@ -171,11 +171,11 @@ class ClusterLoop:
         return True
 
     async def committed(
-        self, head: Head, kind: str, wanted: ObjectFilter, namespace: str | None
+        self, head: Head, kind: str, object_filter: ObjectFilter, namespace: str | None
     ) -> tuple[Head, Sequence[Stored]] | None:
-        """Return pods or nodes that may pass a filter, all at one head that is `head` or later.
+        """Return the pods or nodes that may pass a filter, at `head` or a later one.
 
-        None: they are not in memory at such a head, and did not get there in a short time.
+        Returns None if they do not get into memory at such a head within a short time.
         """
         follower = self.follower
         if await self._head_from(head) is None:
@@ -185,12 +185,12 @@ class ClusterLoop:
         known = self._known_from(head)
         if known is None or not follower.committed.are_grouped:
             return None
-        return known, follower.committed.candidates(kind, wanted, namespace)
+        return known, follower.committed.candidates(kind, object_filter, namespace)
 
     async def snapshot(self, head: Head) -> tuple[Head, dict[str, Sequence[Stored]]] | None:
-        """Return all objects by kind, all at one head that is `head` or later.
+        """Return all objects by kind, at `head` or a later one.
 
-        None: they are not in memory at such a head, and did not get there in a short time.
+        Returns None if they do not get into memory at such a head within a short time.
         """
         known, replica = await self._head_from(head), self.follower.replica
         if known is None or replica is None:
@@ -199,7 +199,7 @@ class ClusterLoop:
         return known, replica.committed_objects()
 
     async def _head_from(self, head: Head) -> Head | None:
-        """Wait a short time for the replica to reach a head, and return the one that it is at."""
+        """Wait a short time for the replica to reach a head; return the head that it is at, or None."""
         if not self.follower.has_reached(head.revision):
             self.hear(head)
         if not await self.follower.reach(head.revision, self._limits.list_wait_seconds):
@@ -207,42 +207,41 @@ class ClusterLoop:
         return self._known_from(head)
 
     def _known_from(self, head: Head) -> Head | None:
-        """Return the head that the replica is at; None if that is not `head` or a later one."""
+        """Return the replica's head if it is `head` or a later one, or None."""
         known = self.follower.head
         if known is None or known.revision < head.revision:
             return None
         return None if known.revision == head.revision and known.tip != head.tip else known
 
     def reload(self, reason: str) -> None:
-        """Have the replica of an idle cluster loaded anew before anything else is decided."""
+        """Have the replica of an idle cluster reloaded before the next decision."""
         assert self.idle
         self._mistrust = reason
         self._behind = True
         self._wake.set()
 
     def stop(self) -> None:
-        """Have the loop end as soon as every request is answered."""
+        """Have the loop end once every request is answered."""
         self._stopping = self.ended = True
         self._wake.set()
 
     @property
     def idle(self) -> bool:
-        """Whether no request waits, and no batch is open or being committed."""
+        """Whether no request waits and no batch is open or being committed."""
         return not self._inbox and self._open is None and self._publication is None
 
     @property
     def waiting(self) -> int:
-        """The number of requests in the inbox."""
         return len(self._inbox)
 
     @property
     def objects(self) -> int:
-        """How many objects the replica has; zero if none is loaded."""
+        """The number of objects in the replica; 0 if none is loaded."""
         replica = self.follower.replica
         return 0 if replica is None else replica.object_count
 
     def lag(self) -> tuple[int, float]:
-        """How far the replica is behind, in revisions and seconds; zero if none is loaded."""
+        """Return how far the replica lags behind, in revisions and seconds; zeros if none is loaded."""
         replica = self.follower.replica
         if replica is None:
             return 0, 0.0
@@ -260,7 +259,7 @@ class ClusterLoop:
     # The task
 
     async def run(self) -> None:
-        """Serve until stopped, or until the cluster is gone."""
+        """Serve until stopped, or until the cluster is deleted."""
         reason: Exception = Overloaded("The server is shutting down.")
         try:
             while not (self._stopping and self.idle and not self._aside):
@@ -282,7 +281,7 @@ class ClusterLoop:
         self._inbox.clear()
 
     async def _work(self) -> None:
-        """Do all that can be done without waiting for a request or a commit."""
+        """Do all work that waits for neither a request nor a commit."""
         while True:
             publication = self._publication
             if publication is not None and publication.task.done():
@@ -308,9 +307,9 @@ class ClusterLoop:
 
     @property
     def _is_starving(self) -> bool:
-        """Whether the request that waits longest has been decided in vain too often (P6).
+        """Whether the request that waits longest has lost too many races (protocol rule P6).
 
-        If most races are lost of late, once is too often: a commit without the lock would most
+        If most recent races were lost, one loss is enough: a commit without the lock would most
         likely lose again, and the time for its decisions would be wasted.
 
         No request in the inbox has more attempts than the first: batches take requests from the
@@ -324,7 +323,7 @@ class ClusterLoop:
     # Following
 
     async def _follow(self) -> None:
-        """Catch up with the log; if that fails now, the next call of `hear` has it tried again."""
+        """Catch up with the log; if that fails, the next `on_head` tries again."""
         self._behind = False
         if self._unreadable is not None and self._clock.monotonic() < self._loads_again:
             self._refuse_waiting(self._unreadable)
@@ -354,13 +353,13 @@ class ClusterLoop:
             else:
                 self._refuse_waiting(MoorageError(f"The cluster could not be loaded: {error}"))
 
-    def _stop_at(self, found: ObjectUnreadable) -> None:
+    def _stop_at(self, unreadable: ObjectUnreadable) -> None:
         """Refuse all requests for a while, as none can be decided exactly without this object."""
         # Without its traceback, which refers to all that was loaded.
-        error = ObjectUnreadable(found.kind, found.namespace, found.name)
+        error = ObjectUnreadable(unreadable.kind, unreadable.namespace, unreadable.name)
         if self._unreadable is None or self._unreadable.detail != error.detail:
             _log.error(
-                "The cluster cannot be served.", extra={"reason": error.detail}, exc_info=found
+                "The cluster cannot be served.", extra={"reason": error.detail}, exc_info=unreadable
             )
         self._unreadable = error
         self._loads_again = self._clock.monotonic() + self._limits.unreadable_seconds
@@ -378,7 +377,7 @@ class ClusterLoop:
                 ticket.answer(error)
 
     def _drop_replica(self, reason: str) -> None:
-        """Drop the replica, and have the open batch, which was decided on it, decided again (P7)."""
+        """Drop the replica, and requeue the open batch, which was decided on it (protocol rule P7)."""
         self.follower.drop(reason)
         self._behind = True
         self.requeue_open()
@@ -386,7 +385,7 @@ class ClusterLoop:
     # Deciding
 
     async def _decide_slice(self) -> None:
-        """Decide requests until the slice is over, none is left, or the batch is full."""
+        """Decide requests until the slice ends, none is left, or the batch is full."""
         self._outrun = False
         end = self._clock.monotonic() + self._limits.slice_seconds
         while self._inbox and self.follower.replica is not None and not self._is_full:
@@ -412,12 +411,12 @@ class ClusterLoop:
         return end
 
     def _forget_empty(self) -> None:
-        """Forget the open batch if its only decision was set aside, or ended before its time."""
+        """Discard the open batch if its only decision was set aside or ended early."""
         if self._open is not None and not self._open.decided:
             self._open = None
 
     def _set_aside(self, ticket: Ticket, questions: list[Question]) -> None:
-        """Have a request decided again when its questions are answered; others go on meanwhile."""
+        """Decide a request again once its questions are answered; others proceed meanwhile."""
         task = asyncio.create_task(self._answer(ticket, questions))
         self._aside[task] = ticket
         task.add_done_callback(lambda done: self._aside.pop(done, None))
@@ -442,7 +441,7 @@ class ClusterLoop:
         self._wake.set()
 
     async def _wait_shortly(self, ticket: Ticket, asking: asyncio.Task[None]) -> None:
-        """Wait for answers, but not so long that other pending pods have to wait for them."""
+        """Wait for answers, but not so long that other pending pods are held up."""
         self._asking.add(asking)
         asking.add_done_callback(self._end_asking)
         begun, most = self._clock.monotonic(), self._limits.pending_answers_seconds
@@ -458,7 +457,7 @@ class ClusterLoop:
             asking.exception()  # Whoever still waits for it hears of it; the others ask again.
 
     def _release_committed(self) -> None:
-        """Give out answers whose commit has ended, so that no long decision makes them wait."""
+        """Release answers of a finished commit, so that no long decision delays them."""
         publication = self._publication
         if publication is None or not publication.task.done() or publication.task.exception():
             return
@@ -467,20 +466,20 @@ class ClusterLoop:
 
     def _fail(self, ticket: Ticket, error: Exception) -> None:
         """Refuse a request that met a bug, and drop the replica, which may be wrong now."""
-        told = {"request_id": ticket.caller.request_id, "operation": ticket.caller.operation}
-        _log.error("A decision failed.", exc_info=error, extra=told)
+        context = {"request_id": ticket.caller.request_id, "operation": ticket.caller.operation}
+        _log.error("A decision failed.", exc_info=error, extra=context)
         ticket.answer(error)
         self._drop_replica("a decision failed")
 
     def _is_given_up(self, ticket: Ticket) -> bool:
-        """Whether a request is not to be decided, since nobody waits for it or its time is over."""
+        """Return whether to skip a request, since nobody waits for it or its time is up."""
         late = self._clock.monotonic() >= ticket.deadline
         if late or ticket.attempts >= self._limits.attempts_max:
             ticket.answer(Overloaded(TIME_IS_UP))
         return ticket.future.done()  # then nobody waits for an answer any more
 
     async def _decide_locked(self) -> None:
-        """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
+        """Decide and commit with the head locked, so that the race cannot be lost again (protocol rule P6)."""
         locked = CommitUnderLock(self.follower, self._decider, self._committer, self._take)
         begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
         await asyncio.wait({task})
@@ -508,7 +507,7 @@ class ClusterLoop:
     # Publishing
 
     def publish(self, batch: Batch) -> None:
-        """Begin to commit a batch. The task for it is never cancelled, not even with the loop's."""
+        """Begin to commit a batch. Its task is never cancelled, not even with the loop's."""
         head = self.follower.head
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
@@ -517,7 +516,7 @@ class ClusterLoop:
         self._open = None
 
     def _finish(self, publication: CommitUnderWay) -> None:
-        """Answer the requests of a batch or have them decided again, by how its commit ended."""
+        """Answer the requests of a batch or requeue them, depending on how its commit ended."""
         self._publication = None
         batch = publication.batch
         self._trace(publication)
@@ -540,7 +539,7 @@ class ClusterLoop:
             self.conclude(publication, result)
 
     def _trace(self, publication: CommitUnderWay) -> None:
-        """Tell how long the requests of a batch that are traced waited for its commit."""
+        """Record in traced requests of a batch how long they waited for its commit."""
         task = publication.task
         outcome = type(task.exception() or task.result()).__name__
         for ticket, _ in publication.batch.decided:
@@ -549,7 +548,7 @@ class ClusterLoop:
                 ticket.span.part("commit", publication.begun, ended, outcome)
 
     def conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
-        """Answer a batch that was committed, or have one that was not decided again (P8, P9)."""
+        """Answer a committed batch, or requeue one that was not committed (protocol rules P8 and P9)."""
         batch = publication.batch
         match result:
             case Committed(head):
@@ -570,7 +569,7 @@ class ClusterLoop:
                 raise AssertionError(result)
 
     def withdraw(self, batch: Batch) -> None:
-        """Undo a batch, and before it the one that was decided on top of it (P7)."""
+        """Undo a batch, and first the one decided on top of it (protocol rule P7)."""
         self.requeue_open()
         self._behind = True
         replica = self.follower.replica
@@ -578,19 +577,19 @@ class ClusterLoop:
             return
         try:
             replica.undo(batch.start)
-            replica.cluster.forget_brought()
+            replica.cluster.forget_uncommitted()
         except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
             _log.exception("Undoing a batch failed.")
             self.follower.drop("undoing a batch failed")
 
     def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
-        """Give out the answers that only inform, from the replica; refuse all other requests."""
+        """Release advisory answers, from the replica; refuse all other requests."""
         for ticket, outcome in batch.decided:
-            told = is_advisory(ticket.intent) and not batch.changes
-            ticket.answer(outcome if told else error)
+            is_known = is_advisory(ticket.intent) and not batch.changes
+            ticket.answer(outcome if is_known else error)
 
     def requeue_open(self) -> None:
-        """Have the open batch decided again, as the state that it was decided on is gone (P7)."""
+        """Requeue the open batch, since the state that it was decided on is gone (protocol rule P7)."""
         self._requeue(self._take_open())
 
     def _take_open(self) -> list[Ticket]:
@@ -599,12 +598,12 @@ class ClusterLoop:
         return tickets
 
     def _requeue(self, tickets: Sequence[Ticket]) -> None:
-        """Put requests back to the front of the inbox, in their order."""
+        """Put requests back at the front of the inbox, in their order."""
         self._inbox.extendleft(reversed(tickets))
 
 
 def _refuse(holders: frozenset[str], tickets: Sequence[Ticket]) -> list[Ticket]:
-    """Refuse the requests of these holders, whose leases have ended, and return the others."""
+    """Refuse the requests of holders whose leases have ended, and return the others."""
     rest = []
     for ticket in tickets:
         held = leases_of(ticket)
@@ -618,11 +617,11 @@ def _refuse(holders: frozenset[str], tickets: Sequence[Ticket]) -> list[Ticket]:
 def _answer_from(
     records: Iterable[IdempotencyRecord], tickets: Sequence[Ticket], revision: int
 ) -> list[Ticket]:
-    """Answer the requests whose keys have an answer already (P11), and return the others."""
-    found = {record.id: record for record in records}
+    """Answer the requests whose keys already have an answer (protocol rule P11); return the others."""
+    records_by_id = {record.id: record for record in records}
     rest = []
     for ticket in tickets:
-        record = found.get(ticket.key) if ticket.key else None
+        record = records_by_id.get(ticket.key) if ticket.key else None
         if record is None:
             rest.append(ticket)
         else:

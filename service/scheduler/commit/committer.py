@@ -1,21 +1,12 @@
-"""Making a batch durable, whatever happens on the way."""
+"""Makes a batch durable, whatever happens on the way."""
 
 import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import (
-    Behind,
-    CommitRequest,
-    CommitResult,
-    Committed,
-    Diverged,
-    Head,
-    LogPage,
-    Lost,
-    ReplicaMismatch,
-)
+from service.model.core.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import CommitRequest, Diverged, Head, LogPage, ReplicaMismatch
+from service.model.log.results import Behind, CommitResult, Committed, Lost
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.commit.request_batches import Batch
 from service.scheduler.protocol.limits import Limits
@@ -24,20 +15,21 @@ from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
 _log = logging.getLogger(__name__)
 
 Announce = Callable[[int], None]
-"""A function that is called with a cluster's number as soon as its log has grown."""
+"""Called with a cluster's number as soon as its log has grown."""
 
 Result = TypeVar("Result")
 
 _MEMORY = 8
-"""About how many of the last races the share is taken over; it is an exponential mean."""
+"""About how many recent races the share is averaged over (exponential moving average)."""
 
 _DEFINITE = (StorageUnavailable, ReplicaMismatch, NotFound)
-"""The errors which say that a commit did not happen. Any other error means that its outcome is
-unknown, never that it failed (P4)."""
+"""Errors which mean that nothing was committed. After any other error the outcome is unknown,
+not failed (protocol rule P4).
+"""
 
 
 class Committer:
-    """Commits batches of one cluster; every attempt has an id of its own."""
+    """Commits batches of one cluster; every attempt has its own id."""
 
     def __init__(
         self,
@@ -57,21 +49,23 @@ class Committer:
         self._ids = ids
         self._limits = limits
         self.lost_share = 0.0
-        """The share of races that were lost of late; a commit under the lock (P6) is no race."""
+        """The share of recent races that were lost; a commit under the lock (protocol rule P6) is
+        no race.
+        """
 
     def request(self, batch: Batch, head: Head) -> CommitRequest:
-        """Make a new attempt, with an id of its own, to commit a batch on top of a head."""
+        """Create a new attempt, with its own id, to commit a batch on top of a head."""
         return batch.request(self._ids.commit_id(), head.tip)
 
     async def publish(self, batch: Batch, head: Head) -> CommitResult:
-        """Make the state that the batch's answers rest on durable: `head` and its changes (P8).
+        """Make durable what the batch's answers rest on: `head` and its changes (protocol rule P8).
 
-        If the batch changes nothing, it is enough to read the head and find it the same. The read
+        If the batch changes nothing, it is enough to read the head and find it unchanged. The read
         begins now, after every request of the batch has arrived.
 
         Raises:
             StorageUnavailable, ReplicaMismatch, NotFound: nothing was committed.
-            OutcomeUnknown: it cannot be found out whether the batch was committed.
+            OutcomeUnknown: it cannot be determined whether the batch was committed.
         """
         if batch.changes:
             return await self._commit(batch, head)
@@ -84,7 +78,7 @@ class Committer:
     async def publish_locked(
         self, head: Head, decide: DecideLocked
     ) -> CommitResult | Behind | Diverged | None:
-        """Lock the head before deciding (P6); None if nothing had to be committed.
+        """Lock the head before deciding (protocol rule P6); return None if nothing had to be committed.
 
         Raises what `publish` raises.
         """
@@ -95,29 +89,31 @@ class Committer:
             requests.extend([request] if request else [])
             return request
 
-        store, after, tip, asked = self._store, head.revision, head.tip, self._clock.monotonic()
+        store, after, tip, started = self._store, head.revision, head.tip, self._clock.monotonic()
         try:
             result = await store.commit_locked(self._cluster_id, after, tip, remembering)
-            return self._concluded(result, requests, asked)
+            return self._concluded(result, requests, started)
         except _DEFINITE:
             raise
         except Exception as error:
             if not requests:
                 raise
-            return self._concluded(await self.settle(requests[0], error), requests, asked)
+            return self._concluded(await self.settle(requests[0], error), requests, started)
 
-    def _concluded(self, result: Result, requests: Sequence[CommitRequest], asked: float) -> Result:
+    def _concluded(
+        self, result: Result, requests: Sequence[CommitRequest], started: float
+    ) -> Result:
         if isinstance(result, Committed):
             self._announce(self._cluster_id)
             for request in requests:
-                seconds = self._clock.monotonic() - asked
+                seconds = self._clock.monotonic() - started
                 self._meter.committed(request.kind, len(request.changes), seconds)
         elif isinstance(result, Lost):
             self._meter.lost()
         return result
 
     async def _commit(self, batch: Batch, head: Head) -> CommitResult:
-        request, asked = self.request(batch, head), self._clock.monotonic()
+        request, started = self.request(batch, head), self._clock.monotonic()
         result: CommitResult
         try:
             result = await self._store.commit(self._cluster_id, request)
@@ -126,26 +122,26 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - drivers raise anything (see _DEFINITE)
             result = await self.settle(request, error)
         self.lost_share += (isinstance(result, Lost) - self.lost_share) / _MEMORY
-        return self._concluded(result, [request], asked)
+        return self._concluded(result, [request], started)
 
     async def settle(self, request: CommitRequest, cause: Exception) -> Committed | Lost:
-        """Find out what became of an attempt that ended with `cause` (P4).
+        """Determine the outcome of an attempt that ended with `cause` (protocol rule P4).
 
         Raises:
-            OutcomeUnknown: it could not be found out.
+            OutcomeUnknown: it could not be determined.
         """
-        told = {"commit": str(request.commit_id), "reason": _reason(cause)}
-        _log.debug("The outcome of a commit is not known yet.", extra=told)
+        context = {"commit": str(request.commit_id), "reason": _reason(cause)}
+        _log.debug("The outcome of a commit is not known yet.", extra=context)
         for _ in range(self._limits.settle_attempts_max):
             try:
                 return await self._store.settle_unknown(self._cluster_id, request)
             except (StorageUnavailable, OutcomeUnknown):
                 await self._clock.sleep(self._limits.settle_pause_seconds)
-        _log.warning("It could not be found out whether a commit was made.", extra=told)
+        _log.warning("It could not be found out whether a commit was made.", extra=context)
         raise OutcomeUnknown("It could not be found out whether the change was committed.")
 
 
 def _reason(error: BaseException) -> str:
-    """Say in a line why a commit failed: by the driver's error, if the store has wrapped one."""
+    """Return why a commit failed in one line: by the driver's error, if the store wrapped one."""
     cause = error.__cause__ or error
     return " ".join(str(cause).split()) or type(cause).__name__

@@ -1,11 +1,11 @@
-"""Deciding requests one on top of the other, in slices that leave the event loop responsive."""
+"""Decides requests one on top of the other, in slices that keep the event loop responsive."""
 
 from collections.abc import Callable, Generator
 from datetime import UTC
 
-from service.model.errors import Denied, MoorageError, Overloaded
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.cel_questions import Question
+from service.model.core.errors import Denied, MoorageError, Overloaded
+from service.model.devices.cel_questions import Question
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.metrics import Meter, PluginTimer
 from service.scheduler.commit.request_batches import (
     TIME_IS_UP,
@@ -25,16 +25,16 @@ from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
 _LOCKED_STEPS = 8
-"""After so many steps of a decision under the lock, the clock is looked at."""
+"""The number of steps of a decision under the lock between two looks at the clock."""
 
 SetAside = Callable[[Ticket, list[Question]], None]
-"""A function that has questions answered, and then puts the request back into the inbox."""
+"""Has questions answered, and then puts the request back into the inbox."""
 TakeTicket = Callable[[], Ticket | None]
-"""A function that takes the next request out of the inbox, if one waits there."""
+"""Takes the next request out of the inbox, or returns None."""
 
 
 class Decider:
-    """Decides tickets on a replica. It awaits nothing but the clock."""
+    """Decides tickets on a replica, awaiting nothing but the clock."""
 
     def __init__(  # noqa: PLR0913 - all that decisions need, by name
         self,
@@ -48,7 +48,7 @@ class Decider:
         cluster_id: int = 0,
         suspects: KnowsSuspects | None = None,
     ) -> None:
-        """Without `set_aside`, decisions evaluate expressions themselves."""
+        """Create a decider; without `set_aside`, decisions evaluate expressions themselves."""
         self._clock = clock
         self._set_aside = set_aside
         self._cluster_id = cluster_id
@@ -60,7 +60,7 @@ class Decider:
         self._limits = limits
 
     def batch(self, replica: Replica) -> Batch:
-        """Begin a new batch on the replica's present, tentative state."""
+        """Begin a batch on the replica's present, tentative state."""
         now = self._clock.now().astimezone(UTC)
         return Batch(replica.mark(), now.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
@@ -72,12 +72,14 @@ class Decider:
         end: float,
         between: Callable[[], None],
     ) -> float:
-        """Decide one request; if it lasts longer than the slice's `end`, let other tasks run.
+        """Decide one request; let other tasks run if it outlasts the slice's `end`.
 
-        `between` is called after each such pause; it may settle the batch before this one. After a
-        pause the decision ends if its time is up or its client has left. Returns the end of the
-        slice in which the decision finished. After any error that this raises, the replica cannot
-        be used any more.
+        `between` is called after each such pause; it may conclude the batch before this one. After
+        a
+        pause the decision ends if its time is up or its client has disconnected. Returns the end of
+        the
+        slice in which the decision finished. After any error that this raises, the replica is
+        unusable.
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
@@ -91,7 +93,7 @@ class Decider:
         return end
 
     def decide_locked(self, replica: Replica, batch: Batch, take: TakeTicket) -> None:
-        """Decide one request or more without letting other tasks run; raises what `decide` raises.
+        """Decide at least one request without letting other tasks run; raise what `decide` raises.
 
         A request that takes so long that the database would end the transaction is refused.
         """
@@ -112,9 +114,9 @@ class Decider:
                 break
 
     def _refuse_growth(self, replica: Replica, start: Mark) -> None:
-        """Refuse a decision that adds objects and leaves more of them than a cluster may have.
+        """Refuse a decision that adds objects beyond a cluster's limit.
 
-        `start` is the replica's moment before the decision.
+        `start` is the replica's mark before the decision.
         """
         most = self._limits.objects_max
         if replica.object_count > most and grown_by(replica.since(start)) > 0:
@@ -128,9 +130,9 @@ class Decider:
         return lambda: self._clock.monotonic() >= end
 
     def steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
-        """Decide one request step by step; if it is refused, its changes to the replica are undone.
+        """Decide one request step by step; if it is refused, undo its changes to the replica.
 
-        A request that is no longer wanted is answered at once, and is no part of the batch.
+        A request that is no longer wanted is answered at once, and is not part of the batch.
         """
         ticket.attempts += 1
         is_late = self._deadline()
@@ -188,10 +190,10 @@ class Decider:
     def _postpone(
         self, replica: Replica, batch: Batch, ticket: Ticket, start: Mark
     ) -> Generator[None, None, None]:
-        """Undo a decision that needs answers of expressions, and have it made again with them.
+        """Undo a decision that needs answers of expressions, and schedule it again with them.
 
-        What it brought to the engine stays until then: it would be brought again, and what was
-        found out about nodes would have to be asked once more.
+        What it added to the engine's caches stays until then: it would be added again, and what was
+        learned about nodes would have to be asked once more.
         """
         questions = replica.questions.take()
         yield from replica.undoing(start)
@@ -205,9 +207,9 @@ class Decider:
         self._set_aside(ticket, questions)
 
     def _forget(self, replica: Replica) -> Generator[None, None, None]:
-        """Forget what the decision that has ended brought to the engine, and which pod it was about."""
+        """Forget what the finished decision added to the engine, and which pod it was about."""
         self._suspects.decided()
-        yield from replica.cluster.forgetting()
+        yield from replica.cluster.forget_in_steps()
 
 
 def _while_wanted(decision: Decision[A], ticket: Ticket) -> Decision[A]:

@@ -1,15 +1,15 @@
-"""Storing the events of decisions, apart from the commits and never before them.
+"""Stores the events of decisions, separately from the commits and never before them.
 
-Events that the audit needs are in the commit itself. All others are gathered and stored about once
-a second, so that a thousand placements cost one statement. If a process dies, the events that it
-has gathered are lost; so are events that come faster than `Limits.events_per_second` for long.
+Events that the audit needs are in the commit itself. All others are buffered and stored about once
+a second, so that a thousand placements cost one statement. If a process dies, its buffered events
+are lost; so are events that exceed `Limits.events_per_second` for long.
 """
 
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.model.log.events import Event, EventReason, merged
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.protocol.limits import Limits
@@ -18,14 +18,16 @@ from service.scheduler.protocol.ports import Clock, Store
 _log = logging.getLogger(__name__)
 
 _Gathered = dict[tuple[str, str, str], Event]
-"""Events by the pod's uid, the reason and the words: events that share these are counted as one."""
+"""Events by the pod's uid, the reason, and the message: events that share these are counted as
+one.
+"""
 
 Record = Callable[[int, Sequence[Event]], None]
-"""A function that is called with a cluster's number and the events of a commit that is certain."""
+"""Called with a cluster's number and the events of a durable commit."""
 
 
 class EventRecorder:
-    """Gathers events of this process, and stores them in the background."""
+    """Buffers events of this process, and stores them in the background."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits, meter: Meter) -> None:
         self._store = store
@@ -36,7 +38,7 @@ class EventRecorder:
         self._allowances: dict[tuple[int, EventReason], _Allowance] = {}
 
     def record(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Count the evictions of a commit, and gather its events to be stored later."""
+        """Count the evictions of a commit, and buffer its events to be stored later."""
         now = self._clock.monotonic() if events else 0.0
         for event in events:
             if event.rule:
@@ -45,13 +47,13 @@ class EventRecorder:
                 self._gather(cluster_id, event, now)
 
     async def run(self) -> None:
-        """Store what was gathered every now and then, for ever."""
+        """Store buffered events every `Limits.events_seconds`, forever."""
         while True:
             await self._clock.sleep(self._limits.events_seconds)
             await self.flush()
 
     async def flush(self) -> None:
-        """Store the gathered events; those that cannot be stored now are kept. Raises nothing."""
+        """Store the buffered events; keep those that cannot be stored now. Raises nothing."""
         for cluster_id in list(self._gathered):
             events = self._gathered.pop(cluster_id, {})
             try:
@@ -77,14 +79,14 @@ class EventRecorder:
             self._meter.events_dropped(1)
 
     def _allowance(self, cluster_id: int, reason: EventReason, now: float) -> "_Allowance":
-        found = self._allowances.get((cluster_id, reason))
-        if found is None:
-            found = _Allowance(self._limits.events_burst, self._limits.events_per_second, now)
-            self._allowances[cluster_id, reason] = found
-        return found
+        allowance = self._allowances.get((cluster_id, reason))
+        if allowance is None:
+            allowance = _Allowance(self._limits.events_burst, self._limits.events_per_second, now)
+            self._allowances[cluster_id, reason] = allowance
+        return allowance
 
     def _give_back(self, cluster_id: int, events: _Gathered) -> None:
-        """Put events before those that came meanwhile; the oldest are dropped if there are many."""
+        """Put events back before newer ones, and drop the oldest beyond twice the burst."""
         meanwhile = self._gathered.pop(cluster_id, {})
         for key, event in meanwhile.items():
             events[key] = merged(events[key], event) if key in events else event
@@ -96,7 +98,7 @@ class EventRecorder:
 
 
 class _Allowance:
-    """Allows `burst` events at once, and `per_second` events a second after these are used up."""
+    """A token bucket of `burst` events, refilled by `per_second` events a second."""
 
     def __init__(self, burst: int, per_second: float, now: float) -> None:
         self._burst = burst
@@ -105,7 +107,7 @@ class _Allowance:
         self._at = now
 
     def take(self, now: float) -> bool:
-        """Use up the allowance for one event; return False if there is none left."""
+        """Take a token for one event; return False if none is left."""
         self._fill(now)
         if self._left < 1:
             return False
@@ -113,7 +115,7 @@ class _Allowance:
         return True
 
     def is_full(self, now: float) -> bool:
-        """Whether so little was used of late that the whole burst is allowed again."""
+        """Return whether the bucket is full."""
         self._fill(now)
         return self._left >= self._burst
 

@@ -1,4 +1,4 @@
-"""Has extenders asked for the pods of one request, one pod after the other, outside of its decisions."""
+"""Asks extenders about the pods of one request, one after the other, outside its decisions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.model.errors import FieldError, InvalidManifest, Overloaded
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.errors import FieldError, InvalidManifest, Overloaded
+from service.model.core.primitives import ObjectName
 from service.scheduler.protocol.extenders import (
     AsksExtenders,
     ExtenderQuestion,
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class ExtenderCalls:
-    """What extenders have said of the pods of one request so far."""
+    """The extender verdicts on the pods of one request so far."""
 
     def __init__(
         self, extenders: AsksExtenders, clock: Clock, limits: Limits, intent: PlacePods
@@ -38,23 +38,23 @@ class ExtenderCalls:
     async def decided(
         self, question: ExtenderQuestion, decide: Callable[[PlacePods], Awaitable[T]]
     ) -> T:
-        """Ask about one pod after the other, until the request is decided with what was said.
+        """Ask about one pod after the other until the request can be decided with the verdicts.
 
-        Nothing is decided, locked or held in the replica while extenders are asked.
+        Nothing is decided, locked, or held in the replica while extenders are asked.
 
         Raises:
-            InvalidManifest: there are too many such pods in the request.
+            InvalidManifest: the request has too many such pods.
             Overloaded: time is up, or others took the chosen nodes again and again.
         """
         while True:
-            told = await self._ask(question)
+            intent = await self._ask(question)
             try:
-                return await decide(told)
+                return await decide(intent)
             except ExtendersToAsk as asking:
                 question = asking.question
 
     async def _ask(self, question: ExtenderQuestion) -> PlacePods:
-        """Ask about one more pod, and return the request with all that was said."""
+        """Ask about one more pod, and return the request with all verdicts."""
         if question.pod in self._consulted:
             self._retries += 1
             if self._retries > self._limits.extended_retries_max:
@@ -63,12 +63,12 @@ class ExtenderCalls:
         if len(self._consulted) >= most and question.pod not in self._consulted:
             message = f"has more than {most} pods for which extenders have to be asked"
             raise InvalidManifest([FieldError(self._intent.path, message)])
-        left = self._deadline - self._clock.monotonic()
+        seconds = self._deadline - self._clock.monotonic()
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(seconds):
                 verdict = await self._extenders.ask(question)
         except TimeoutError:
-            told = "The time for the request ran out while extenders were asked."
-            raise Overloaded(told) from None
+            message = "The time for the request ran out while extenders were asked."
+            raise Overloaded(message) from None
         self._consulted = {**self._consulted, question.pod: verdict}
         return replace(self._intent, consulted=self._consulted)

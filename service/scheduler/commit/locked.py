@@ -1,13 +1,7 @@
-"""One batch decided and committed with the head locked, by a worker that lost too many races."""
+"""A batch decided and committed with the head locked, for a worker that lost too many races."""
 
-from service.model.log.commit_log import (
-    Behind,
-    CommitRequest,
-    CommitResult,
-    Committed,
-    Diverged,
-    LogPage,
-)
+from service.model.log.commit import CommitRequest, Diverged, LogPage
+from service.model.log.results import Behind, CommitResult, Committed
 from service.scheduler.commit.committer import Committer
 from service.scheduler.commit.decider import Decider, TakeTicket
 from service.scheduler.commit.request_batches import Batch
@@ -15,13 +9,13 @@ from service.scheduler.replica.follower import Follower
 
 
 class NotCaughtUp(Exception):  # noqa: N818 - a finding, not a failure
-    """The replica has to read more of the log than may be read under the lock."""
+    """More of the log has to be read than the lock allows time for."""
 
 
 class CommitUnderLock:
-    """Locks the head, catches up with the log, decides for at most 50 ms, and commits (P6).
+    """Locks the head, catches up with the log, decides for at most 50 ms, and commits (protocol rule P6).
 
-    `batch` is set as soon as requests were decided.
+    `batch` is set once requests have been decided.
     """
 
     def __init__(
@@ -34,7 +28,7 @@ class CommitUnderLock:
         self.batch: Batch | None = None
 
     async def run(self) -> CommitResult:
-        """Do all of it once.
+        """Run the batch once.
 
         Raises what `Committer.publish` raises, and NotCaughtUp before anything is decided.
         """

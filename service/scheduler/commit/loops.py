@@ -1,8 +1,8 @@
 """The clusters that a process has in memory, and which of them may have work to do.
 
-There may be thousands of clusters, most of them unused. Regular work, which no request asks for, is
-done for the clusters that are awake, and each time for a few of the others. So its cost depends on
-how many clusters are in use, and not on how many there are.
+There may be thousands of clusters, most of them unused. Regular work, which no request triggers, is
+done for all clusters that are awake and for a few of the others each time. So its cost depends on
+how many clusters are in use, and not on how many exist.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,13 +13,13 @@ from typing_extensions import override
 from service.scheduler.commit.cluster_loop import ClusterLoop
 
 AWAKE_SECONDS = 10.0
-"""How long a cluster stays awake after a request for it, or after news of its log."""
+"""How long a cluster stays awake after a request for it, or after its log has grown."""
 SLEEPERS_AT_A_TIME = 50
-"""How many clusters that are not awake get their regular work at one time; then come the next."""
+"""How many sleeping clusters get their regular work at a time, in turn."""
 
 
 class Loops(dict[str, ClusterLoop]):
-    """The loop of each cluster, by its name; it is changed by the methods below alone."""
+    """The loop of each cluster, by its name; only the methods below change it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,20 +28,20 @@ class Loops(dict[str, ClusterLoop]):
         self._round: Iterator[str] = iter(())
 
     def of(self, cluster_ids: Iterable[int], *, idle_only: bool = False) -> list[ClusterLoop]:
-        """Return the loops of these clusters, or only those without work; some may have no loop."""
-        names = [self._names.get(each) for each in cluster_ids]
+        """Return the loops of these clusters, or only the idle ones; a cluster may have no loop."""
+        names = [self._names.get(cluster_id) for cluster_id in cluster_ids]
         loops = [self[name] for name in names if name is not None]
         return [loop for loop in loops if loop.idle] if idle_only else loops
 
     def put(self, name: str, loop: ClusterLoop) -> None:
-        """Set the loop of a cluster, which is awake from now on."""
+        """Set the loop of a cluster, and wake it."""
         self.remove(name)
         self[name] = loop
         self._names[loop.cluster_id] = name
         self.wake(loop.cluster_id)
 
     def remove(self, name: str) -> ClusterLoop | None:
-        """Forget the loop of a cluster, and return it if there was one."""
+        """Remove the loop of a cluster, and return it, or None."""
         loop = self.pop(name, None)
         self._awake.pop(name, None)
         if loop is not None and self._names.get(loop.cluster_id) == name:
@@ -50,26 +50,25 @@ class Loops(dict[str, ClusterLoop]):
 
     @override
     def clear(self) -> None:
-        """Forget the loops of all clusters."""
+        """Remove the loops of all clusters."""
         super().clear()
         self._names.clear()
         self._awake.clear()
 
     def wake(self, cluster_id: int) -> None:
-        """Note that there is a request for a cluster, or news of its log."""
+        """Mark a cluster as awake, since it has a request or its log has grown."""
         name = self._names.get(cluster_id)
         if name is not None:
             self._awake[name] = None
             self[name].is_awake = True
 
     def sleep(self, name: str) -> None:
-        """Note that there is nothing to do for a cluster now."""
+        """Mark a cluster as asleep, since it has nothing to do."""
         self._awake.pop(name, None)
         self[name].is_awake = False
 
     @property
     def awake(self) -> list[ClusterLoop]:
-        """The loops of the clusters that are awake."""
         return [self[name] for name in self._awake]
 
     def due(self) -> dict[str, ClusterLoop]:

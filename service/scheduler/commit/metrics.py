@@ -1,4 +1,4 @@
-"""Figures of the scheduler's own work, for operators; no decision depends on them."""
+"""Metrics of the scheduler's own work, for operators; no decision depends on them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from service.engine import Execution, time_plugins
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.commit.request_batches import MANY_KINDS, AnswerOrError, Batch
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
@@ -22,11 +23,11 @@ Attempts = Mapping[tuple[str, Result], int]
 SAMPLE_SECONDS = 1.0
 """The least time between two pods for which the plugins are timed."""
 SAMPLE_SHARE = 0.002
-"""Timing plugins takes at most this share of the time."""
+"""The greatest share of the time spent on timing plugins."""
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
-    """The present state of one process."""
+    """The gauges of one process."""
 
     inbox: int
     """How many requests wait for a decision."""
@@ -48,80 +49,80 @@ class Meter(Protocol):
     """Counts what happens. Its methods raise nothing, and return at once."""
 
     def attempted(self, attempts: Attempts) -> None:
-        """Pods were tried, and the outcome is certain."""
+        """Count pods that were tried, once the outcome is durable."""
         ...
 
     def scheduled(self, pods: int, seconds: float) -> None:
-        """It is certain that so many pods were placed, so many seconds after they were asked for."""
+        """Count pods placed for certain, and how many seconds after their request."""
         ...
 
     def committed(self, kind: str, changes: int, seconds: float) -> None:
-        """A commit extended the log; `kind` is the name of the intent that it was for."""
+        """Count a commit that extended the log; `kind` is the name of its intent."""
         ...
 
     def lost(self) -> None:
-        """A commit lost its race: somebody else extended the log first."""
+        """Count a commit that lost its race: another worker extended the log first."""
         ...
 
     def decided_again(self, hints: int, kept: int) -> None:
-        """A request was decided again; `hints` nodes were chosen before, and `kept` chosen again."""
+        """Count a repeated decision: of `hints` nodes chosen before, `kept` were chosen again."""
         ...
 
     def executed(self, executions: Sequence[Execution]) -> None:
-        """The plugins were timed for one pod."""
+        """Record the plugins' times for one pod."""
         ...
 
     def evicted(self, rule: str) -> None:
-        """A pod was evicted; `rule` is the kind of rule that it broke, or says that a client asked."""
+        """Count an evicted pod; `rule` is the kind of rule that it broke, or says that a client asked."""
         ...
 
     def events_dropped(self, events: int) -> None:
-        """So many events will never be stored, as there were too many or storing them failed."""
+        """Count events that will never be stored, as they were too many or storing them failed."""
         ...
 
     def vitals(self, vitals: ProcessState) -> None:
-        """The present state of the process is this; this is called every now and then."""
+        """Update the process gauges; called periodically."""
         ...
 
 
 class NoMeter:
-    """Counts nothing."""
+    """A meter that counts nothing."""
 
     def attempted(self, attempts: Attempts) -> None:
-        """Count nothing."""
+        pass
 
     def scheduled(self, pods: int, seconds: float) -> None:
-        """Count nothing."""
+        pass
 
     def committed(self, kind: str, changes: int, seconds: float) -> None:
-        """Count nothing."""
+        pass
 
     def lost(self) -> None:
-        """Count nothing."""
+        pass
 
     def decided_again(self, hints: int, kept: int) -> None:
-        """Count nothing."""
+        pass
 
     def executed(self, executions: Sequence[Execution]) -> None:
-        """Count nothing."""
+        pass
 
     def evicted(self, rule: str) -> None:
-        """Count nothing."""
+        pass
 
     def events_dropped(self, events: int) -> None:
-        """Count nothing."""
+        pass
 
     def vitals(self, vitals: ProcessState) -> None:
-        """Count nothing."""
+        pass
 
 
 _READING = ("Explain", "Read")
-"""The names of intents that never change anything begin with these words."""
+"""How the names of intents that never change anything begin."""
 
 
 def commit_kinds() -> list[str]:
-    """All values that the kind of a commit may have: the names of intents that write, and `Batch`."""
-    names = [each.__name__ for each in Intent.__subclasses__()]
+    """Return all kinds of commits: the names of intents that write, and `Batch`."""
+    names = [intent.__name__ for intent in Intent.__subclasses__()]
     return [*(name for name in names if not name.startswith(_READING)), MANY_KINDS]
 
 
@@ -138,7 +139,7 @@ UNKNOWN_PROFILE = ""
 
 
 def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> None:
-    """Count the pods that a batch tried, now that its answers are certain."""
+    """Count the pods that a batch tried, now that its answers are durable."""
     attempts: dict[tuple[str, Result], int] = {}
     scheduled: list[tuple[int, float]] = []
     for ticket, outcome in batch.decided:
@@ -161,17 +162,17 @@ def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> 
 
 
 def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
-    """Replace scheduler names that are no profile of the cluster: clients may send any name."""
+    """Replace scheduler names that are not profiles of the cluster: clients may send any name."""
     known: dict[tuple[str, Result], int] = {}
     for (name, result), pods in attempts.items():
-        is_known = replica is not None and name in replica.cluster.pipelines
+        is_known = replica is not None and name in replica.cluster.profiles
         attempt = name if is_known else UNKNOWN_PROFILE, result
         known[attempt] = known.get(attempt, 0) + pods
     return known
 
 
 def failed_attempts(intent: Intent[Any]) -> Attempts:
-    """The pods of a request that ended in an error: overload, trouble with storage, or a bug."""
+    """Return the pods of a request that failed: overload, trouble with storage, or a bug."""
     if not isinstance(intent, PlacePods) or intent.dry_run:
         return {}
     sent = Counter(pod.pod.spec.scheduler_name for pod in intent.pods)
@@ -206,13 +207,13 @@ def _profile(replica: Replica | None, key: ObjectName) -> str:
 
 
 class PluginTimer:
-    """Times the plugins for a pod now and then, so rarely that it costs nothing that matters."""
+    """Times the plugins for a pod now and then, at negligible cost."""
 
     def __init__(self, meter: Meter, clock: Clock) -> None:
         self._meter = meter
         self._clock = clock
         self.due = clock.monotonic()
-        """When a pod is to be timed again."""
+        """When to time a pod again."""
 
     def sample(self, replica: Replica, outcome: AnswerOrError) -> None:
         """Time the plugins for the first pod that an answer has placed; call this once it is due."""

@@ -1,4 +1,4 @@
-"""Requests from their arrival to their answers: alone as tickets, decided as batches.
+"""Requests from arrival to answer: alone as tickets, decided as batches.
 
 The requests of a batch are decided one on top of the other, and their changes are one commit.
 """
@@ -12,18 +12,13 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.errors import IdempotencyKeyReused, Overloaded
-from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
-from service.model.log.commit_log import (
-    Change,
-    CommitRequest,
-    HeldLeases,
-    IdempotencyKey,
-    IdempotencyRecord,
-)
+from service.model.core.errors import IdempotencyKeyReused, Overloaded
+from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
+from service.model.log.commit import Change, CommitRequest, IdempotencyKey, IdempotencyRecord
 from service.model.log.events import Event
-from service.model.manifests.manifest import PodManifest
-from service.model.selecting_objects.selectable_fields import fields_before
+from service.model.log.lease import HeldLeases
+from service.model.registry.manifests import PodManifest
+from service.model.selection.selectable_fields import fields_before
 from service.scheduler.commit.suffixes import DrawnOnce
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
@@ -46,7 +41,7 @@ TIME_IS_UP = "The request could not be committed in time."
 
 
 class LongDryRun(Exception):  # noqa: N818 - a finding, not a failure
-    """A dry run that takes so long that it should be decided beside placements."""
+    """A dry run takes so long that it should be decided beside placements."""
 
 
 class Ticket(msgspec.Struct, eq=False):
@@ -54,44 +49,45 @@ class Ticket(msgspec.Struct, eq=False):
 
     intent: Intent[Any]
     deadline: float
-    """When the request is given up, in the clock's monotonic seconds."""
+    """When the request times out, in the clock's monotonic seconds."""
     idempotency: Idempotency[Any] | None
     future: asyncio.Future[Answer]
     asked: float = 0.0
-    """When the request came, in the clock's monotonic seconds."""
+    """When the request arrived, in the clock's monotonic seconds."""
     caller: AuditedCaller = ITSELF
-    """The caller whom the audit names."""
+    """The caller recorded in the audit."""
     span: RequestSpan | None = None
-    """Where the parts of the request are told; None if it is not traced."""
+    """The trace span of the request, or None if it is not traced."""
     client: Client | None = None
-    """The client that waits for the answer; None if it cannot leave."""
+    """The client that waits for the answer, or None if it cannot disconnect."""
     patience_seconds: float = inf
     """How long it may be decided before it ends as `LongDryRun`."""
     began: float | None = None
     """When its decision first paused, in the clock's monotonic seconds."""
     unwanted: Overloaded | LongDryRun | None = None
-    """Why the decision under way has to end; None if it may go on."""
+    """Why the decision in progress has to end, or None if it may continue."""
     has_waited: bool = False
-    """Whether it was set aside for the answers of expressions as long as it may be."""
+    """Whether it was set aside for expressions as long as it may be."""
     waited: float = 0.0
-    """For how many seconds it was set aside in all."""
+    """For how many seconds it was set aside in total."""
     ids: DrawnOnce | None = None
-    """The names that are drawn for it; None if it was never set aside."""
+    """The names generated for it, or None if it was never set aside."""
     now: str | None = None
     """When it was first decided, if it was set aside since: objects are written as of then."""
     attempts: int = 0
     planned_at: int | None = None
-    """The committed revision on which the request was first decided (P9)."""
+    """The committed revision on which the request was first decided (protocol rule P9)."""
     ground: "weakref.ref[Replica] | None" = None
     """The replica that the request was last decided on, as long as that is in memory."""
     hints: Hints = {}
-    """The nodes that were chosen in the last attempt (P9)."""
+    """The nodes that were chosen in the last attempt (protocol rule P9)."""
 
     def plan_on(self, replica: Replica) -> None:
-        """Note that the request is decided on this replica.
+        """Record that the request is decided on this replica.
 
-        A decision on a replica that was dropped since does not count: the revision on which it
-        stood may not be in the log (P3).
+        A decision on a replica that was dropped since does not count: its revision may not be in
+        the
+        log (protocol rule P3).
         """
         if self.ground is None or self.ground() is not replica:
             self.ground = weakref.ref(replica)
@@ -104,16 +100,16 @@ class Ticket(msgspec.Struct, eq=False):
 
     @property
     def keeps_nodes(self) -> bool:
-        """Whether the nodes of the last attempt are kept where they still fit (P9).
+        """Whether the nodes of the last attempt are kept where they still fit (protocol rule P9).
 
-        Dry runs and plans take no node, and are answered as if they came now. What is planned and
-        done at once is planned anew, so it must not keep what was planned before.
+        Dry runs and plans take no node, and are answered as if they arrived now. A plan that is
+        committed at once is made anew, so it must not keep what was planned before.
         """
         return not (self.is_dry_run or isinstance(self.intent, MakePlan | CommitPlan))
 
     @property
     def key(self) -> IdempotencyKey | None:
-        """The idempotency key, if there is one."""
+        """The idempotency key, or None."""
         if self.idempotency is None:
             return None
         return IdempotencyKey(
@@ -121,7 +117,7 @@ class Ticket(msgspec.Struct, eq=False):
         )
 
     def check(self, now: float) -> None:
-        """Mark the decision as unwanted once its time is up or its client has left."""
+        """Mark the decision as unwanted once its time is up or its client has disconnected."""
         self.began = now if self.began is None else self.began
         if now >= self.deadline:
             self.unwanted = Overloaded(TIME_IS_UP)
@@ -131,7 +127,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.unwanted = LongDryRun()
 
     def answer(self, outcome: AnswerOrError) -> None:
-        """Give the answer to the caller, or raise the error there, if the caller still waits."""
+        """Give the answer, or raise the error, to the caller if it still waits."""
         if self.future.done():
             return
         if isinstance(outcome, Exception):
@@ -140,7 +136,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.future.set_result(outcome)
 
     def answer_from(self, record: IdempotencyRecord, revision: int) -> None:
-        """Give the answer that is stored for the key, or refuse a different request under this key."""
+        """Give the answer stored for the key, or refuse a different request under this key."""
         assert self.idempotency is not None
         if record.request_hash == self.idempotency.request_hash:
             self.answer(RecordedAnswer(revision=revision, answer=record.answer))
@@ -148,7 +144,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.answer(key_reused(record.key))
 
     def record(self, outcome: AnswerOrError) -> IdempotencyRecord | None:
-        """Return what is stored for the next request with this key: an answer, no error (P11)."""
+        """Return the record for repetitions of this key, or None for errors (protocol rule P11)."""
         if self.idempotency is None or isinstance(outcome, Exception | RecordedAnswer):
             return None
         if self.is_dry_run:
@@ -163,7 +159,7 @@ class Ticket(msgspec.Struct, eq=False):
 
 
 def key_reused(key: str) -> IdempotencyKeyReused:
-    """Make the error of a request whose key was used for a different request before."""
+    """Return the error for a key that was already used for a different request."""
     return IdempotencyKeyReused(f"The key {key} was used for another request.")
 
 
@@ -176,20 +172,20 @@ class Batch:
 
     def __init__(self, start: Mark, now: str) -> None:
         self.start = start
-        """The replica's moment before the batch's first change."""
+        """The replica's mark before the batch's first change."""
         self.end = start
-        """The replica's moment after the batch's last change; whoever decides requests sets it."""
+        """The replica's mark after the batch's last change, set by whoever decides requests."""
         self.now = now
         self.decided: list[tuple[Ticket, AnswerOrError]] = []
         self.changes: list[Change] = []
         self.records: list[IdempotencyRecord] = []
         self.events: list[Event] = []
         self.audit: list[AuditEntry] = []
-        """Who asked for the changes: one entry for each request that changed something."""
+        """The callers of the changes: one entry for each request that changed something."""
         self.leases: list[HeldLeases] = []
-        """What has to be held still when the batch is committed."""
+        """Leases that have to be held still when the batch is committed."""
         self.not_before: datetime | None = None
-        """The batch must not be committed earlier, as a decision acts on this time having come."""
+        """The earliest time to commit the batch, as a decision acts on this time having come."""
         self._bytes = 0
 
     @property
@@ -203,7 +199,7 @@ class Batch:
         return self.start.revision + len(self.changes)
 
     def full(self, limits: Limits) -> bool:
-        """Whether no further request should join (P6)."""
+        """Return whether the batch accepts no further request (protocol rule P6)."""
         return (
             len(self.changes) >= limits.batch_changes_max
             or self._bytes >= limits.batch_bytes_max
@@ -211,7 +207,7 @@ class Batch:
         )
 
     def add(self, ticket: Ticket, outcome: AnswerOrError, entries: list[Entry]) -> None:
-        """Take in a decided request, with what it changed."""
+        """Add a decided request, with its changes."""
         self.decided.append((ticket, outcome))
         if entries and (held := leases_of(ticket)) is not None:
             self.leases.append(held)
@@ -226,12 +222,12 @@ class Batch:
             self.records.append(record)
 
     def hold_until(self, not_before: datetime | None) -> None:
-        """Have the batch committed no earlier than a time that one of its decisions acts on (P16)."""
+        """Commit the batch no earlier than a time that one of its decisions acts on (protocol rule P16)."""
         if not_before is not None:
             self.not_before = max(self.not_before or not_before, not_before)
 
     def request(self, commit_id: UUID, expected_tip: UUID) -> CommitRequest:
-        """Make the commit of all changes of the batch, on top of the commit `expected_tip`."""
+        """Return the commit of the batch's changes, on top of the commit `expected_tip`."""
         return CommitRequest(
             commit_id=commit_id,
             expected_revision=self.start.revision,
@@ -247,7 +243,7 @@ class Batch:
         )
 
     def release(self) -> None:
-        """Give out the answers, now that the state that they rest on is committed (P8)."""
+        """Release the answers, now that the state that they rest on is committed (protocol rule P8)."""
         for ticket, outcome in self.decided:
             ticket.answer(outcome)
 
@@ -264,13 +260,13 @@ class Batch:
 
 
 def leases_of(ticket: Ticket) -> HeldLeases | None:
-    """What has to be held still when the changes of a request are committed."""
+    """Return the leases that have to be held still when a request's changes are committed, or None."""
     intent = ticket.intent
     return intent.leases if isinstance(intent, PlacePods | AdvanceGroup) else None
 
 
 def change_of(entry: Entry) -> Change:
-    """Turn an entry of the replica's journal into the change that is written to the log."""
+    """Convert an entry of the replica's journal to the change that is written to the log."""
     namespace, name = entry.key
     present = entry.after or entry.before
     assert present is not None
@@ -296,6 +292,6 @@ def change_of(entry: Entry) -> Change:
 
 
 def _labels_before(before: Stored, after: Stored) -> bytes | None:
-    """Return the old labels if a Put changed them: watches that select by labels need both."""
+    """Return the old labels if a Put changed them, for watches that select by labels, or None."""
     labels = before.manifest.labels
     return None if labels == after.manifest.labels else msgspec.json.encode(labels)

@@ -1,4 +1,4 @@
-"""Names that are drawn once for a request, however often it is decided."""
+"""Generated name suffixes that stay the same however often a request is decided."""
 
 from uuid import UUID
 
@@ -6,10 +6,10 @@ from service.scheduler.protocol.ports import Ids
 
 
 class DrawnOnce:
-    """Ids whose suffixes of names are the same in each decision of one request.
+    """Ids that repeat their name suffixes in each decision of one request.
 
-    A decision that asks expressions about an object is made again when the answers are known. With
-    another name the object would be another one, about which nothing is known.
+    A decision that needs expressions about an object is repeated once their values are known. Under
+    another name the object would be a different one, about which nothing is known.
     """
 
     def __init__(self, ids: Ids) -> None:
@@ -18,21 +18,19 @@ class DrawnOnce:
         self._next = 0
 
     def again(self) -> "DrawnOnce":
-        """Begin with the first suffix for another decision."""
+        """Restart at the first suffix, for another decision."""
         self._next = 0
         return self
 
     def uid(self) -> str:
-        """Return a new object's `metadata.uid`."""
         return self._ids.uid()
 
     def suffix(self) -> str:
-        """Return the next suffix, which is only drawn if no decision before had it."""
+        """Return the next suffix, generating one only if no earlier decision did."""
         if self._next == len(self._drawn):
             self._drawn.append(self._ids.suffix())
         self._next += 1
         return self._drawn[self._next - 1]
 
     def commit_id(self) -> UUID:
-        """Return a new attempt's id."""
         return self._ids.commit_id()

@@ -1,16 +1,16 @@
-"""Where the scheduler tells how long each part of a request took, if anybody traces it."""
+"""The port through which the scheduler reports how long each part of a traced request took."""
 
 from typing import Literal, Protocol
 
 Part = Literal["decide", "commit"]
-"""What a request waits for: its decision, and the commit of the batch that it is in."""
+"""What a request waits for: its decision, and the commit of its batch."""
 
 
 class RequestSpan(Protocol):
-    """The span of a request, below which its parts are told."""
+    """The span of a request, under which its parts are recorded."""
 
     def part(self, name: Part, begun: float, ended: float, outcome: str) -> None:
-        """A part is over; its times are the clock's monotonic seconds. This raises nothing."""
+        """Record a finished part, with times in the clock's monotonic seconds; raise nothing."""
         ...
 
 
@@ -18,5 +18,5 @@ class Tracer(Protocol):
     """Knows which requests are traced."""
 
     def current(self) -> RequestSpan | None:
-        """The span of the request that the running task serves; None if it is not traced."""
+        """Return the span of the request that the running task serves, or None if it is not traced."""
         ...

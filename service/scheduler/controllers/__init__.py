@@ -1,1 +1,1 @@
-"""What a server does by itself: places pending pods, evicts, ends what nobody else ends, and compacts the log."""
+"""Background work of a server: pending pods, evictions, node lifecycles, plans, leases, and upkeep."""

@@ -1,7 +1,8 @@
-"""Work on a cluster that is nobody's request, and that one worker at a time should do.
+"""Controllers: background work on a cluster that one worker at a time should do.
 
 A controller follows the cluster's replica, and puts its work as requests into the cluster's inbox,
-among those of clients. A lease in the database keeps several workers from doing the same work. The
+next to those of clients. A lease in the database keeps several workers from doing the same work.
+The
 lease alone does not guarantee that: the decisions themselves check that nothing is done twice.
 """
 
@@ -13,8 +14,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from service.model.errors import MoorageError
-from service.model.log.audit import ITSELF
+from service.model.core.errors import MoorageError
+from service.model.log.audit_chain import ITSELF
 from service.scheduler.commit.cluster_loop import ClusterGone
 from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.controllers.leases import HeldLease
@@ -24,14 +25,16 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 
 PAUSE_SECONDS = 1.0
-"""How long to pause after work that failed; clients are asked to retry no sooner, either."""
+"""How long to pause after failed work; clients are asked to wait at least as long before a
+retry.
+"""
 
 _log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
 class Controller(ABC):
-    """Does one kind of work for one cluster, as far as this process is concerned."""
+    """Does one kind of work for one cluster, in this process."""
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         self.lease = lease
@@ -41,11 +44,11 @@ class Controller(ABC):
         self._spawn = spawn
         self._enqueue: Callable[[Ticket], None] | None = None
         self._asking = False
-        """Whether the lease is being asked for."""
+        """Whether a request for the lease is in progress."""
         self._is_neglected = False
         self._closed = False
         self.heeds_arrivals = False
-        """Whether commits have to be told that only brought new pods with their nodes."""
+        """Whether commits that only add new pods with their nodes have to be reported."""
 
     @property
     def is_needed(self) -> bool:
@@ -58,21 +61,21 @@ class Controller(ABC):
         return self.lease.held or self._is_to_be_done
 
     def serve(self, enqueue: Callable[[Ticket], None]) -> None:
-        """Begin: `enqueue` puts a ticket into the inbox of the cluster's loop."""
+        """Start; `enqueue` puts a ticket into the inbox of the cluster's loop."""
         self._enqueue = enqueue
 
     def tick(self) -> None:
-        """Prolong the lease, and do work whose time has come. This is called every now and then."""
+        """Renew the lease, and do work that is due; called periodically."""
         if self.lease.held:
             self._ask(self._renew)
         self._advance()
 
     def neglected(self) -> None:
-        """Hear that the lease has run out: whoever held it may have known of more to do than is seen here."""
+        """Note that the lease has expired: its holder may have known of work that is not visible here."""
         self._is_neglected = True
 
     async def close(self) -> None:
-        """Do no more work, and let others take the lease; raises nothing."""
+        """Stop working, and let others take the lease; raise nothing."""
         self._closed = True
         try:
             await self.lease.relinquish()
@@ -86,14 +89,14 @@ class Controller(ABC):
 
     @abstractmethod
     def _advance(self) -> None:
-        """Do the work that there is now, if this process holds the lease."""
+        """Do the work at hand, if this process holds the lease."""
 
     @abstractmethod
     def _begin_anew(self) -> None:
-        """Start over: this process has just got the lease, and does not know what was done before."""
+        """Start over: this process has just acquired the lease, and does not know what was done before."""
 
     def _may(self) -> bool:
-        """Whether this process holds the lease; if it does not, it begins to ask for it."""
+        """Return whether this process holds the lease; if it does not, start acquiring it."""
         if not self.lease.held:
             self._ask(self._acquire)
         return self.lease.held
@@ -101,7 +104,7 @@ class Controller(ABC):
     def _submit(
         self, intent: Intent[Any], conclude: Callable[[asyncio.Future[Answer]], None]
     ) -> None:
-        """Put an intent into the inbox; `conclude` is called with the answer, and never at once."""
+        """Put an intent into the inbox; `conclude` is later called with the answer, never immediately."""
         assert self._enqueue is not None
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         deadline = self._clock.monotonic() + self._limits.request_seconds_max
@@ -169,7 +172,7 @@ class Controllers(ABC, Generic[D]):
         """The leases of clusters that are about to be loaded."""
 
     def of(self, cluster_id: int, cluster: str) -> D:
-        """Make the controller of a cluster whose replica is to be loaded."""
+        """Create the controller of a cluster whose replica is about to be loaded."""
         adopted = self._adopted.pop(cluster_id, None)
         made = self._controller(adopted or self._lease(cluster_id, cluster))
         self._by_cluster[cluster_id] = made
@@ -178,32 +181,36 @@ class Controllers(ABC, Generic[D]):
         return made
 
     def toward(self, cluster_id: int) -> D:
-        """Return the controller of a cluster; raises KeyError if the cluster is not in memory."""
+        """Return the controller of a cluster.
+
+        Raises:
+            KeyError: the cluster is not in memory.
+        """
         return self._by_cluster[cluster_id]
 
     def are_needed(self, cluster_id: int) -> bool:
-        """Whether the cluster has to stay in memory for its controller."""
+        """Return whether the cluster has to stay in memory for its controller."""
         controller = self._by_cluster.get(cluster_id)
         return controller is not None and controller.is_needed
 
     def tick(self, cluster_id: int) -> bool:
-        """Call the controller's `tick`, and return whether that has to be done again soon."""
+        """Call the controller's `tick`; return whether another call is needed soon."""
         controller = self._by_cluster[cluster_id]
         controller.tick()
         return controller.has_work
 
     def drop(self, cluster_id: int) -> None:
-        """Forget the controller of a cluster that is not in memory any more."""
+        """Remove the controller of a cluster that is no longer in memory."""
         self._by_cluster.pop(cluster_id, None)
 
     async def adopt(self, name: str, serve: Callable[[str], Awaitable[object]]) -> None:
-        """Take over a cluster for which nobody does this work any more, by having `serve` load it.
+        """Take over a cluster whose work nobody does, by having `serve` load it.
 
         If the cluster is in memory, its controller asks for the lease by itself.
 
         Raises:
-            NotFound: there is no such cluster any more.
-            StorageUnavailable: the lease cannot be asked for, or the cluster not be loaded.
+            NotFound: the cluster no longer exists.
+            StorageUnavailable: the lease cannot be acquired, or the cluster cannot be loaded.
         """
         cluster_id = await self._store.find_cluster(name)
         if cluster_id in self._by_cluster:
@@ -219,13 +226,13 @@ class Controllers(ABC, Generic[D]):
 
     @abstractmethod
     async def unattended(self) -> list[str]:
-        """Search all clusters for those with such work and without a lease.
+        """Find all clusters that have such work but no lease.
 
-        A worker does it once, when it starts: the last one may have died before it took the lease.
+        A worker does this once, at startup: the last worker may have died before it took the lease.
         """
 
     async def close(self) -> None:
-        """Close all controllers, so that other workers can take the leases; raises nothing."""
+        """Close all controllers, so that other workers can take the leases; raise nothing."""
         for controller in list(self._by_cluster.values()):
             await controller.close()
 
@@ -236,7 +243,7 @@ class Controllers(ABC, Generic[D]):
 
     @abstractmethod
     def _controller(self, lease: HeldLease) -> D:
-        """Make the controller of the cluster that a lease is for."""
+        """Create the controller of the cluster that a lease is for."""
 
     def _lease(self, cluster_id: int, cluster: str) -> HeldLease:
         return HeldLease(

@@ -1,4 +1,4 @@
-"""Finds work of all clusters that nobody does any more, and has this worker do it."""
+"""Finds clusters whose background work nobody does any more, and has this worker do it."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.protocol.ports import Clock, Store
 
@@ -15,9 +15,9 @@ _log = logging.getLogger(__name__)
 
 
 class ExpiredLeases:
-    """Looks for leases of all kinds of work that have run out, as their worker has died or stopped.
+    """Looks for leases of all kinds of work that have expired because their worker died or stopped.
 
-    It is one look for all kinds: every worker has to look several times in the life of a lease, and
+    One query covers all kinds: every worker has to look several times in the life of a lease, and
     nearly always finds nothing.
     """
 
@@ -28,19 +28,19 @@ class ExpiredLeases:
         kinds: Sequence[Controllers[Any]],
         serve: Callable[[str], Awaitable[object]],
     ) -> None:
-        """`serve` loads a cluster, by its name, with its controllers."""
+        """Create the search; `serve` loads a cluster, by its name, with its controllers."""
         self._store = store
         self._clock = clock
         self._kinds = kinds
         self._serve = serve
         self._seconds = min(kind.lease_seconds for kind in kinds) / 3
         self._searched: set[str] = set()
-        """The kinds of work of which all clusters have been searched, whether they have a lease or not."""
+        """The kinds of work for which all clusters have been searched, with or without a lease."""
         self._adopting: set[str] = set()
-        """The kinds of work of which clusters are being loaded, which may take long."""
+        """The kinds of work whose clusters are being loaded, which may take long."""
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Look for expired leases, forever."""
         async with asyncio.TaskGroup() as adoptions:
             while True:
                 await _tried(partial(self._look, adoptions))

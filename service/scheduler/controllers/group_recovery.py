@@ -1,9 +1,9 @@
-"""Sees to the end of groups that are placed in several clusters, where nobody else does it any more.
+"""Completes or releases split groups whose request was interrupted.
 
-A group is placed by a request, which does this within a moment. If its server dies in between, the
-pods have nodes reserved, and it is not known to anybody whether all of them do. The group's home
-cluster decides (`SplitGroup`): once its time is over, the home gives it up unless it is committed, and
-each other cluster follows what the home says. Each cluster changes only itself, and reads the others.
+A request places a group within a moment. If its server dies in between, the pods have nodes
+reserved, but nobody knows whether all of them do. The group's home cluster decides (`SplitGroup`):
+once its time is over, the home gives it up unless it is committed, and each other cluster follows
+the home. Each cluster changes only itself, and reads the others.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from service.model.errors import MoorageError, NotFound
+from service.model.core.errors import MoorageError, NotFound
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer
@@ -34,9 +34,9 @@ _PAGE = 1_000
 
 
 class SplitGroups(Controller):
-    """Ends the groups of one cluster whose time is over, while this process holds the lease for that.
+    """Ends the split groups of one cluster whose time is over, while this process holds the lease.
 
-    It hears of no commits, but looks at the replica every now and then: groups have time.
+    It is not notified of commits, but checks the replica periodically: groups are not urgent.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class SplitGroups(Controller):
         self._not_before = clock.monotonic()
 
     def loaded(self, replica: Replica) -> None:
-        """There is a new replica, of which nothing is tentative."""
+        """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
 
     @property
@@ -61,7 +61,7 @@ class SplitGroups(Controller):
 
     @override
     def _begin_anew(self) -> None:
-        """There is nothing to start over: all that is to be known is in the replica."""
+        """Do nothing: the replica holds all that there is to know."""
 
     @override
     def _advance(self) -> None:
@@ -84,12 +84,12 @@ class SplitGroups(Controller):
         assert self._replica is not None
         now = self.lease.database_time()
         homes = {
-            each.group: each.home
-            for each in self._replica.reservations.values()
-            if each.until <= now
+            reservation.group: reservation.home
+            for reservation in self._replica.reservations.values()
+            if reservation.until <= now
         }
-        own = [each.manifest for each in self._replica.objects(SplitGroup.kind)]
-        groups = [each for each in own if isinstance(each, SplitGroup) and each.until <= now]
+        own = [stored.manifest for stored in self._replica.objects(SplitGroup.kind)]
+        groups = [group for group in own if isinstance(group, SplitGroup) and group.until <= now]
         for group in groups:
             homes.pop(group.name, None)
             await self._end_own(group)
@@ -97,7 +97,7 @@ class SplitGroups(Controller):
             await self._follow(name, home)
 
     async def _end_own(self, group: SplitGroup) -> None:
-        """Give a group up, or forget it when all other clusters have bound its pods."""
+        """Release a group, or forget it once all other clusters have bound its pods."""
         if not group.committed:
             await self._take(group.name, "Release")
             return
@@ -107,7 +107,7 @@ class SplitGroups(Controller):
         await self._take(group.name, "Forget")
 
     async def _follow(self, name: str, home: str) -> None:
-        """Do with the pods of a group what its home has decided, if it has."""
+        """Apply the decision of a group's home to its pods here, if there is one."""
         group = await self._read(home, name) if home != self.lease.cluster else None
         if group is None:
             await self._take(name, "Release")
@@ -115,7 +115,7 @@ class SplitGroups(Controller):
             await self._take(name, "Bind")
 
     async def _read(self, cluster: str, name: str) -> SplitGroup | None:
-        """A group as its home stores it; None: it was given up, perhaps with its home."""
+        """Return a group as its home stores it, or None if it was given up, perhaps with its home."""
         try:
             number = await self._store.find_cluster(cluster)
             read = await self._store.get_object(number, SplitGroup.kind, "", name)
@@ -124,7 +124,7 @@ class SplitGroups(Controller):
         return None if read.row is None else load_split_group(read.row.body)
 
     async def _is_reserved_in(self, cluster: str, name: str) -> bool:
-        """Whether another cluster still has to bind pods of a group."""
+        """Return whether another cluster still has to bind pods of a group."""
         mention, after = name.encode(), None
         try:
             number = await self._store.find_cluster(cluster)
@@ -156,12 +156,12 @@ class SplitGroups(Controller):
         self._submit(AdvanceGroup(group=name, step=step), conclude)
         answer = await done
         assert isinstance(answer, GroupAnswer)
-        told: dict[str, Any] = {"cluster": self.lease.cluster, "group": name, "step": step}
-        _log.info("A group in several clusters was ended by its cluster.", extra=told)
+        context: dict[str, Any] = {"cluster": self.lease.cluster, "group": name, "step": step}
+        _log.info("A group in several clusters was ended by its cluster.", extra=context)
 
 
 class AllSplitGroups(Controllers[SplitGroups]):
-    """The groups in several clusters, of all clusters that this process has in memory."""
+    """The controllers of split groups, for all clusters that this process has in memory."""
 
     name = "split-groups"
 
@@ -183,5 +183,5 @@ class AllSplitGroups(Controllers[SplitGroups]):
     @override
     async def unattended(self) -> list[str]:
         kinds = (GroupReservation.kind, SplitGroup.kind)
-        found = [await self._store.unattended(self.name, _MENTION, kind) for kind in kinds]
-        return sorted({*found[0], *found[1]})
+        names_by_kind = [await self._store.unattended(self.name, _MENTION, kind) for kind in kinds]
+        return sorted({*names_by_kind[0], *names_by_kind[1]})

@@ -1,4 +1,4 @@
-"""Holding a lease, which says which process does some work of a cluster, so that only one does it."""
+"""Leases: they name the process that does some work of a cluster, so that only one does."""
 
 import logging
 from collections.abc import Callable
@@ -12,9 +12,10 @@ _log = logging.getLogger(__name__)
 class HeldLease:
     """One lease of one cluster, as seen by a process that holds it or wants to.
 
-    The lease ends by the database's clock (P16). The holder counts the time on its own clock, from
-    before it asked, so it stops before another process can begin, unless its clock is slow. So a
-    lease saves double work, but guarantees nothing.
+    The lease ends by the database's clock (protocol rule P16). The holder counts the time on its
+    own
+    clock, from before it asked, so it stops before another process can begin, unless its clock is
+    slow. So a lease avoids double work, but guarantees nothing.
     """
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
@@ -29,7 +30,7 @@ class HeldLease:
         is_elsewhere: Callable[[int], bool],
         cluster: str = "",
     ) -> None:
-        """`cluster` is the cluster's name, for the log."""
+        """Create a lease; `cluster` is the cluster's name, for the log."""
         self._is_elsewhere = is_elsewhere
         """Whether another worker decides the cluster's requests: it should hold this lease, too."""
         self._store = store
@@ -43,10 +44,12 @@ class HeldLease:
         self._seconds = seconds
         self._told = {"lease": name, "cluster": cluster}
         self._is_told = False
-        """Whether the log says that this process holds the lease."""
+        """Whether the log already says that this process holds the lease."""
         self._until = self._asked = float("-inf")
         self._taken: tuple[datetime, float] | None = None
-        """The database's time when the lease was taken, and the own clock's time just after that."""
+        """The database's time when the lease was acquired, and this process's time just after
+        that.
+        """
 
     @property
     def held(self) -> bool:
@@ -55,11 +58,15 @@ class HeldLease:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to ask for the lease, or to prolong it."""
+        """Whether it is time to acquire or renew the lease."""
         return self._clock.monotonic() >= self._asked + self._seconds / 3
 
     async def acquire(self) -> bool:
-        """Take or prolong the lease, and return whether it is held. Raises StorageUnavailable."""
+        """Acquire or renew the lease, and return whether it is held.
+
+        Raises:
+            StorageUnavailable: the database cannot be reached.
+        """
         self._asked = self._clock.monotonic()
         if self._is_elsewhere(self.cluster_id):
             await self.relinquish()
@@ -75,26 +82,37 @@ class HeldLease:
         return self.held
 
     def database_time(self) -> datetime:
-        """Return the database's time now, or a moment ago (P16); a lease must have been taken before."""
+        """Return the database's time now or a moment ago (protocol rule P16).
+
+        The lease must have been acquired before.
+        """
         assert self._taken is not None
         at, own = self._taken
         return at + timedelta(seconds=self._clock.monotonic() - own)
 
     async def release(self) -> None:
-        """Give the lease back, as the work is done. Raises StorageUnavailable."""
+        """Release the lease, as the work is done.
+
+        Raises:
+            StorageUnavailable: the database cannot be reached.
+        """
         self._give_back()
         self._until = self._asked = float("-inf")
         await self._store.release_lease(self.cluster_id, self._name, self._holder)
 
     async def relinquish(self) -> None:
-        """Let the lease end now, so that others find it and do the work. Raises StorageUnavailable."""
+        """Let the lease expire now, so that others find it and do the work.
+
+        Raises:
+            StorageUnavailable: the database cannot be reached.
+        """
         if self.held:
             self._until = float("-inf")
             self._give_back()
             await self._store.acquire_lease(self.cluster_id, self._name, self._holder, 0.0)
 
     def _tell(self) -> None:
-        """Log it if this process has just taken the lease, or has just found that another has it."""
+        """Log that this process has just acquired or lost the lease."""
         if self.held and not self._is_told:
             _log.info("The lease is taken.", extra=self._told)
         elif self._is_told and not self.held:

@@ -1,17 +1,17 @@
-"""Stores the reports of nodes, many with one statement: those that come while others are stored."""
+"""Stores the reports of nodes, batching those that arrive during a write."""
 
 import asyncio
 from collections.abc import Sequence
 
-from service.model.log.commit_log import NodeReports
+from service.model.log.lease import NodeReports
 from service.scheduler.protocol.ports import Store
 
 
 class NodeReporter:
-    """Gathers the reports of each cluster while a statement with earlier ones is under way.
+    """Batches the reports of each cluster while a statement with earlier ones is running.
 
-    A report is answered when it is stored. So a report that comes alone waits for nobody, and five
-    hundred that come at once take two statements.
+    A report is answered once it is stored. So a report that arrives alone does not wait, and five
+    hundred that arrive at once take two statements.
     """
 
     def __init__(self, store: Store) -> None:
@@ -49,7 +49,7 @@ class NodeReporter:
 
 
 class _Gathered:
-    """The nodes that the next statement is about, and the task that will store them."""
+    """The nodes of the next statement, and the task that will store them."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()

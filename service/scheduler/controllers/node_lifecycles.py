@@ -1,6 +1,7 @@
-"""Looking after nodes that stop reporting, are not ready, have taints that evict, or were deleted.
+"""Monitors nodes that stop reporting, are not ready, have taints that evict, or were deleted.
 
-For clusters without nodes that have taints which evict, new pods with their nodes cost nothing here.
+For clusters without nodes that have taints which evict, new pods with their nodes cost nothing
+here.
 """
 
 import logging
@@ -9,9 +10,10 @@ from datetime import datetime, timedelta
 
 from typing_extensions import override
 
-from service.model.errors import MoorageError
-from service.model.log.commit_log import CLUSTER_KIND, NodeLeases
-from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.core.errors import MoorageError
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.lease import NodeLeases
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.controllers.controller import Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController
@@ -24,21 +26,21 @@ from service.scheduler.replica.replica import Entry, Replica, Stored
 from service.scheduler.replica.stored_kinds import NodeState
 
 _GRACE_LOOKS = 4
-"""So many times in a grace period it is looked who is silent, or more often."""
+"""The least number of looks for silent nodes in a grace period."""
 _LOOKS_MISSED_MAX = 3
-"""After so many missed looks nobody may have heard the reports of nodes: all have their time anew."""
+"""After this many missed looks, reports may have been lost: all nodes get a new grace period."""
 
 _log = logging.getLogger(__name__)
 
 
 class NodeLifecycle(SweepController):
-    """Has the nodes of one cluster looked after, while this process holds the lease for that.
+    """Monitors the nodes of one cluster, while this process holds the lease.
 
     The work itself is a request among those of clients: a sweep. It is made when a commit may have
     given it something to do, when something is due, and when nodes have stopped reporting, or begun
-    again. Who is silent is read from the database every few seconds. No node counts as silent
+    again. Silent nodes are read from the database every few seconds. No node counts as silent
     before this controller has watched for a whole grace period: while the service or its database
-    was away, no node could report.
+    was down, no node could report.
     """
 
     def __init__(
@@ -47,9 +49,9 @@ class NodeLifecycle(SweepController):
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._store = store
         self._tainted: set[str] = set()
-        """The nodes with taints that evict."""
+        """Nodes with taints that evict."""
         self._gone: set[str] = set()
-        """Nodes that were deleted, whose reports are still stored."""
+        """Deleted nodes whose reports are still stored."""
         self._reports = False
         """Whether nodes report, as far as is known."""
         self._looking = False
@@ -64,23 +66,23 @@ class NodeLifecycle(SweepController):
         self._all_down = False
 
     def reported(self) -> None:
-        """Hear that a node has reported."""
+        """Note that a node has reported."""
         self._reports = True
 
     # What happens in the replica
 
     def loaded(self, replica: Replica) -> None:
-        """There is a new replica, of which nothing is tentative."""
+        """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
-        nodes = [each for each in replica.cluster.nodes.nodes if each is not None]
-        self._tainted = {each.name for each in nodes if evicting(each.taints)}
+        nodes = [node for node in replica.cluster.nodes.nodes if node is not None]
+        self._tainted = {node.name for node in nodes if evicting(node.taints)}
         self.heeds_arrivals = bool(self._tainted)
-        unready = any(each.ready not in ("", "True") for each in nodes)
+        unready = any(node.ready not in ("", "True") for node in nodes)
         self._changed |= unready or bool(self._tainted or replica.keys(NodeState.kind))
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """These changes of the replica are in the log."""
+        """Note changes of the replica that were committed."""
         for entry in entries:
             if entry.kind == PodManifest.kind:
                 if self._tainted and not self._changed:
@@ -93,7 +95,7 @@ class NodeLifecycle(SweepController):
         self._advance()
 
     def _comes_to_leave(self, entry: Entry) -> bool:
-        """Whether a pod is on a node that it will have to leave for its taints."""
+        """Return whether a pod is on a node that it will have to leave because of taints."""
         after, replica = entry.after.manifest if entry.after else None, self._replica
         if replica is None or not isinstance(after, PodManifest):
             return False
@@ -125,7 +127,7 @@ class NodeLifecycle(SweepController):
 
     @property
     def _watches(self) -> bool:
-        """Whether somebody has to look who is silent."""
+        """Whether silent nodes have to be looked for."""
         if self._replica is None or not (self._reports or self._is_neglected):
             return False
         return self._replica.config.taints_nodes
@@ -138,7 +140,7 @@ class NodeLifecycle(SweepController):
 
     @override
     def _advance(self) -> None:
-        """Look and sweep, if it is time and this process holds the lease."""
+        """Look for silent nodes and sweep, if it is time and this process holds the lease."""
         if self._closed or not self._is_to_be_done:
             return
         now = self._clock.monotonic()
@@ -161,7 +163,7 @@ class NodeLifecycle(SweepController):
         return answer.due
 
     def _note_zones(self, *, all_down: bool) -> None:
-        """Give all nodes their time anew once the first reports after all were down."""
+        """Give all nodes a new grace period once the first reports after all were down."""
         if self._all_down and not all_down:
             self._watched_since = self.lease.database_time()
             self._judges = False
@@ -176,17 +178,17 @@ class NodeLifecycle(SweepController):
         return min(self._limits.node_look_seconds, grace / _GRACE_LOOKS)
 
     async def _look(self) -> None:
-        """Read who has stopped reporting; a database that cannot be reached is asked again later."""
+        """Read which nodes have stopped reporting; try again later if the database cannot be reached."""
         assert self._replica is not None
         self._next_look = self._clock.monotonic() + self._look_seconds
         grace = self._replica.config.node_monitor_grace_seconds
         try:
-            found = await self._store.look_at_node_leases(self.lease.cluster_id, grace)
-            gone = self._gone | {name for name in found.silent if not self._is_there(name)}
-            if gone:
-                await self._store.forget_node_leases(self.lease.cluster_id, sorted(gone))
-                self._gone -= gone
-            self._note_look(found, gone, timedelta(seconds=grace))
+            leases = await self._store.look_at_node_leases(self.lease.cluster_id, grace)
+            deleted = self._gone | {name for name in leases.silent if not self._is_there(name)}
+            if deleted:
+                await self._store.forget_node_leases(self.lease.cluster_id, sorted(deleted))
+                self._gone -= deleted
+            self._note_look(leases, deleted, timedelta(seconds=grace))
         except MoorageError:
             _log.debug("The reports of nodes could not be read.", exc_info=True)
         finally:
@@ -196,16 +198,16 @@ class NodeLifecycle(SweepController):
     def _is_there(self, name: str) -> bool:
         return self._replica is not None and self._replica.node(name) is not None
 
-    def _note_look(self, found: NodeLeases, gone: set[str], grace: timedelta) -> None:
+    def _note_look(self, leases: NodeLeases, deleted: set[str], grace: timedelta) -> None:
         missed = timedelta(seconds=self._look_seconds * _LOOKS_MISSED_MAX)
         since = self._watched_since
-        if since is None or self._looked_at is None or found.now - self._looked_at > missed:
-            since = found.now
-        self._watched_since, self._looked_at = since, found.now
-        silent, judges = found.silent - gone, found.now - since >= grace
+        if since is None or self._looked_at is None or leases.now - self._looked_at > missed:
+            since = leases.now
+        self._watched_since, self._looked_at = since, leases.now
+        silent, judges = leases.silent - deleted, leases.now - since >= grace
         if (silent, judges) != (self._silent, self._judges):
             self._changed = True
-        self._reports, self._silent, self._judges = found.any, silent, judges
+        self._reports, self._silent, self._judges = leases.any, silent, judges
         self._is_neglected = False
 
 
@@ -215,7 +217,7 @@ def _is_tainted(stored: Stored | None) -> bool:
 
 
 def _needs_look(stored: Stored | None) -> bool:
-    """Whether a node has taints that evict, or is not ready."""
+    """Return whether a node has taints that evict, or is not ready."""
     manifest = stored.manifest if stored else None
     return _is_tainted(stored) or (
         isinstance(manifest, NodeManifest) and manifest.node.ready not in ("", "True")
@@ -223,12 +225,12 @@ def _needs_look(stored: Stored | None) -> bool:
 
 
 class AllNodeLifecycles(Controllers[NodeLifecycle]):
-    """The nodes of all clusters that this process has in memory."""
+    """The node lifecycle controllers of all clusters that this process has in memory."""
 
     name = "nodes"
 
     def reported(self, cluster_id: int) -> None:
-        """Hear that a node of a cluster has reported."""
+        """Note that a node of a cluster has reported."""
         controller = self._by_cluster.get(cluster_id)
         if controller is not None:
             controller.reported()

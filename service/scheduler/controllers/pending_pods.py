@@ -1,4 +1,4 @@
-"""Having a cluster's pending pods placed: between the queue, the lease and the cluster's loop."""
+"""Has a cluster's pending pods placed: between the queue, the lease, and the cluster's loop."""
 
 import asyncio
 import logging
@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from typing_extensions import override
 
-from service.model.configuration.config import stored_config
-from service.model.errors import MoorageError, NotFound, ObjectUnreadable
-from service.model.log.commit_log import ClusterRow
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.cluster_config import stored_config
+from service.model.core.errors import MoorageError, NotFound, ObjectUnreadable
+from service.model.core.primitives import ObjectName
+from service.model.log.pages import ClusterRow
+from service.model.registry.manifests import PodManifest
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue
@@ -28,13 +28,13 @@ SWEEP_SECONDS = 10.0
 """How often to look for pods that were not tried for very long."""
 
 Place = Callable[[str, PlacePods], Awaitable[PlacementAnswer]]
-"""Places pods of the cluster of this name, and asks extenders for that."""
+"""Places pods of the cluster with this name, asking extenders."""
 
 _log = logging.getLogger(__name__)
 
 
 class PendingPods(Controller):
-    """Has the pending pods of one cluster placed, while this process holds the lease for that.
+    """Has the pending pods of one cluster placed, while this process holds the lease.
 
     The queue follows the log at all times. Attempts are made only while the lease is held, as one
     request at a time, among those of clients; like these, they are safe because they are committed
@@ -54,7 +54,7 @@ class PendingPods(Controller):
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._suspects = suspects or NoSuspects()
         self._known = self._suspects.refresh()
-        """What was known of suspects when the queue was sorted last."""
+        """The version of the suspects when the queue was last sorted."""
         self.queue = PendingQueue(limits, self._is_suspect)
         self.place: Place | None = None
         """Places a stored pod, asking extenders."""
@@ -63,7 +63,7 @@ class PendingPods(Controller):
         self._not_before = self._swept = clock.monotonic()
 
     def _is_suspect(self, pod: PodManifest) -> bool:
-        """Whether one worker died while it decided a pod; after two it is refused without risk."""
+        """Return whether one worker died deciding a pod; after two it is refused without risk."""
         spec = pod.template.spec_json
         deaths = self._suspects.deaths(self.lease.cluster_id, pod.namespace, spec)
         return 0 < deaths < SET_ASIDE_DEATHS
@@ -75,13 +75,13 @@ class PendingPods(Controller):
     # What happens in the replica
 
     def loaded(self, replica: Replica) -> None:
-        """There is a new replica, of which nothing is tentative."""
+        """Take a newly loaded replica, without tentative changes."""
         self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
         self.heeds_arrivals = len(self.queue) > 0
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """These changes of the replica are in the log."""
+        """Note changes of the replica that were committed."""
         try:
             self.queue.observe(entries)
         except Exception:  # noqa: BLE001 - answers to what was committed must go out all the same
@@ -151,19 +151,23 @@ class PendingPods(Controller):
         self._advance()
 
     async def _ask_extenders(self, attempts: Attempts, answer: PendingAnswer, place: Place) -> None:
-        """Have pods placed of which extenders must be asked; no others are tried until that is done."""
+        """Place pods that need extenders; no others are tried until that is done."""
         refused = dict(answer.refused)
         try:
             asking = [self._place_asking(key, answer.revision, place) for key in answer.asking]
-            found = await asyncio.gather(*asking)
-            refused |= {key: each for key, each in zip(answer.asking, found, strict=True) if each}
+            refusals = await asyncio.gather(*asking)
+            refused |= {
+                key: refused_pod
+                for key, refused_pod in zip(answer.asking, refusals, strict=True)
+                if refused_pod
+            }
         finally:
             self._attempts = None
             self.queue.conclude(attempts, refused, self._clock.monotonic())
         self._advance()
 
     async def _place_asking(self, key: ObjectName, revision: int, place: Place) -> Refused | None:
-        """Place one pod as extenders say; return why it waits on, or None if it does not."""
+        """Place one pod by extender verdicts; return why it still waits, or None."""
         ref = PodRef(namespace=key[0], name=key[1])
         intent = PlacePods(pod_refs=(ref,), path="podRefs", queue=True, consulted=NOTHING_SAID)
         try:
@@ -171,26 +175,26 @@ class PendingPods(Controller):
         except NotFound:
             return None
         except MoorageError as error:
-            told = error.detail
+            message = error.detail
         else:
             if result.node_name is not None:
                 return None
-            told = result.message or ""
+            message = result.message or ""
         again_after = self._limits.extended_retry_seconds
-        return Refused(revision, {NO_NODES: ()}, told, again_after=again_after)
+        return Refused(revision, {NO_NODES: ()}, message, again_after=again_after)
 
 
 class AllPendingPods(Controllers[PendingPods]):
-    """The pending pods of all clusters that this process has in memory."""
+    """The pending pod controllers of all clusters that this process has in memory."""
 
     name = "pending"
     suspects: KnowsSuspects | None = None
-    """The pods of which workers have died."""
+    """The pods whose decisions killed workers."""
     place: Place | None = None
-    """Places stored pods, asking extenders; None: nobody asks them, and such pods wait."""
+    """Places stored pods, asking extenders; None if extenders are not asked, and such pods wait."""
 
     def counts(self, cluster_id: int) -> dict[str, int] | None:
-        """Count a cluster's pods by what they wait for; None if this process does not place them."""
+        """Count a cluster's pods by what they wait for; return None if another process places them."""
         pending = self._by_cluster.get(cluster_id)
         return pending.counts() if pending is not None and pending.is_needed else None
 
@@ -221,7 +225,7 @@ class AllPendingPods(Controllers[PendingPods]):
 
 
 def _places_pending_pods(row: ClusterRow) -> bool:
-    """Whether a cluster's pending pods are placed; not if its configuration cannot be read."""
+    """Return whether a cluster's pending pods are placed; False if its configuration is unreadable."""
     try:
         return stored_config(row.config).place_pending_pods
     except ObjectUnreadable:

@@ -1,4 +1,4 @@
-"""Carrying out plans that are kept: drains, rolling releases and rebalancing.
+"""Carries out stored plans: drains, rollouts, and rebalancing.
 
 For clusters without such plans, new pods with their nodes cost nothing here.
 """
@@ -9,8 +9,8 @@ from datetime import datetime
 
 from typing_extensions import override
 
-from service.model.errors import MoorageError
-from service.model.plans.plans import PLAN
+from service.model.core.errors import MoorageError
+from service.model.plans.plan import PLAN
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController
@@ -29,12 +29,13 @@ _MENTION = f'"kind":"{PLAN.kind}"'.encode()
 
 
 class KeptPlans(SweepController):
-    """Has the plans of one cluster carried out, while this process holds the lease for that.
+    """Has the stored plans of one cluster carried out, while this process holds the lease.
 
-    After each commit that may have let a plan go on, all plans take one step more, by a request among
-    those of clients. The decision itself (`decide.planning.next_plan_steps`) plans each step anew, so no
-    step is taken twice or on a state that has passed. What takes longer than some placements, the
-    search for moves, is made beside them; the next step judges what it has found.
+    After each commit that may have let a plan continue, all plans take one more step, by a request
+    among those of clients. The decision itself (`plans.advance`) plans each step anew, so no step
+    is
+    taken twice or on an outdated state. The search for moves takes longer than some placements, so
+    it runs beside them; the next step checks its results.
     """
 
     def __init__(
@@ -50,14 +51,14 @@ class KeptPlans(SweepController):
         self._plan = plan
         self._searching = False
         self._found: tuple[FoundMoves, ...] = ()
-        """What was found for the next step."""
+        """The search results for the next step."""
         self._plans: dict[str, bool] = {}
-        """The plans, by name, and whether there is anything left to do for each of them."""
+        """Whether each plan, by name, has anything left to do."""
 
     # What happens in the replica
 
     def loaded(self, replica: Replica) -> None:
-        """There is a new replica, of which nothing is tentative."""
+        """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         self._plans = {
             stored.manifest.name: not has_plan_ended(stored.manifest)
@@ -68,7 +69,7 @@ class KeptPlans(SweepController):
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """These changes of the replica are in the log."""
+        """Note changes of the replica that were committed."""
         for entry in entries:
             if entry.kind == PLAN.kind:
                 self._note(entry)
@@ -100,7 +101,7 @@ class KeptPlans(SweepController):
 
     @override
     def _advance(self) -> None:
-        """Take a step, if it may be time for one and this process holds the lease."""
+        """Take a step, if one may be due and this process holds the lease."""
         if self._closed or self._sweeping or self._searching or not (self._changed or self._due):
             return
         if not self._is_to_be_done or self._clock.monotonic() < self._not_before:
@@ -110,8 +111,8 @@ class KeptPlans(SweepController):
 
     @override
     def _intent(self) -> AdvancePlans:
-        found, self._found = self._found, ()
-        return AdvancePlans(clock=self.lease.database_time, found=found)
+        found_moves, self._found = self._found, ()
+        return AdvancePlans(clock=self.lease.database_time, found=found_moves)
 
     @override
     def _due_after(self, answer: Answer) -> datetime | None:
@@ -122,9 +123,9 @@ class KeptPlans(SweepController):
         return answer.due
 
     async def _search(self, searches: Sequence[Search]) -> None:
-        """Search the next moves of plans, and take the next step with what is found."""
+        """Search the next moves of plans, and take the next step with the results."""
         try:
-            self._found = tuple([await self._searched(each) for each in searches])
+            self._found = tuple([await self._searched(search) for search in searches])
         except MoorageError:
             _log.debug("The next moves of a plan could not be searched.", exc_info=True)
             self._not_before = self._clock.monotonic() + PAUSE_SECONDS
@@ -139,7 +140,7 @@ class KeptPlans(SweepController):
 
     @override
     def _pause_after(self, answer: Answer, took: float) -> float:
-        """Look seldom at pods that wait: each look takes the time of some placements."""
+        """Pause long while pods wait: each look takes the time of some placements."""
         assert isinstance(answer, PlansAnswer)
         if answer.evicted or answer.searches:
             return super()._pause_after(answer, took)
@@ -147,7 +148,7 @@ class KeptPlans(SweepController):
 
 
 class AllKeptPlans(Controllers[KeptPlans]):
-    """The plans that are kept of all clusters that this process has in memory."""
+    """The plan controllers of all clusters that this process has in memory."""
 
     name = "plans"
     plan: Callable[[str, MakePlan], Awaitable[Planned]]

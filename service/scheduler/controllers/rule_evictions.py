@@ -1,4 +1,4 @@
-"""Having pods evicted whose rules that are required during execution do not hold any more.
+"""Has pods evicted whose rules required during execution no longer hold.
 
 For clusters without such rules, new pods with their nodes cost nothing here.
 """
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from typing_extensions import override
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController
@@ -22,23 +22,23 @@ _RULE = b"SchedulingRequiredDuringExecution"
 
 
 class Evictions(SweepController):
-    """Has the pods of one cluster evicted, while this process holds the lease for that.
+    """Has the pods of one cluster evicted, while this process holds the lease.
 
-    After each commit that may have broken a rule, all rules are checked once more, by a request
-    among those of clients: a sweep. The decision itself (`decide.evicting`) makes sure that no pod
-    is evicted twice or without need.
+    After each commit that may have broken a rule, all rules are checked again, by a request among
+    those of clients: a sweep. The decision itself (`decide.evicting`) makes sure that no pod is
+    evicted twice or needlessly.
     """
 
     # What happens in the replica
 
     def loaded(self, replica: Replica) -> None:
-        """There is a new replica, of which nothing is tentative."""
+        """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         self._changed = True
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """These changes of the replica are in the log."""
+        """Note changes of the replica that were committed."""
         self._changed = self._changed or not all(map(_only_evicts, entries))
         self._advance()
 
@@ -74,9 +74,9 @@ class Evictions(SweepController):
 
 
 def _only_evicts(entry: Entry) -> bool:
-    """Whether a change only marks a pod as to be stopped, as sweeps do: that breaks no rule.
+    """Return whether a change only marks a pod to be stopped, as sweeps do: that breaks no rule.
 
-    A pod that is marked stays on its node, and still counts for the rules of other pods.
+    A marked pod stays on its node, and still counts for the rules of other pods.
     """
     before = entry.before.manifest if entry.before else None
     after = entry.after.manifest if entry.after else None
@@ -94,7 +94,7 @@ def _only_evicts(entry: Entry) -> bool:
 
 
 class AllEvictions(Controllers[Evictions]):
-    """The evictions of all clusters that this process has in memory."""
+    """The eviction controllers of all clusters that this process has in memory."""
 
     name = "evictions"
 

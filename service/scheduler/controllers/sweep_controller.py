@@ -1,4 +1,4 @@
-"""Controllers that look over a whole cluster: when something changed, and when something is due."""
+"""Controllers that examine a whole cluster: after changes, and when something is due."""
 
 import asyncio
 from abc import abstractmethod
@@ -18,25 +18,25 @@ from service.scheduler.replica.replica import Replica
 
 
 class SweepController(Controller):
-    """Makes one request at a time that looks over the cluster: a sweep."""
+    """Makes one request at a time that examines the cluster: a sweep."""
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._replica: Replica | None = None
         self._changed = False
-        """Whether something since the last sweep began may have given it something to do."""
+        """Whether anything since the last sweep began may have given it something to do."""
         self._due: datetime | None = None
-        """When the next sweep is due even if nothing has changed."""
+        """When the next sweep is due even if nothing changes."""
         self._sweeping = False
         self._not_before = clock.monotonic()
 
     @abstractmethod
     def _intent(self) -> Intent[Any]:
-        """Return the request that a sweep is."""
+        """Return the request that makes up a sweep."""
 
     @abstractmethod
     def _due_after(self, answer: Answer) -> datetime | None:
-        """Return when the next sweep is due, as the answer to the last one says; None: never."""
+        """Return when the last sweep's answer says that the next is due, or None."""
 
     @override
     def _begin_anew(self) -> None:
@@ -47,7 +47,7 @@ class SweepController(Controller):
         return self._due is not None and self.lease.database_time() >= self._due
 
     def sweep(self) -> None:
-        """Have the cluster looked over once more."""
+        """Begin a sweep."""
         self._sweeping, self._changed = True, False
         began = self._clock.monotonic()
         self._submit(self._intent(), self._conclusion(began))

@@ -1,10 +1,10 @@
-"""Keeping logs, idempotency records, events and the audit within bounds, in the background."""
+"""Keeps logs, idempotency records, events, and the audit within bounds, in the background."""
 
 import logging
 from typing import NamedTuple
 
-from service.model.errors import NotFound, StorageUnavailable
-from service.model.log.commit_log import Head
+from service.model.core.errors import NotFound, StorageUnavailable
+from service.model.log.commit import Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 
@@ -22,10 +22,10 @@ class _Look(NamedTuple):
 
 
 class Upkeep:
-    """Compacts the logs of all clusters, and removes their old answers and events.
+    """Compacts the logs of all clusters, and deletes their expired answers and events.
 
-    For each cluster, the process that holds its lease does this, so that only one does; two at
-    once would do no harm.
+    The process that holds a cluster's lease does this, so that only one does; two at once would do
+    no harm.
     """
 
     def __init__(self, store: Store, clock: Clock, holder: str, limits: Limits) -> None:
@@ -34,14 +34,14 @@ class Upkeep:
         self._holder = holder
         self._limits = limits
         self._floors: dict[int, int] = {}
-        """The revision up to which the log is gone, of each cluster whose lease is held."""
+        """The revision up to which the log is compacted, of each cluster whose lease is held."""
         self.log_changes = 0
         """How many changes the logs of these clusters had at the end of the last round."""
         self._looks: dict[int, _Look] = {}
         self._audit_due = clock.monotonic()
 
     async def run(self) -> None:
-        """Do a round every now and then, for ever."""
+        """Do a round every `Limits.upkeep_seconds`, forever."""
         while True:
             await self._clock.sleep(self._limits.upkeep_seconds)
             try:
@@ -52,21 +52,27 @@ class Upkeep:
                 _log.exception("Compacting logs failed; it will be tried again.")
 
     async def round(self) -> None:
-        """Do the upkeep of each cluster whose lease is free or held by this process already."""
+        """Do the upkeep of each cluster whose lease is free or held by this process."""
         heads = await self._store.heads(await self._store.cluster_ids())
-        self._floors = {each: floor for each, floor in self._floors.items() if each in heads}
-        self._looks = {each: look for each, look in self._looks.items() if each in heads}
+        self._floors = {
+            cluster_id: floor for cluster_id, floor in self._floors.items() if cluster_id in heads
+        }
+        self._looks = {
+            cluster_id: look for cluster_id, look in self._looks.items() if cluster_id in heads
+        }
         for cluster_id, head in heads.items():
             if self._is_due(cluster_id, head):
                 pause = self._pause(cluster_id, head)
                 self._looks[cluster_id] = _Look(head, self._clock.monotonic(), pause)
                 if await self._has_lease(cluster_id, pause):
                     await self._look_after(cluster_id)
-        self.log_changes = sum(heads[each].revision - floor for each, floor in self._floors.items())
+        self.log_changes = sum(
+            heads[cluster_id].revision - floor for cluster_id, floor in self._floors.items()
+        )
         await self._sweep_audit()
 
     def _is_due(self, cluster_id: int, head: Head) -> bool:
-        """Whether a cluster needs upkeep now: rarely, if it does not change or another worker does it."""
+        """Return whether a cluster needs upkeep now: rarely, if it is unchanged or another worker's."""
         look = self._looks.get(cluster_id)
         if look is None or (cluster_id in self._floors and look.head != head):
             return True
@@ -74,7 +80,7 @@ class Upkeep:
         return self._clock.monotonic() >= look.at + pause
 
     def _pause(self, cluster_id: int, head: Head) -> float:
-        """Double the pause each time that nothing has changed: thousands of clusters may be unused."""
+        """Return twice the last pause if nothing has changed: thousands of clusters may be unused."""
         least = self._limits.upkeep_lease_seconds / 2
         look = self._looks.get(cluster_id)
         if look is None or look.head != head:
@@ -82,7 +88,7 @@ class Upkeep:
         return min(2 * look.pause, max(least, self._limits.upkeep_pause_seconds_max))
 
     async def release(self) -> None:
-        """Give all leases back, so that others need not wait for their end."""
+        """Release all leases, so that others need not wait for them to expire."""
         try:
             for cluster_id in list(self._floors):
                 await self._store.release_lease(cluster_id, LEASE, self._holder)
@@ -130,7 +136,7 @@ class Upkeep:
             await self._clock.sleep(0)
 
     async def _sweep_audit(self) -> None:
-        """Remove old rows of all audit chains: deleted clusters have one, too, but no lease."""
+        """Delete old rows of all audit chains: deleted clusters have one, too, but no lease."""
         limits, now = self._limits, self._clock.monotonic()
         if now < self._audit_due:
             return

@@ -1,11 +1,11 @@
-"""Showing objects with a `status` that is not stored but computed from the replica."""
+"""Renders objects with a `status` that is not stored but computed from the replica."""
 
 import msgspec
 
-from service.model.kinds_kept_for_rules.disruption_budgets import PodDisruptionBudgetBody
-from service.model.manifests.manifest import KeptManifest, PodGroupManifest, QuotaManifest
-from service.model.objects.manifest_types import ResourceQuotaStatus
-from service.model.quotas_and_limits.quota import format_amount
+from service.model.policies.quota import format_amount
+from service.model.policies.quota_spec import ResourceQuotaStatus
+from service.model.registry.manifests import DeclaredManifest, PodGroupManifest, QuotaManifest
+from service.model.workloads.disruption_budget import PodDisruptionBudgetBody
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.disruption_budgets import status_of_budget
 from service.scheduler.decide.groups.group_membership import status_of
@@ -16,26 +16,26 @@ from service.scheduler.replica.stored_kinds import StoredManifest
 
 
 def shown(replica: Replica, manifest: StoredManifest) -> bytes:
-    """Render an object as clients see it: the `status` of quotas and pod groups is added here."""
+    """Render an object as clients see it, with the computed `status` of quotas, groups, and budgets."""
     body = manifest.render()
     match manifest:
         case QuotaManifest():
             return _with_status(body, _usage(replica, manifest))
         case PodGroupManifest() if not manifest.has_own_status:
             return _with_status(body, msgspec.json.encode(status_of(replica, manifest)))
-        case KeptManifest():
+        case DeclaredManifest():
             return _with_budget_status(replica, manifest, body)
         case _:
             return body
 
 
-def _with_budget_status(replica: Replica, manifest: KeptManifest, body: bytes) -> bytes:
-    """A disruption budget with what it allows now; all other objects as they are."""
-    found = replica.cluster.objects.having(PodDisruptionBudgetBody)
-    kept = found.get((manifest.namespace, manifest.name))
-    if kept is None or kept.kind != manifest.kind:
+def _with_budget_status(replica: Replica, manifest: DeclaredManifest, body: bytes) -> bytes:
+    """Return a disruption budget with what it allows now; return other objects unchanged."""
+    budgets = replica.cluster.objects.having(PodDisruptionBudgetBody)
+    budget = budgets.get((manifest.namespace, manifest.name))
+    if budget is None or budget.kind != manifest.kind:
         return body
-    computed = msgspec.to_builtins(status_of_budget(replica.cluster, kept))
+    computed = msgspec.to_builtins(status_of_budget(replica.cluster, budget))
     zeros = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
     fields = msgspec.json.decode(body)
     sent = fields.get("status") or {}
@@ -43,7 +43,7 @@ def _with_budget_status(replica: Replica, manifest: KeptManifest, body: bytes) -
 
 
 def read_computed(context: DecisionContext, intent: ReadComputed) -> ComputedAnswer:
-    """Return the objects that the intent asks for, in the order of namespace and name."""
+    """Return the requested objects, ordered by namespace and name."""
     replica = context.replica
     return ComputedAnswer(
         revision=replica.revision,
@@ -64,8 +64,8 @@ def read_computed(context: DecisionContext, intent: ReadComputed) -> ComputedAns
 
 def _usage(replica: Replica, manifest: QuotaManifest) -> bytes:
     quota, used = replica.ledger.usage(manifest.namespace, manifest.name)
-    told = {resource: format_amount(resource, nanos) for resource, nanos in used.items()}
-    return msgspec.json.encode(ResourceQuotaStatus(hard=quota.sent, used=told))
+    usage = {resource: format_amount(resource, nanos) for resource, nanos in used.items()}
+    return msgspec.json.encode(ResourceQuotaStatus(hard=quota.sent, used=usage))
 
 
 def _with_status(body: bytes, status: bytes) -> bytes:

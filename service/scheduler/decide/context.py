@@ -1,4 +1,4 @@
-"""What a decision works on: the replica, the time of the batch, identifiers and limits."""
+"""What a decision works on: the replica, the time of the batch, identifiers, and limits."""
 
 from collections.abc import Callable, Generator
 from datetime import datetime
@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import msgspec
 
-from service.model.errors import Overloaded
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.core.errors import Overloaded
+from service.model.core.field_warnings import FieldWarning, FieldWarnings, WarningList
+from service.model.core.primitives import ObjectName
 from service.model.log.events import Event
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.pod_templates.field_warnings import FieldWarning, FieldWarnings, WarningList
+from service.model.registry.manifests import TemplateCache
+from service.model.workloads.disruption_budget import DisruptionBudget
 from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
@@ -21,24 +21,25 @@ from service.scheduler.replica.replica import Replica
 
 Decision = Generator[None, None, A]
 """The steps of one decision. Between two steps the event loop may run other tasks, but nobody else
-may change the replica. The decision returns the answer; or it raises a MoorageError, which is the
-answer then, and its changes are undone."""
+may change the replica. The decision returns the answer, or raises a MoorageError, which is then the
+answer, and its changes are undone.
+"""
 
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""The steps of a part of a decision, and the type of what this part returns."""
+"""The steps of a part of a decision, with the type that this part returns."""
 
 
 class Hint(msgspec.Struct, frozen=True, gc=False):
-    """The node that was chosen for a pod before the race was lost, by name and uid (P9)."""
+    """The node chosen for a pod before the race was lost, by name and uid (protocol rule P9)."""
 
     node_name: str
     node_uid: str
 
 
 SWEEP_ATTEMPTS_MAX = 10
-"""After so many attempts, with all races lost, a sweep is given up and made again later."""
+"""After this many lost races, a sweep is abandoned and made again later."""
 
 Hints = dict[ObjectName, Hint]
 """The hint of each pod, by the pod's namespace and name."""
@@ -57,7 +58,7 @@ def _never() -> bool:
 
 
 class DecisionContext(msgspec.Struct, kw_only=True):
-    """Everything that deciding one intent may look at. Changes go to `replica` at once."""
+    """Everything that deciding one intent may read. Changes to `replica` take effect at once."""
 
     replica: Replica
     now: str
@@ -66,24 +67,26 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     ids: Ids
     limits: Limits
     attempts: int
-    """How often the intent was decided, this time included."""
+    """How often the intent was decided, including this time."""
     hints: Hints
     cluster_id: int = 0
-    """The cluster; 0 for one that only a request describes."""
+    """The cluster; 0 for one that exists only in a request."""
     suspects: KnowsSuspects = NoSuspects()
-    """The pods of which workers have died."""
+    """The pods whose decisions killed workers."""
     has_waited: bool = False
-    """Whether the queue waits no longer for what expressions say of its pods."""
+    """Whether pending pods wait no longer for the evaluation of their expressions."""
     is_late: Callable[[], bool] = _never
     """Whether a decision that may stop half-way should stop now."""
     not_before: datetime | None = None
-    """Set by a decision that acts because a time has come: its commit must not be earlier (P16)."""
+    """The earliest time to commit, set by decisions that act because a time has come (protocol rule
+    P16).
+    """
     events: list[Event] = msgspec.field(default_factory=list)
     """The events of the decision, which are recorded once it is committed."""
     budget_cache: BudgetCache | None = None
-    """Kept from the first pod of the decision on that asks what disruption budgets allow."""
+    """The budgets' allowances, from the first pod of the decision on that needs them."""
     warnings: WarningList | None = None
-    """The warnings that the answer has, if there are any."""
+    """The warnings of the answer, or None."""
 
     def budgets(self, *, as_given: bool) -> list[DisruptionBudget]:
         """Return what all disruption budgets allow now, or what their `status` says."""
@@ -91,37 +94,37 @@ class DecisionContext(msgspec.Struct, kw_only=True):
             self.budget_cache = BudgetCache()
         return self.budget_cache.of(self.replica.cluster, as_given=as_given)
 
-    def warn(self, found: FieldWarnings, prefix: str = "") -> None:
+    def warn(self, warnings: FieldWarnings, prefix: str = "") -> None:
         """Add warnings about an object at some path of the request to the answer."""
-        if not found:
+        if not warnings:
             return
         if self.warnings is None:
             self.warnings = WarningList()
-        self.warnings.add(found, prefix)
+        self.warnings.add(warnings, prefix)
 
     def told(self) -> list[FieldWarning] | msgspec.UnsetType:
-        """Return the warnings as the answer has them."""
+        """Return the warnings in the form that answers have."""
         return msgspec.UNSET if self.warnings is None else self.warnings.told()
 
     def aside(self) -> "DecisionContext":
-        """Return the context of decisions that are only tried out: their hints and events are nobody's business."""
+        """Return a context for speculative decisions, whose hints and events are discarded."""
         return msgspec.structs.replace(self, hints={}, events=[], budget_cache=None)
 
-    def give_up_in_time(self, told: str) -> None:
-        """End a sweep that loses every race; it is made again later.
+    def give_up_in_time(self, message: str) -> None:
+        """Abandon a sweep that loses every race; it is made again later.
 
         Raises:
             Overloaded: this was tried `SWEEP_ATTEMPTS_MAX` times.
         """
         if self.attempts > SWEEP_ATTEMPTS_MAX:
-            raise Overloaded(told)
+            raise Overloaded(message)
 
     def rest_on(self, time: datetime) -> None:
-        """Note that the decision rests on that time having come (P16)."""
+        """Delay the commit to a time that the decision assumes to have come (protocol rule P16)."""
         self.not_before = max(self.not_before or time, time)
 
     def hint(self, namespace: str, name: str) -> str | None:
-        """Return the node that was chosen for a pod last time, if that very node is still there."""
+        """Return the node chosen for a pod last time, or None if that very node no longer exists."""
         hint = self.hints.get((namespace, name))
         if hint is None:
             return None
@@ -129,7 +132,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
         return hint.node_name if node and node.uid == hint.node_uid else None
 
     def remember(self, namespace: str, name: str, node_name: str) -> None:
-        """Keep the node chosen for a pod as the hint for next time."""
+        """Remember the node chosen for a pod as the hint for next time."""
         node = self.replica.cluster.node(node_name)
         assert node is not None
         self.hints[namespace, name] = Hint(node_name, node.uid)
@@ -138,7 +141,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
 def at_once(
     decide: Callable[[DecisionContext, T], A],
 ) -> Callable[[DecisionContext, T], Decision[A]]:
-    """Turn a function that decides without steps in between into a decision."""
+    """Turn a function that decides in one step into a decision."""
 
     def steps(context: DecisionContext, intent: T) -> Decision[A]:
         yield from ()

@@ -1,11 +1,11 @@
-"""What is remembered of evictions, and how many pods the service may evict by itself in a minute."""
+"""The stored state of evictions, and the limit on the service's own evictions in a minute."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import EvictionsAt, EvictionState
 
@@ -13,7 +13,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def eviction_state(replica: Replica) -> EvictionState:
-    """Return the stored state of evictions, or an empty one if none is stored."""
+    """Return the stored state of evictions, or an empty one."""
     stored = replica.get(EvictionState.kind, EvictionState.namespace, EvictionState.name)
     if stored is None:
         return EvictionState()
@@ -23,16 +23,16 @@ def eviction_state(replica: Replica) -> EvictionState:
 
 def recent_evictions(state: EvictionState, now: datetime) -> list[EvictionsAt]:
     """Return the evictions of the last minute, which the budget counts."""
-    return [each for each in state.recent if each.at > now - MINUTE]
+    return [evictions for evictions in state.recent if evictions.at > now - MINUTE]
 
 
 def budget_left(config: ClusterConfig, recent: Iterable[EvictionsAt]) -> int:
-    """How many more pods may be evicted now."""
-    return config.evictions_per_minute - sum(each.pods for each in recent)
+    """Return how many more pods may be evicted now."""
+    return config.evictions_per_minute - sum(evictions.pods for evictions in recent)
 
 
 def seconds_until_allowed(replica: Replica, pods: int, now: datetime) -> float | None:
-    """Return after how many seconds the budget may have room for so many evictions; None: it has now."""
+    """Return in how many seconds the budget may allow this many evictions, or None if it does now."""
     recent = recent_evictions(eviction_state(replica), now)
     if pods <= budget_left(replica.config, recent):
         return None
@@ -42,12 +42,12 @@ def seconds_until_allowed(replica: Replica, pods: int, now: datetime) -> float |
 
 
 def spend(replica: Replica, pods: int, now: datetime) -> None:
-    """Remember that so many pods are evicted now."""
+    """Record that this many pods are evicted now."""
     state = eviction_state(replica)
     recent = (*recent_evictions(state, now), EvictionsAt(at=now, pods=pods))
     replica.put(replace(state, recent=recent))
 
 
 def watches(replica: Replica) -> bool:
-    """Whether any pod of a cluster may have to be evicted, or a timer to be stopped."""
-    return bool(eviction_state(replica).timers) or replica.cluster.endures
+    """Return whether any pod of a cluster may have to be evicted, or a timer stopped."""
+    return bool(eviction_state(replica).timers) or replica.cluster.has_execution_rules

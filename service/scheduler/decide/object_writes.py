@@ -1,26 +1,25 @@
-"""Creating, replacing and deleting single objects: what all writes have in common."""
+"""Creates, replaces, and deletes single objects: what all writes have in common."""
 
 from typing import Literal, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from service.model.errors import Conflict, NotFound, PreconditionFailed, RevisionConflict
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.volume_kinds import PersistentVolumeClaimBody
-from service.model.manifests.manifest import (
+from service.model.core.errors import Conflict, NotFound, PreconditionFailed, RevisionConflict
+from service.model.core.kind import DeclaredObject
+from service.model.nodes.namespaces import NamespaceManifest, parse_namespace
+from service.model.pods.requests import requirements
+from service.model.pods.status import FINISHED
+from service.model.registry.manifests import (
     DEFAULT_NAMESPACE,
     AnyManifest,
-    KeptManifest,
-    NamespaceManifest,
+    DeclaredManifest,
     NodeManifest,
     ObjectManifest,
     PodManifest,
     QuotaManifest,
-    parse_namespace,
 )
-from service.model.manifests.metadata_and_status import FINISHED
-from service.model.objects.pod_resource_requests import requirements
+from service.model.volumes.volume_kinds import PersistentVolumeClaimBody
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.authorization import (
     authorize_change,
@@ -84,7 +83,7 @@ from service.scheduler.replica.stored_kinds import StoredManifest
 Effect = Literal["Created", "Changed", "Unchanged"]
 
 
-Claim = KeptObject[PersistentVolumeClaimBody]
+Claim = DeclaredObject[PersistentVolumeClaimBody]
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):
@@ -102,7 +101,7 @@ def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     Raises:
         RevisionConflict: the stored object has another resourceVersion or uid.
         PreconditionFailed: a precondition on the object's version does not hold.
-        Conflict: the object is to be created, and there is one.
+        Conflict: the object is to be created, but exists already.
         InvalidManifest: a placed pod's spec may not change in this way.
         Denied: admission refuses the pod.
         Forbidden: the caller may not write this about the pod.
@@ -124,7 +123,7 @@ def replace_object(
     patched: bool = False,
     manager: str = UNKNOWN_MANAGER,
 ) -> ObjectAnswer:
-    """Put an object, if the resourceVersion and uid in its manifest are those of the stored one."""
+    """Put an object, if its resourceVersion and uid, where sent, match the stored one's."""
     own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
     if stored is not None or own.resource_version:
         check_preconditions(own, stored)
@@ -134,11 +133,11 @@ def replace_object(
 
 
 def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswer:
-    """Delete an object; a namespace is deleted with all that is in it, in one commit.
+    """Delete an object; a namespace is deleted with everything in it, in one commit.
 
     Raises:
-        NotFound: there is no such object.
-        RevisionConflict, PreconditionFailed: it is not the one that was meant.
+        NotFound: the object does not exist.
+        RevisionConflict, PreconditionFailed: it is not the intended one.
         Forbidden: it is a pod, and the caller may not delete this one.
         Conflict: it is a claim that was bound or given devices here, and a pod on a node uses it.
     """
@@ -155,8 +154,8 @@ def stored_as_meant(
     """Return the stored object that a request is about.
 
     Raises:
-        NotFound: there is no such object.
-        RevisionConflict, PreconditionFailed: it is not the one that was meant.
+        NotFound: the object does not exist.
+        RevisionConflict, PreconditionFailed: it is not the intended one.
     """
     stored = context.replica.get(kind, namespace, name)
     if stored is None and (kind, name) == ("Namespace", DEFAULT_NAMESPACE):
@@ -168,7 +167,7 @@ def stored_as_meant(
 
 
 def delete_stored(context: DecisionContext, stored: Stored, caller: Caller) -> None:
-    """Delete an object, or a namespace with all that is in it, if it can be deleted now.
+    """Delete an object, or a namespace with everything in it, if it can be deleted now.
 
     Raises:
         Forbidden: it is a pod, and the caller may not delete this one.
@@ -180,10 +179,10 @@ def delete_stored(context: DecisionContext, stored: Stored, caller: Caller) -> N
 
 
 def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
-    """Delete an object, or a namespace with all that is in it, and return how many objects it were.
+    """Delete an object, or a namespace with everything in it, and return how many objects that is.
 
-    The namespace `default` itself stays: it is only emptied. For the objects in a namespace no right
-    to delete each of them is needed: if the namespace is gone, they are gone with it.
+    The namespace `default` itself stays: it is only emptied. Deleting a namespace takes no right to
+    delete each object in it.
 
     Raises:
         Forbidden: it is a pod, and the caller may not delete this one.
@@ -195,7 +194,7 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
     if isinstance(manifest, NamespaceManifest):
         emptied = replica.in_namespace(manifest.name)
         keys = emptied if manifest.name == DEFAULT_NAMESPACE else [*emptied, *keys]
-    gone = 0
+    deleted = 0
     for kind, key in keys:
         if kind == PodManifest.kind:
             leave_waiting(replica, key)
@@ -207,8 +206,8 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
             _release(context, entry.before.manifest, None)
             if kind == PodManifest.kind:
                 replica.end_reservation(key)
-        gone += 1
-    return gone
+        deleted += 1
+    return deleted
 
 
 def upsert(
@@ -220,15 +219,16 @@ def upsert(
     patched: bool = False,
     manager: str = UNKNOWN_MANAGER,
 ) -> Written:
-    """Create an object, or change the stored one to what was sent, if it is not so already.
+    """Create an object, or change the stored one to what was sent, if it differs.
 
     With `replaces_uid`, a different uid means a new object of the same name: the old one is deleted
-    and the new one created. If a pod is `patched`, its node is not an observation: the patch has
-    only left it as it was. `manager` manages the fields that it changes, if they are managed.
+    and the new one created. If a pod is `patched`, its node is not an observation: the patch only
+    left it unchanged. `manager` becomes the manager of the fields that it changes, if they are
+    managed.
 
     Raises:
         InvalidManifest, Denied, Forbidden: for the same reasons as `put_object`.
-        Conflict: a claim would be replaced that a pod on a node uses, and the caller is no observer.
+        Conflict: a claim that a placed pod uses would be replaced, and the caller is no observer.
     """
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
@@ -248,12 +248,12 @@ def upsert(
         return Written("Unchanged", stored)
     if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
         authorize_change(caller, updated, old)
-        told = sent.pod.node_name if isinstance(sent, PodManifest) else None
-        is_fact = told is not None and not patched
+        node_name = sent.pod.node_name if isinstance(sent, PodManifest) else None
+        is_fact = node_name is not None and not patched
         before, after = old, updated
         if (old.namespace, old.name) in context.replica.reservations:
             before, after = _counted(context.replica, old), _counted(context.replica, updated)
-            if told is None:
+            if node_name is None:
                 check_reserved_update(old, updated)
         check_update(before, after)
         _admit_update(context, after, before, is_fact=is_fact, was_admitted=known)
@@ -275,7 +275,7 @@ def _as_written(
 
 
 def same_object(one: AnyManifest, other: object) -> bool:
-    """Whether two manifests say the same, whatever the order of their fields."""
+    """Return whether two manifests are equal, whatever the order of their fields."""
     assert isinstance(other, type(one))
     if (
         isinstance(one, PodManifest)
@@ -288,7 +288,7 @@ def same_object(one: AnyManifest, other: object) -> bool:
 
 
 def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> None:
-    """Refuse a write to an object that is not the one that was meant.
+    """Refuse a write to an object that is not the intended one.
 
     Raises:
         PreconditionFailed: a precondition on the object's version does not hold.
@@ -307,7 +307,11 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
 
 
 def check_tags(preconditions: Preconditions, version: int | None) -> None:
-    """Raise PreconditionFailed if an entity tag is not that of the stored version, None for no object."""
+    """Check entity tags against the stored version, which is None for no object.
+
+    Raises:
+        PreconditionFailed: a tag does not match.
+    """
     revision = None if version is None else str(version)
     tags = preconditions.if_match
     if tags is not None and (revision is None or not {"*", revision}.intersection(tags)):
@@ -318,7 +322,7 @@ def check_tags(preconditions: Preconditions, version: int | None) -> None:
 
 
 def answer_with(context: DecisionContext, stored: Stored, *, created: bool = False) -> ObjectAnswer:
-    """Make the answer that shows an object as it is stored, or was before it was deleted."""
+    """Return the answer that shows an object as it is stored, or was before it was deleted."""
     return ObjectAnswer(
         revision=context.replica.revision,
         body=shown(context.replica, stored.manifest),
@@ -329,7 +333,7 @@ def answer_with(context: DecisionContext, stored: Stored, *, created: bool = Fal
 
 
 def missing(kind: str, namespace: str, name: str) -> NotFound:
-    """Make the error which says that an object does not exist."""
+    """Return the error for an object that does not exist."""
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
 
@@ -338,7 +342,7 @@ def _named(manifest: AnyManifest) -> str:
 
 
 def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) -> None:
-    """Delete an object for another one of its name; that one in use is gone is a fact, for observers to tell."""
+    """Delete an object for a new one of its name; only observers may state that one in use is gone."""
     if isinstance(old, PodManifest):
         authorize_removal(caller, old)
     elif not caller.may("observe", old.namespace):
@@ -361,7 +365,7 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
             admit_by_policies(context.replica, sent, None)
             admit(context.replica, sent.pod, was_admitted=known)
     elif not _was_admitted(sent, caller):
-        if isinstance(sent, KeptManifest):
+        if isinstance(sent, DeclaredManifest):
             sent = with_default_class(context, sent)
             admit_devices(context, sent)
         _admit_claim(context, sent)
@@ -382,7 +386,7 @@ def _updated(
         assert isinstance(old, PodManifest)
         sent = without_features_off(context, sent, old)
         updated = as_updated(context, sent, old, was_admitted=was_admitted)
-        return updated.updating(old.living_again() if _revives(context, updated, old) else old)
+        return updated.updating(old.reopened() if _revives(context, updated, old) else old)
     assert isinstance(old, ObjectManifest)
     if isinstance(sent, NodeManifest):
         assert isinstance(old, NodeManifest)
@@ -390,8 +394,8 @@ def _updated(
     if isinstance(sent, QuotaManifest):
         assert isinstance(old, QuotaManifest)
         check_scopes(context, sent, old)
-    if isinstance(sent, KeptManifest):
-        assert isinstance(old, KeptManifest)
+    if isinstance(sent, DeclaredManifest):
+        assert isinstance(old, DeclaredManifest)
         if not was_admitted:
             sent = with_default_class(context, sent, old)
             admit_devices(context, sent, old)
@@ -400,16 +404,16 @@ def _updated(
 
 
 def _tainted(context: DecisionContext, manifest: AnyManifest) -> AnyManifest:
-    """Return a node with the taints that its conditions ask for, which nobody manages."""
+    """Return a node with the taints that its conditions require, which have no manager."""
     if not isinstance(manifest, NodeManifest):
         return manifest
     return conditionally_tainted(context.replica.config, manifest, context.now)
 
 
 def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> bool:
-    """Whether an update says that a pod lives which has ended with its node.
+    """Return whether an update says that a pod lives that has ended with its node.
 
-    It does so by a phase, or as a fact: the pod is on another node, or on one that is there.
+    It does so by a phase, or as a fact: the pod is on another node, or on one that exists.
     """
     if not old.has_ended_with_its_node:
         return False
@@ -422,7 +426,7 @@ def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> b
 
 
 def _counted(replica: Replica, manifest: PodManifest) -> PodManifest:
-    """Return a pod as rules count it: one whose node is reserved like one that is there."""
+    """Return a pod as rules count it: with its reserved node as if it were placed there."""
     return replace(manifest, pod=replica.counted(manifest))
 
 
@@ -434,7 +438,7 @@ def _admit_update(
     is_fact: bool,
     was_admitted: bool,
 ) -> None:
-    """Judge the change of a pod: a waiting pod like a new one, a placed one by what it asks for."""
+    """Admit the change of a pod: a waiting pod like a new one, a placed one by its new requests."""
     if updated.pod.node_name == old.pod.node_name and not is_fact:
         admit_by_policies(context.replica, updated, old)
     if updated.pod.node_name is None:
@@ -446,22 +450,22 @@ def _admit_update(
 
 
 def _was_admitted(sent: AnyManifest, caller: Caller) -> bool:
-    """Whether an API server has admitted a pod or claim; other objects are not judged at all."""
-    return isinstance(sent, PodManifest | KeptManifest) and was_admitted(sent, caller)
+    """Return whether an API server has admitted a pod or claim; other objects need no admission."""
+    return isinstance(sent, PodManifest | DeclaredManifest) and was_admitted(sent, caller)
 
 
 def _admit_claim(context: DecisionContext, sent: AnyManifest, old: object = None) -> None:
-    """Judge a new claim, and what a stored one asks for anew."""
-    if isinstance(sent, KeptManifest) and isinstance(sent.kept.body, PersistentVolumeClaimBody):
+    """Admit a new claim, or the new requests of a stored one."""
+    if isinstance(sent, DeclaredManifest) and isinstance(sent.kept.body, PersistentVolumeClaimBody):
         claim = cast("Claim", sent.kept)
-        stored = cast("Claim", old.kept) if isinstance(old, KeptManifest) else None
+        stored = cast("Claim", old.kept) if isinstance(old, DeclaredManifest) else None
         admit_claim(context.replica.cluster, claim, stored)
 
 
 def _release(
     context: DecisionContext, before: StoredManifest, after: StoredManifest | None
 ) -> None:
-    """Release what an object had that is gone, or is another."""
+    """Release the volumes and devices that a deleted or changed object no longer uses."""
     release_volumes(context, before, after)
     release_devices(context, before, after)
 

@@ -1,1 +1,1 @@
-"""Checks that replicas run on themselves while nothing is asked, and the reports of their state."""
+"""Self-checks of idle replicas, and reports of their state."""

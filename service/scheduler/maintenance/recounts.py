@@ -1,7 +1,7 @@
-"""Recounts the replicas of a process while nobody needs them, and has a wrong one loaded anew.
+"""Recounts idle replicas, and reloads one that turns out to be wrong.
 
-What a replica keeps is repaired change by change. If a repair were ever forgotten, decisions would
-be wrong until the process ends, and nothing else would tell.
+The derived state of a replica is updated change by change. If an update were ever missing,
+decisions would be wrong until the process ends, and nothing else would show it.
 """
 
 import logging
@@ -9,55 +9,55 @@ import weakref
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from service.engine.integrity.recount import Mistake, Step, recounting
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.engine.integrity.recount import Mistake, Step, recount_in_steps
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Replica
 from service.scheduler.scheduler import Scheduler
 
 SLICE_SECONDS = 0.001
-"""When so much time of a slice is over, no further step begins; a step mostly takes half as long."""
+"""No step begins after this part of a slice; a step mostly takes half as long."""
 CLUSTERS_A_STEP = 500
-"""So many clusters without a changed replica are passed over in one step."""
+"""How many clusters without a changed replica one step skips."""
 BUSY_STEPS_MAX = 50
-"""A cluster that was busy so often in turn, for a second or more, lets the others go first."""
+"""After this many consecutive busy steps, a second or more, a cluster lets the others go first."""
 OVERDUE_SECONDS = 1800.0
-"""A recount that has not ended after so long is logged; an alert tells of it from then on, too."""
+"""A recount that takes longer is logged; from then on, the metric triggers an alert, too."""
 PAUSE_SECONDS_MIN = 0.02
-"""The least time between two slices: sleeping costs, too."""
+"""The least time between two slices: sleeping has a cost, too."""
 REASON = "a recount found it wrong"
-"""Why such a replica is loaded anew, in the log."""
+"""Why such a replica is reloaded, for the log."""
 _log = logging.getLogger(__name__)
 
 
 class Pace(NamedTuple):
-    """How much of the time recounting may take."""
+    """How much time recounting may take."""
 
     seconds: float = 30.0
-    """How often a round over all replicas begins; 0: never."""
+    """The time between the starts of two rounds over all replicas; 0 disables recounts."""
     percent: float = 10.0
-    """The share of one processor that a round takes at most."""
+    """The greatest share of one processor that a round takes."""
 
 
 class RecountMeter(Protocol):
     """Counts recounts. Its methods raise nothing, and return at once."""
 
     def recounted(self, seconds: float) -> None:
-        """Recounting took so long."""
+        """Count the seconds spent on recounting."""
         ...
 
     def round_ended(self) -> None:
-        """All replicas that had changed were recounted."""
+        """Count a round in which all changed replicas were recounted."""
         ...
 
     def overdue(self, seconds: float) -> None:
-        """The replica that has waited longest for the end of its recount has waited so long."""
+        """Report for how long the longest unfinished recount has been due."""
         ...
 
     def mistaken(self, part: str) -> None:
-        """This part of a replica was wrong."""
+        """Count a wrong part of a replica."""
         ...
 
 
@@ -75,7 +75,7 @@ class _Round(NamedTuple):
 class IdleRecounts:
     """Recounts one replica after the other, each in slices of some steps.
 
-    A replica that has not changed since it was found right is left out.
+    A replica that has not changed since it was found to be right is skipped.
     """
 
     def __init__(
@@ -86,26 +86,28 @@ class IdleRecounts:
         self._meter = meter
         self._pace = pace or Pace()
         self._waiting: list[str] = []
-        """The clusters that are still to be recounted in this round."""
+        """The clusters still to be recounted in this round."""
         self._present: _Round | None = None
         self._in_vain = 0
-        """How often in turn no step could be made, because a request had to be worked on."""
+        """How many consecutive steps were prevented by requests."""
         self._right: weakref.WeakKeyDictionary[Replica, int] = weakref.WeakKeyDictionary()
-        """The version at which the last recount of a replica began that found nothing."""
+        """The version at which the last successful recount of a replica began."""
         self._begun = clock.monotonic()
-        """When all clusters were last put among those that are to be recounted."""
+        """When all clusters were last queued for a recount."""
         self._unended: dict[str, float] = {}
-        """By cluster, since when its recount has begun, maybe several times, and not ended."""
+        """Since when the recount of each cluster has been unfinished, possibly over several
+        starts.
+        """
         self._told: set[str] = set()
-        """The clusters of which the log tells that their recounts do not end."""
+        """The clusters whose unfinished recounts have been logged."""
 
     async def run(self) -> None:
-        """Recount for ever; do nothing if the pace says so."""
+        """Recount forever, or not at all if the pace is zero."""
         while self._pace.seconds and self._pace.percent:
             begun = self._clock.monotonic()
             await self._one_round()
-            left = begun + self._pace.seconds - self._clock.monotonic()
-            await self._clock.sleep(max(left, PAUSE_SECONDS_MIN))
+            seconds = begun + self._pace.seconds - self._clock.monotonic()
+            await self._clock.sleep(max(seconds, PAUSE_SECONDS_MIN))
 
     async def _one_round(self) -> None:
         self.begin()
@@ -156,7 +158,7 @@ class IdleRecounts:
         return False
 
     def _pass_over(self, present: _Round) -> None:
-        """Go on with other clusters, if there are any, once one was busy for too long."""
+        """Move on to other clusters, if any, once one has been busy for too long."""
         self._in_vain += 1
         if self._in_vain < BUSY_STEPS_MAX:
             return
@@ -172,7 +174,7 @@ class IdleRecounts:
         return self._present is None or self._present.loop.idle
 
     def _next(self) -> _Round | None:
-        """Begin with the next replica that has changed; None if there is none among the next ones."""
+        """Begin with the next replica that has changed; return None if none of the next ones has."""
         for _ in range(min(len(self._waiting), CLUSTERS_A_STEP)):
             name = self._waiting.pop()
             loop = self._scheduler.loops.get(name)
@@ -198,15 +200,15 @@ class IdleRecounts:
             present.loop.reload(REASON)
 
     def _end(self) -> None:
-        """End the recount of the present replica: it is right, or another one takes its place."""
+        """End the recount of the present replica: it is right, or was replaced."""
         if self._present is not None:
             self._unended.pop(self._present.name, None)
             self._told.discard(self._present.name)
         self._present = None
 
     def _overdue(self) -> float:
-        """Return how long the longest of the recounts that have begun has not ended, in seconds."""
-        for name in [each for each in self._unended if not self._is_loaded(each)]:
+        """Return for how long the oldest recount has been unfinished, in seconds."""
+        for name in [name for name in self._unended if not self._is_loaded(name)]:
             del self._unended[name]
             self._told.discard(name)
         since = min(self._unended.values(), default=None)
@@ -221,18 +223,18 @@ class IdleRecounts:
         seconds = self._clock.monotonic() - self._unended.get(name, self._clock.monotonic())
         if seconds >= OVERDUE_SECONDS and name not in self._told:
             self._told.add(name)
-            told = {"cluster": name, "seconds": round(seconds)}
-            _log.warning("The replica is not recounted, as it is always busy.", extra=told)
+            context = {"cluster": name, "seconds": round(seconds)}
+            _log.warning("The replica is not recounted, as it is always busy.", extra=context)
 
     def _tell(self, present: _Round, mistake: Mistake) -> None:
         self._meter.mistaken(mistake.part)
-        told = {
+        context = {
             "cluster": present.name,
             "revision": present.replica.revision,
             "part": mistake.part,
             "detail": mistake.detail,
         }
-        _log.error("The replica is wrong, and is loaded again.", extra=told)
+        _log.error("The replica is wrong, and is loaded again.", extra=context)
 
 
 def _steps(replica: Replica) -> Iterator[Step]:
@@ -240,4 +242,4 @@ def _steps(replica: Replica) -> Iterator[Step]:
         manifest = replica.pod(namespace, name)
         return None if manifest is None else replica.counted(manifest)
 
-    return recounting(replica.cluster, stored, lambda: replica.count(PodManifest.kind))
+    return recount_in_steps(replica.cluster, stored, lambda: replica.count(PodManifest.kind))

@@ -1,9 +1,9 @@
-"""Reporting to other processes what the replicas of this one hold, for `/debug/replicas`."""
+"""Reports the state of this process's replicas to other processes, for `/debug/replicas`."""
 
 import logging
 
-from service.model.errors import MoorageError
-from service.model.log.commit_log import ReplicaState
+from service.model.core.errors import MoorageError
+from service.model.log.lease import ReplicaState
 from service.scheduler.protocol.ports import Clock, ReplicaReports
 from service.scheduler.scheduler import Scheduler
 
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 class Reporter:
     """Reports, every second, the last state of each replica without tentative changes.
 
-    Working out the digest of a large cluster takes a while, so this is for debugging only.
+    Computing the digest of a large cluster takes a while, so this is for debugging only.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Reporter:
         self._states: dict[int, ReplicaState] = {}
 
     async def run(self) -> None:
-        """Report for ever."""
+        """Report forever."""
         while True:
             try:
                 await self.report()
@@ -38,7 +38,6 @@ class Reporter:
             await self._clock.sleep(REPORT_SECONDS)
 
     async def report(self) -> None:
-        """Report once."""
         present = self._scheduler.replica_states()
         for cluster_id, state in present.items():
             if state is not None:

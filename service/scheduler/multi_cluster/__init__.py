@@ -1,1 +1,1 @@
-"""Placing pods over several clusters, and groups in several of them at once."""
+"""Multi-cluster placement: pods over several clusters, and groups split across them."""

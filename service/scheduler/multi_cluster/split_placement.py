@@ -1,11 +1,11 @@
-"""Places a group in several clusters, all of its pods or none, by a commit in two phases.
+"""Splits a group across several clusters, all of its pods or none, by a two-phase commit.
 
-Clusters have logs of their own, so no transaction spans them. First each cluster reserves the nodes of
-its part (`GroupReservation`), in one commit each, the group's home before the others. When all have,
-the home decides by one more commit that the group is placed (`SplitGroup`), which binds its own part;
-then the others bind theirs. Before that commit anybody may have the home give the group up, and after it
-nobody can; so whoever comes next, a repeated request or the controllers of the clusters
-(`service.scheduler.controllers.group_recovery`), can tell from the home alone what is to be done.
+Clusters have their own logs, so no transaction spans them. First each cluster reserves the nodes of
+its part (`GroupReservation`) in one commit, the group's home before the others. When all have, the
+home decides by one more commit that the group is placed (`SplitGroup`), which binds its own part;
+then the others bind theirs. Before that commit anybody may have the home give up the group, and
+afterwards nobody can; so any later process, a repeated request or the controllers of the clusters
+(`service.scheduler.controllers.group_recovery`), can tell from the home alone what to do.
 """
 
 import asyncio
@@ -17,17 +17,19 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.model.errors import MoorageError, OutcomeUnknown, Overloaded
-from service.model.log.commit_log import HeldLeases
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
-from service.model.objects.pods_and_nodes import LabelSelector, Pod
-from service.model.objects.selectors import matches, spread_selector
+from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
+from service.model.core.errors import MoorageError, OutcomeUnknown, Overloaded
+from service.model.core.primitives import LabelSelector
+from service.model.core.selectors import matches
+from service.model.log.lease import HeldLeases
+from service.model.pods.affinity import spread_selector
+from service.model.pods.cluster_topology import CLUSTER_KEY
+from service.model.pods.pod import Pod
 from service.scheduler.multi_cluster.cluster_prospects import (
     Ask,
     AsksClusters,
+    ClusterBid,
     PlaceOverClusters,
-    Prospect,
     Unit,
     has_node,
     too_full,
@@ -48,24 +50,24 @@ ATTEMPTS_MAX = 4
 K = TypeVar("K")
 
 Parts = Mapping[str, Sequence[int]]
-"""For each cluster, its home first, the places within the unit of the pods that it is to get."""
+"""The places within the unit of the pods that each cluster, its home first, is to get."""
 Places = Mapping[int, tuple[str, PlacementResult]]
-"""For each place within the unit, the cluster of the pod, and what this has answered."""
+"""For each place within the unit, the cluster of the pod and that cluster's answer."""
 
 
 class SplitGroupPlacement:
-    """Places the groups of one request in several clusters, while its leases are held."""
+    """Places the groups of one request across several clusters, while its leases are held."""
 
     def __init__(
         self,
-        asked: PlaceOverClusters,
+        request: PlaceOverClusters,
         clusters: AsksClusters,
         may_go_on: Callable[[], Awaitable[None]],
         leases: HeldLeases | None,
         clock: Clock,
         reservation_seconds: float,
     ) -> None:
-        self._asked = asked
+        self._request = request
         self._clusters = clusters
         self._may_go_on = may_go_on
         self._leases = leases
@@ -77,12 +79,13 @@ class SplitGroupPlacement:
         """The revisions at which clusters have bound pods."""
 
     async def place(self, unit: Unit) -> Places | None:
-        """Place all pods of a unit in clusters that take them together; None: there are none.
+        """Place all pods of a unit in clusters that take them together; return None if none do.
 
         Raises:
-            Overloaded: time ran out, or somebody else gave the group up; no pod is placed.
+            Overloaded: time ran out, or the group was given up by another process; no pod is
+                placed.
             OutcomeUnknown: it is not known yet whether the group is placed; ask again.
-            MoorageError: as `AsksClusters`; no pod is placed.
+            MoorageError: as `ClusterClient`; no pod is placed.
         """
         refused: set[tuple[str, int]] = set()
         for _ in range(ATTEMPTS_MAX):
@@ -95,10 +98,10 @@ class SplitGroupPlacement:
         return None
 
     async def end_earlier(self, group: str, home: str, among: Sequence[str]) -> None:
-        """Have the end of a group come that an earlier request has begun, which can go on no more.
+        """End a group that an earlier, interrupted request has begun.
 
         Raises:
-            MoorageError: as `AsksClusters`.
+            MoorageError: as `ClusterClient`.
         """
         answer = await self._step(home, group, "Release")
         step: GroupStep = "Bind" if answer.committed else "Release"
@@ -111,35 +114,36 @@ class SplitGroupPlacement:
     # Which cluster gets which pods
 
     async def _share_out(self, unit: Unit, refused: set[tuple[str, int]]) -> Parts | None:
-        """Share the pods out to clusters that take them beside each other; None: some are left over.
+        """Divide the pods among clusters that take them together; return None if some are left over.
 
-        All clusters are asked about all pods that are left, until each has its cluster: what one has
-        got makes room for more in another.
+        All clusters are asked about all remaining pods, until each pod has its cluster: pods that
+        one
+        cluster has got may allow more in another.
         """
-        sharing = _Sharing(self._asked, unit, refused)
+        sharing = _Sharing(self._request, unit, refused)
         while sharing.left:
             await self._may_go_on()
-            prospects = await asyncio.gather(
-                *(self._prospect(each, unit, sharing) for each in sharing.clusters)
+            bids = await asyncio.gather(
+                *(self._bid(cluster, unit, sharing) for cluster in sharing.clusters)
             )
-            if not sharing.go_on(prospects):
+            if not sharing.go_on(bids):
                 return None
         return sharing.parts()
 
-    async def _prospect(self, cluster: str, unit: Unit, sharing: "_Sharing") -> Prospect:
+    async def _bid(self, cluster: str, unit: Unit, sharing: "_Sharing") -> ClusterBid:
         places = sharing.asked_of(cluster)
-        indices = [unit.indices[each] for each in places]
+        indices = [unit.indices[place] for place in places]
         answer = await self._clusters.place(
             Ask(cluster=cluster, indices=indices, dry_run=True, alone=True)
         )
-        return Prospect(cluster=cluster, results=answer.results)
+        return ClusterBid(cluster=cluster, results=answer.results)
 
     # The two phases
 
     async def _place_parts(
         self, unit: Unit, parts: Parts, refused: set[tuple[str, int]]
     ) -> Places | None:
-        """Place the parts of a group; None: a cluster refuses its part, which is noted."""
+        """Place the parts of a group; return None after recording that a cluster refuses its part."""
         self._groups += 1
         holder = "" if self._leases is None else self._leases.holder
         terms = ReservationTerms(
@@ -150,7 +154,7 @@ class SplitGroupPlacement:
         reserved: Places | None = None
         try:
             reserved = await self._reserve(unit, parts, terms, refused)
-            if reserved is None or self._asked.dry_run:
+            if reserved is None or self._request.dry_run:
                 await self._give_up(terms, parts)
                 return reserved
             await self._may_go_on()
@@ -165,22 +169,22 @@ class SplitGroupPlacement:
     async def _reserve(
         self, unit: Unit, parts: Parts, terms: ReservationTerms, refused: set[tuple[str, int]]
     ) -> Places | None:
-        """Reserve the nodes of all parts, those of the home first, which then knows of the group."""
-        found: dict[int, tuple[str, PlacementResult]] = {}
+        """Reserve the nodes of all parts, the home's first, which records the group."""
+        placed: dict[int, tuple[str, PlacementResult]] = {}
         at_home = replace(terms, clusters=tuple(parts))
-        whole = await self._reserve_in(unit, parts, at_home, terms.home, refused, found)
+        whole = await self._reserve_in(unit, parts, at_home, terms.home, refused, placed)
         if not whole:
             return None
         others = [
-            self._reserve_in(unit, parts, terms, each, refused, found)
-            for each in parts
-            if each != terms.home
+            self._reserve_in(unit, parts, terms, cluster, refused, placed)
+            for cluster in parts
+            if cluster != terms.home
         ]
         done = await asyncio.gather(*others, return_exceptions=True)
-        for each in done:
-            if isinstance(each, BaseException):
-                raise each
-        return found if all(done) else None
+        for outcome in done:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return placed if all(done) else None
 
     async def _reserve_in(
         self,
@@ -189,25 +193,26 @@ class SplitGroupPlacement:
         terms: ReservationTerms,
         cluster: str,
         refused: set[tuple[str, int]],
-        found: dict[int, tuple[str, PlacementResult]],
+        placed: dict[int, tuple[str, PlacementResult]],
     ) -> bool:
         """Reserve the nodes of one part, and return whether the cluster took all of it.
 
         Raises:
-            Overloaded: a pod was placed there meanwhile, which must not come to another cluster as well.
+            Overloaded: a pod was placed there meanwhile, and must not go to another cluster as
+                well.
         """
         await self._may_go_on()
         places = parts[cluster]
         ask = Ask(
             cluster=cluster,
-            indices=[unit.indices[each] for each in places],
-            dry_run=self._asked.dry_run,
+            indices=[unit.indices[place] for place in places],
+            dry_run=self._request.dry_run,
             leases=self._leases,
             reserving=terms,
         )
         answer = await self._clusters.place(ask)
         results = list(zip(places, answer.results, strict=True))
-        found.update((place, (cluster, result)) for place, result in results)
+        placed.update((place, (cluster, result)) for place, result in results)
         if all(result.outcome == "Placed" for _, result in results):
             return True
         if any(_was_stored_meanwhile(result) for _, result in results):
@@ -223,14 +228,14 @@ class SplitGroupPlacement:
             raise Overloaded("The cluster that decides for the group is gone; ask again.")
 
     async def _give_up(self, terms: ReservationTerms, parts: Parts) -> bool:
-        """Give the group up, and return False; or True, since it is committed after all.
+        """Give up the group, and return False; or return True, since it is committed after all.
 
-        What cannot be given up now goes by itself, once its time is over.
+        Parts that cannot be given up now expire by themselves.
 
         Raises:
-            OutcomeUnknown: nobody can say now whether it is committed.
+            OutcomeUnknown: it cannot be determined now whether it is committed.
         """
-        if self._asked.dry_run:
+        if self._request.dry_run:
             return False
         try:
             answer = await self._step(terms.home, terms.group, "Release")
@@ -247,14 +252,14 @@ class SplitGroupPlacement:
         return False
 
     async def _bind(self, terms: ReservationTerms, parts: Parts) -> None:
-        """Have all other clusters bind their parts, and the home forget the group then.
+        """Have all other clusters bind their parts, and the home forget the group afterwards.
 
         Raises:
             OutcomeUnknown: one did not answer; its part will be bound all the same.
         """
-        others = [each for each in parts if each != terms.home]
+        others = [cluster for cluster in parts if cluster != terms.home]
         try:
-            await asyncio.gather(*(self._step(each, terms.group, "Bind") for each in others))
+            await asyncio.gather(*(self._step(cluster, terms.group, "Bind") for cluster in others))
         except MoorageError as error:
             raise OutcomeUnknown(
                 "The group is placed, but not yet everywhere; ask again."
@@ -273,88 +278,95 @@ class SplitGroupPlacement:
 
 
 class _Sharing:
-    """Which cluster gets which pods of a unit, while they are shared out."""
+    """The division of a unit's pods among clusters, while it is being made."""
 
-    def __init__(self, asked: PlaceOverClusters, unit: Unit, refused: set[tuple[str, int]]) -> None:
-        self._asked = asked
-        self._pods = [asked.pods[each] for each in unit.indices]
+    def __init__(
+        self, request: PlaceOverClusters, unit: Unit, refused: set[tuple[str, int]]
+    ) -> None:
+        self._request = request
+        self._pods = [request.pods[index] for index in unit.indices]
         self._refused = refused
-        self._parts: dict[str, list[int]] = {each: [] for each in asked.clusters}
+        self._parts: dict[str, list[int]] = {cluster: [] for cluster in request.clusters}
         self._spread = _SpreadCounts(self._pods)
-        self.clusters = list(asked.clusters)
-        """The clusters that come into question still."""
+        self.clusters = list(request.clusters)
+        """The clusters that are still candidates."""
         self.left = list(range(len(self._pods)))
         """The places of the pods that have no cluster yet."""
 
     def parts(self) -> Parts:
-        """Return the parts of all clusters that get any pods, the one with most first."""
-        found = {name: sorted(places) for name, places in self._parts.items() if places}
-        return dict(sorted(found.items(), key=lambda each: -len(each[1])))
+        """Return the parts of all clusters that get any pods, the largest first."""
+        parts = {name: sorted(places) for name, places in self._parts.items() if places}
+        return dict(sorted(parts.items(), key=lambda part: -len(part[1])))
 
     def asked_of(self, cluster: str) -> list[int]:
-        """Return the places of the pods about which a cluster is asked: those it has, and all that are left.
+        """Return the places of the pods that a cluster is asked about: its own, and the remaining ones.
 
-        A cluster that refused a pod is asked about it, too, as its pods count for rules over clusters.
+        A cluster that refused a pod is asked about it, too, as its pods count for multi-cluster
+        rules.
         """
         return [*self._parts[cluster], *self.left]
 
-    def go_on(self, prospects: Sequence[Prospect]) -> bool:
-        """Give pods to clusters that take them; False: no pod that is left gets one."""
-        told = {each.cluster: self._told(each) for each in prospects}
-        if not self._has_members(told):
+    def go_on(self, bids: Sequence[ClusterBid]) -> bool:
+        """Give pods to clusters that take them; return False if no remaining pod gets one."""
+        answers_by_cluster = {bid.cluster: self._told(bid) for bid in bids}
+        if not self._has_members(answers_by_cluster):
             return False
         taking = {
             name: {
                 place
-                for place, each in answers.items()
-                if place in self.left and has_node(each) and (name, place) not in self._refused
+                for place, result in answers.items()
+                if place in self.left and has_node(result) and (name, place) not in self._refused
             }
-            for name, answers in told.items()
+            for name, answers in answers_by_cluster.items()
         }
         before = len(self.left)
         for place in list(self.left):
-            cluster = self._cluster_for(place, told, taking)
+            cluster = self._cluster_for(place, answers_by_cluster, taking)
             if cluster is not None:
                 self._parts[cluster].append(place)
                 self._spread.note(cluster, place)
                 self.left.remove(place)
         return len(self.left) < before
 
-    def _has_members(self, told: Mapping[str, Mapping[int, PlacementResult]]) -> bool:
-        """Whether each pod group has enough members: those here, and those that have nodes anywhere."""
-        wanted: Counter[str] = Counter()
+    def _has_members(self, answers_by_cluster: Mapping[str, Mapping[int, PlacementResult]]) -> bool:
+        """Return whether each pod group has enough members: these, and those placed anywhere."""
+        least_members: Counter[str] = Counter()
         placed: dict[tuple[str, str], int] = {}
         joining: dict[str, set[int]] = {}
-        for cluster, answers in told.items():
-            for place, each in _compared(answers).items():
-                if each.group is not None:
-                    name = each.group.name
-                    wanted[name] = max(wanted[name], each.group.min_member)
-                    placed[cluster, name] = each.group.placed
+        for cluster, answers in answers_by_cluster.items():
+            for place, comparison in _compared(answers).items():
+                if comparison.group is not None:
+                    name = comparison.group.name
+                    least_members[name] = max(least_members[name], comparison.group.min_member)
+                    placed[cluster, name] = comparison.group.placed
                     joining.setdefault(name, set()).add(place)
         there: Counter[str] = Counter()
         for (_, name), pods in placed.items():
             there[name] += pods
-        return all(there[name] + len(joining[name]) >= least for name, least in wanted.items())
+        return all(
+            there[name] + len(joining[name]) >= least for name, least in least_members.items()
+        )
 
-    def _told(self, prospect: Prospect) -> dict[int, PlacementResult]:
-        return dict(zip(self.asked_of(prospect.cluster), prospect.results, strict=True))
+    def _told(self, bid: ClusterBid) -> dict[int, PlacementResult]:
+        return dict(zip(self.asked_of(bid.cluster), bid.results, strict=True))
 
     def _cluster_for(
         self,
         place: int,
-        told: Mapping[str, Mapping[int, PlacementResult]],
+        answers_by_cluster: Mapping[str, Mapping[int, PlacementResult]],
         taking: Mapping[str, set[int]],
     ) -> str | None:
-        """Choose the cluster for a pod: by rules over clusters, then so that few clusters get pods."""
-        answers = {name: each[place] for name, each in told.items() if place in each}
+        """Choose the cluster for a pod: by multi-cluster rules, then so that few clusters get pods."""
+        answers = {
+            name: results[place] for name, results in answers_by_cluster.items() if place in results
+        }
         compared = _compared(answers)
-        affine = {name for name, each in compared.items() if each.affine is not False}
-        drawn = any(each.affine is not None for each in compared.values())
-        if drawn and not any(each.affine for each in compared.values()):
+        affine = {name for name, comparison in compared.items() if comparison.affine is not False}
+        drawn = any(comparison.affine is not None for comparison in compared.values())
+        if drawn and not any(comparison.affine for comparison in compared.values()):
             return None  # They draw each other, so that they have to be in one cluster.
         allowed, soft = self._spread.judge(
-            place, {name: each.spread for name, each in compared.items()}
+            place, {name: comparison.spread for name, comparison in compared.items()}
         )
         names = [
             name
@@ -363,7 +375,7 @@ class _Sharing:
         ]
 
         def rank(name: str) -> tuple[int, int, int, float]:
-            if self._asked.strategy == "AsListed":
+            if self._request.strategy == "AsListed":
                 return soft[name], -compared[name].preferred, 0, 0.0
             share = compared[name].used_share
             return soft[name], -compared[name].preferred, -len(taking[name]), share
@@ -376,11 +388,11 @@ def _was_stored_meanwhile(result: PlacementResult) -> bool:
 
 
 def _compared(answers: Mapping[K, PlacementResult]) -> dict[K, ClusterComparison]:
-    """What is compared of clusters, in answers that tell it."""
+    """Return the comparisons in answers that have one."""
     return {
-        key: each.comparison
-        for key, each in answers.items()
-        if isinstance(each.comparison, ClusterComparison)
+        key: result.comparison
+        for key, result in answers.items()
+        if isinstance(result.comparison, ClusterComparison)
     }
 
 
@@ -389,13 +401,13 @@ def _may_be_split(compared: ClusterComparison) -> bool:
 
 
 class _SpreadCounts:
-    """The pods of a group that spread constraints over clusters count, in the clusters that they are to get."""
+    """The pods of a group that multi-cluster spread constraints count, in the clusters they will get."""
 
     def __init__(self, pods: Sequence[Pod]) -> None:
         self._pods = pods
         self._counts: dict[tuple[str, str], Counter[str]] = {}
         self._selectors: dict[tuple[str, str], LabelSelector | None] = {}
-        self._rules = [[self._key(pod, each) for each in _selectors(pod)] for pod in pods]
+        self._rules = [[self._key(pod, selector) for selector in _selectors(pod)] for pod in pods]
 
     def _key(self, pod: Pod, selector: LabelSelector | None) -> tuple[str, str]:
         key = (pod.namespace, repr(selector))
@@ -404,7 +416,7 @@ class _SpreadCounts:
         return key
 
     def note(self, cluster: str, place: int) -> None:
-        """Count a pod in the cluster that it is to get."""
+        """Count a pod in the cluster that it will get."""
         pod = self._pods[place]
         for key, counts in self._counts.items():
             if key[0] == pod.namespace and matches(self._selectors[key], pod.labels):
@@ -413,22 +425,24 @@ class _SpreadCounts:
     def judge(
         self, place: int, spread: Mapping[str, Sequence[SpreadOverClusters]]
     ) -> tuple[set[str], dict[str, int]]:
-        """Return the clusters that all constraints of a pod allow, and what those that only rank count."""
+        """Return the clusters that all constraints of a pod allow, and the counts of soft constraints."""
         allowed, soft = set(spread), dict.fromkeys(spread, 0)
         for number, key in enumerate(self._rules[place]):
             rules = {
-                name: replace(each[number], pods=each[number].pods + self._counts[key][name])
-                for name, each in spread.items()
-                if number < len(each)
+                name: replace(
+                    constraints[number], pods=constraints[number].pods + self._counts[key][name]
+                )
+                for name, constraints in spread.items()
+                if number < len(constraints)
             }
             allowed -= set(too_full(rules, 1))
-            for name, each in rules.items():
-                if not each.required:
-                    soft[name] += each.pods
+            for name, rule in rules.items():
+                if not rule.required:
+                    soft[name] += rule.pods
         return allowed, soft
 
 
 def _selectors(pod: Pod) -> Iterator[LabelSelector | None]:
-    for each in pod.spec.topology_spread_constraints:
-        if each.topology_key == CLUSTER_KEY:
-            yield spread_selector(each, pod.labels)
+    for constraint in pod.spec.topology_spread_constraints:
+        if constraint.topology_key == CLUSTER_KEY:
+            yield spread_selector(constraint, pod.labels)

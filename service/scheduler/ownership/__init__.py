@@ -1,1 +1,1 @@
-"""Which worker decides the requests of which cluster: it is known by leases, and shared out evenly."""
+"""Ownership: leases name the worker that decides each cluster's requests; clusters are shared out evenly."""

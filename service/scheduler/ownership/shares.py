@@ -1,10 +1,12 @@
-"""Which worker should decide which clusters, so that each has its share (rendezvous hashing).
+"""Decides which worker should decide which clusters, so that each has its share (rendezvous hashing).
 
-The lease says who decides a cluster. Whoever has more than its share passes some on to the workers that
-have fewest. A hash of worker and cluster says which (highest random weight, Thaler and Ravishankar 1998),
-so that a server that was away gets those again that it had. The hash alone would leave two clusters with
-one of two workers every other time; so no worker is given more than its share, and nothing moves between
-workers that have theirs.
+The lease names the worker that decides a cluster. A worker with more than its share passes some on
+to
+those with the fewest. A hash of worker and cluster says which (highest random weight, Thaler and
+Ravishankar 1998), so that a server that was away gets the same ones back. The hash alone would
+leave
+two clusters with one of two workers half of the time; so no worker gets more than its share, and
+nothing moves between workers that have theirs.
 """
 
 import asyncio
@@ -14,20 +16,20 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.ports import Clock
 
 _log = logging.getLogger(__name__)
 
 Prepare = Callable[[str, str], Awaitable[bool]]
-"""Has a worker, whose name comes first, load a cluster; returns whether it has."""
+"""Has a worker, named first, load a cluster; returns whether it has."""
 
 
 def weight(cluster: str, worker: str) -> bytes:
-    """How much a worker ought to decide a cluster, compared with other workers and other clusters.
+    """Return a worker's weight for a cluster, compared with other workers and clusters.
 
-    Of a worker's name the address counts, if there is one: it is the same after a restart.
+    Of a worker's name, the address counts if there is one: it is the same after a restart.
     """
     known_by = worker.partition("@")[2] or worker
     return hashlib.blake2b(f"{cluster}\0{known_by}".encode(), digest_size=8).digest()
@@ -36,34 +38,35 @@ def weight(cluster: str, worker: str) -> bytes:
 def to_pass_on(
     own: str, held: Iterable[str], numbers: Mapping[str, int]
 ) -> Iterator[tuple[str, str]]:
-    """The clusters that a worker should pass on, each with the worker that should have it.
+    """Yield the clusters that a worker should pass on, each with the worker that should have it.
 
     Args:
         own: the name of the worker.
         held: the clusters that it decides.
-        numbers: how many clusters each worker decides that is there, this one included.
+        numbers: how many clusters each live worker decides, including this one.
     """
     has = Counter(numbers)
     candidates: dict[str, list[str]] = {}
-    left = set(held)
-    while left:
+    remaining = set(held)
+    while remaining:
         to = min(numbers, key=lambda worker: (has[worker], weight(own, worker)))
         if not _may_give(own, to, has):
             return
         if to not in candidates:
-            candidates[to] = sorted(left, key=lambda cluster: (weight(cluster, to), cluster))
-        while (cluster := candidates[to].pop()) not in left:
+            candidates[to] = sorted(remaining, key=lambda cluster: (weight(cluster, to), cluster))
+        while (cluster := candidates[to].pop()) not in remaining:
             pass
-        left.remove(cluster)
+        remaining.remove(cluster)
         has[own] -= 1
         has[to] += 1
         yield cluster, to
 
 
 def _may_give(own: str, to: str, has: Counter[str]) -> bool:
-    """Whether a worker has more than its share, or is one of those that give the last ones away.
+    """Return whether a worker has more than its share, or is chosen to give the last ones away.
 
-    All decide that by the same numbers at about the same time, and should not all give to the same one.
+    All decide by the same numbers at about the same time, and should not all give to the same
+    worker.
     """
     share = math.ceil(has.total() / len(has))
     if has[own] < share or max(has.values()) > share:
@@ -73,17 +76,17 @@ def _may_give(own: str, to: str, has: Counter[str]) -> bool:
 
 
 def _nobody(_worker: str) -> bool:
-    """Take every worker for one that stays when this one ends."""
+    """Return False: any worker stays when this one ends."""
     return False
 
 
 def _next(cluster: str, has: Mapping[str, int]) -> str:
-    """The worker that gets a cluster, of those that have so many."""
+    """Return the worker that gets a cluster, given how many each has."""
     return min(has, key=lambda worker: (has[worker], weight(cluster, worker)))
 
 
 class ClusterShares:
-    """Tells that a worker is there, and passes on the clusters that others should have."""
+    """Announces this worker, and passes on the clusters that others should have."""
 
     def __init__(
         self,
@@ -94,9 +97,10 @@ class ClusterShares:
         *,
         ends_too: Callable[[str], bool] = _nobody,
     ) -> None:
-        """`seconds` is how long a worker counts as being there after it said so.
+        """Create the shares of this worker.
 
-        `ends_too` returns whether a worker is likely to end when this one does.
+        `seconds` is how long a worker counts as alive after it announced itself. `ends_too` returns
+        whether a worker is likely to end when this one does.
         """
         self._cluster_owners = cluster_owners
         self._clock = clock
@@ -106,7 +110,7 @@ class ClusterShares:
         self._is_leaving = False
 
     async def run(self) -> None:
-        """Look again and again, until this is cancelled."""
+        """Rebalance periodically, until cancelled."""
         while not self._is_leaving:
             try:
                 await self.look()
@@ -118,9 +122,9 @@ class ClusterShares:
             await self._clock.sleep(self._seconds / 3)
 
     async def look(self) -> None:
-        """Look once: whoever gets a cluster loads it before, so that no request waits for that.
+        """Rebalance once; a worker loads a cluster before it gets it, so that no request waits.
 
-        What takes longer than a third of the time for which a worker counts is left for the next look.
+        Whatever does not fit into a third of `seconds` is left for the next time.
         """
         owners, end = self._cluster_owners, self._clock.monotonic() + self._seconds / 3
         numbers = await owners.announce(self._seconds)
@@ -131,16 +135,16 @@ class ClusterShares:
                 await owners.pass_on(cluster, worker)
 
     async def leave(self, seconds: float) -> None:
-        """Pass all clusters on, as this worker is about to end; raises nothing.
+        """Pass all clusters on, as this worker is about to end; raise nothing.
 
-        Each of the others gets some, and loads them before, but not for longer than so many seconds
-        altogether: what is left then is passed on all the same.
+        Each of the others gets some, and loads them before, for at most `seconds` in total: the
+        remaining ones are passed on all the same.
         """
         self._is_leaving = True
         end = self._clock.monotonic() + seconds
         try:
             numbers = await self._cluster_owners.withdraw(self._seconds)
-            has = {name: each for name, each in numbers.items() if not self._ends_too(name)}
+            has = {name: number for name, number in numbers.items() if not self._ends_too(name)}
             for cluster in self._cluster_owners.held():
                 while has and not await self._is_reached(to := _next(cluster, has), cluster, end):
                     del has[to]
@@ -151,7 +155,7 @@ class ClusterShares:
             _log.debug("Clusters are left to whoever is asked next.", exc_info=True)
 
     async def _is_reached(self, worker: str, cluster: str, end: float) -> bool:
-        """Have a worker load a cluster; False if it cannot be asked, True if it only takes too long."""
+        """Have a worker load a cluster; return False only if it cannot be reached, not if it is slow."""
         try:
             async with asyncio.timeout(end - self._clock.monotonic()):
                 return await self._prepare(worker, cluster)
@@ -159,7 +163,7 @@ class ClusterShares:
             return True
 
     async def _prepared(self, worker: str, cluster: str) -> bool:
-        """Have a worker load a cluster, however long that takes; meanwhile this one tells that it is there."""
+        """Have a worker load a cluster, however long that takes; keep announcing this worker meanwhile."""
         preparing = asyncio.ensure_future(self._prepare(worker, cluster))
         try:
             while not (await asyncio.wait({preparing}, timeout=self._seconds / 3))[0]:

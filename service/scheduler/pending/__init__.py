@@ -1,1 +1,1 @@
-"""Which pending pods are tried next, and which changes of the cluster make another try worth it."""
+"""The queue of pending pods: which are tried next, and which changes make another try worthwhile."""

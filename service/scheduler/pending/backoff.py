@@ -1,7 +1,10 @@
-"""Back-off: who was refused again and again waits between two attempts, longer each time.
+"""Back-off: repeatedly refused pods wait between two attempts, longer each time.
 
-kube-scheduler, too, tries pods in back-off if it has nothing else to do. Here a few of the first ones may be tried
-whenever something changes, even if they were refused often, so that they get the chance that the change gives.
+kube-scheduler also tries pods in back-off if it has nothing else to do. Here a few of the first
+ones
+may be tried whenever something changes, even if they were refused often, so that they get the
+chance
+that the change offers.
 """
 
 import heapq
@@ -13,9 +16,9 @@ from service.scheduler.protocol.limits import Limits
 
 
 class Backoff:
-    """The equivalence classes of one queue that a change may help, but not before their time.
+    """The equivalence classes of one queue that are in back-off.
 
-    Whoever leaves it by another way than these methods is no longer in `State.BACKOFF`.
+    A class that leaves it in another way than by these methods is no longer in `State.BACKOFF`.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -28,15 +31,15 @@ class Backoff:
         self._numbers = count()
 
     def has_work(self, now: float) -> bool:
-        """Whether somebody may be tried now."""
+        """Return whether any may be tried now."""
         return bool((self._waiting and self._waiting[0][0] <= now) or (self._first and self._early))
 
     def begin(self, equivalence: EquivalenceClass, now: float) -> None:
-        """Say when an equivalence class that is refused now may be tried again."""
+        """Set when an equivalence class that is refused now may be tried again."""
         equivalence.due = now + self._seconds(equivalence)
 
     def put(self, equivalence: EquivalenceClass, head: Order | None) -> None:
-        """Keep an equivalence class, of which that pod is tried first, until its back-off is over."""
+        """Add an equivalence class until its back-off is over; `head` is its first pod."""
         equivalence.state = State.BACKOFF
         heapq.heappush(self._waiting, (equivalence.due, next(self._numbers), equivalence))
         if head is not None and not equivalence.is_costly:
@@ -44,14 +47,17 @@ class Backoff:
             self._early = self._limits.pending_early_tries
 
     def take(self, now: float) -> Iterator[EquivalenceClass]:
-        """Give out those whose back-off is over."""
+        """Remove and yield the classes whose back-off is over."""
         while self._waiting and self._waiting[0][0] <= now:
             _, _, equivalence = heapq.heappop(self._waiting)
             if equivalence.state is State.BACKOFF and equivalence.due <= now:
                 yield equivalence
 
     def take_early(self, active: Order | None) -> EquivalenceClass | None:
-        """Give out one that may be tried although its back-off is not over, if its first pod comes before `active`."""
+        """Remove and return a class to try before its back-off is over, or None.
+
+        Its first pod has to come before `active`.
+        """
         while self._first and self._early:
             first, _, equivalence = self._first[0]
             if active is not None and active < first:
@@ -63,7 +69,7 @@ class Backoff:
         return None
 
     def _seconds(self, equivalence: EquivalenceClass) -> float:
-        """How long the back-off is: nothing after the first refusal, then 1 s, then doubled each time."""
+        """Return the back-off: 0 after the first refusal, then 1 s by default, then doubled each time."""
         limits, failures = self._limits, equivalence.failures
         if equivalence.is_costly:
             return limits.pending_backoff_seconds_max

@@ -1,11 +1,12 @@
-"""Classes of pending pods: pods that no rule can tell apart, or the members of one group."""
+"""Equivalence classes of pending pods: pods that no rule can distinguish, or the members of one group."""
 
 from collections.abc import Collection, Iterable
 from enum import Enum
 
 from service.engine.framework.events import Pair
-from service.engine.profiles.registry import judging_room
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.engine.profiles.registry import resource_filters
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef
@@ -15,14 +16,15 @@ Order = tuple[int, str, str, str]
 
 
 Topic = tuple[str, Pair | None]
-"""A plugin that rejected a pod, and a label of pods or nodes that its verdict depends on. None in
-place of the label means that it may depend on any label."""
+"""A plugin that rejected a pod, and a label of pods or nodes that its verdict depends on. None
+instead of the label means that it may depend on any label.
+"""
 ALL: Pair = ("", "")
-"""A topic with this in place of a label holds every equivalence class that the plugin rejected."""
+"""A topic with this instead of a label has every equivalence class that the plugin rejected."""
 
 
 class State(Enum):
-    """What an equivalence class is waiting for."""
+    """What an equivalence class waits for."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -46,47 +48,49 @@ class EquivalenceClass:
         "pod",
         "refused",
         "refused_at",
+        "shown_at",
+        "shown_reasons",
         "stale",
         "stale_due",
         "state",
-        "told",
-        "told_at",
         "topics",
     )
 
     def __init__(self, identity: object, pod: Pod, group: GroupRef | None) -> None:
         self.identity = identity
         self.group = group
-        """The group whose members these are, which need not be equal: they are tried together."""
+        """The group of these pods, which need not be equal: they are tried together."""
         self.changed = 0
         """The last revision at which the group itself, or one of its members, changed."""
         self.pod = pod
-        """One of the pods, which stands for all of them."""
+        """One of the pods, which represents all of them."""
         self.state = State.ACTIVE
         self.members: dict[ObjectName, Order] = {}
         self.heap: list[Order] = []
-        """The members in order; among them may be some that are gone or being tried."""
+        """The members in order; some may be deleted or being tried."""
         self.refused: Refused | None = None
         self.failures = 0
         """How often it was refused since a member was placed or the group changed."""
         self.refused_at = self.due = 0.0
-        """When it was refused last, and when its back-off ends."""
+        """When it was last refused, and when its back-off ends."""
         self.topics: frozenset[Topic] = frozenset()
-        self.told: frozenset[str] = frozenset()
-        """The reasons that the members' conditions say."""
+        self.shown_reasons: frozenset[str] = frozenset()
+        """The reasons in the members' conditions."""
         self.new: dict[ObjectName, None] = {}
-        """The members whose conditions say nothing yet."""
+        """The members whose conditions state nothing yet."""
         self.stale: dict[ObjectName, None] = {}
-        """The members whose conditions say old reasons; they are updated at `stale_due` (P18)."""
+        """The members whose conditions state outdated reasons, updated at `stale_due` (protocol
+        rule P18).
+        """
         self.stale_due = 0.0
-        self.told_at: float | None = None
-        """When the members' conditions were updated last."""
+        self.shown_at: float | None = None
+        """When the members' conditions were last updated."""
 
     @property
     def insufficient(self) -> bool:
-        """Whether it was refused last because no node had enough resources."""
+        """Whether it was last refused because no node had enough resources."""
         refused = None if self.group is not None else self.refused
-        return refused is not None and not judging_room().isdisjoint(refused.reasons)
+        return refused is not None and not resource_filters().isdisjoint(refused.reasons)
 
     @property
     def is_costly(self) -> bool:
@@ -95,7 +99,7 @@ class EquivalenceClass:
 
 
 def topics_of(pod: Pod, refused: Refused) -> frozenset[Topic]:
-    """Return the topics under which events are looked up that may help pods like this one."""
+    """Return the topics under which to find pods like this one for events that may help them."""
     return frozenset(
         (plugin, pair)
         for plugin, reasons in refused.reasons.items()

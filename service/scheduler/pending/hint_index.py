@@ -1,4 +1,4 @@
-"""Who of the pending pods may be helped by an event, found without asking all of them."""
+"""An index of the pending pods that an event may help."""
 
 from collections.abc import Iterable
 
@@ -14,20 +14,22 @@ class QueueingHintIndex:
     def __init__(self) -> None:
         self._by_topic: dict[Topic, dict[EquivalenceClass, None]] = {}
         self._groups: dict[EquivalenceClass, None] = {}
-        """The groups that were refused although enough members are there: any event may help them."""
+        """The groups that were refused although they have enough members: any event may help
+        them.
+        """
 
     def put(self, equivalence: EquivalenceClass, refused: Refused) -> None:
-        """Have an equivalence class of single pods found by what its refusal depends on."""
+        """Index an equivalence class of single pods by what its refusal depends on."""
         equivalence.topics = topics_of(equivalence.pod, refused)
         for topic in equivalence.topics:
             self._by_topic.setdefault(topic, {})[equivalence] = None
 
     def put_group(self, equivalence: EquivalenceClass) -> None:
-        """Have a group found by every event, as the hints know single pods only."""
+        """Index a group under every event, as the hints only know single pods."""
         self._groups[equivalence] = None
 
     def drop(self, equivalence: EquivalenceClass) -> None:
-        """Have an equivalence class found no longer."""
+        """Remove an equivalence class from the index."""
         self._groups.pop(equivalence, None)
         for topic in equivalence.topics:
             equivalences = self._by_topic[topic]
@@ -39,25 +41,31 @@ class QueueingHintIndex:
     def concerned(
         self, event: ClusterEvent, everybody: Iterable[EquivalenceClass]
     ) -> list[EquivalenceClass]:
-        """All whom an event may help, and perhaps others; `everybody` if it may concern anybody."""
+        """Return the classes that an event may help, and perhaps others, or `everybody` if any may be."""
         plugins = turned_by(event)
         if plugins is None:
             return list(everybody)
-        rejected = [each for plugin in plugins for each in self._asking(plugin, event)]
+        rejected = [
+            equivalence for plugin in plugins for equivalence in self._asking(plugin, event)
+        ]
         return [*rejected, *self._groups]
 
     def is_helped(self, equivalence: EquivalenceClass, event: ClusterEvent) -> bool:
-        """Whether an event may turn the refusal of an equivalence class."""
+        """Return whether an event may change the refusal of an equivalence class."""
         if equivalence.group is not None:
             return equivalence in self._groups
         reasons = equivalence.refused.reasons if equivalence.refused else {}
         return event is EVERYTHING or any(
-            helps(event, plugin, equivalence.pod, each) for plugin, each in reasons.items()
+            helps(event, plugin, equivalence.pod, messages) for plugin, messages in reasons.items()
         )
 
     def _asking(self, plugin: str, event: ClusterEvent) -> list[EquivalenceClass]:
-        """The equivalence classes that a plugin rejected and that an event may concern."""
+        """Return the equivalence classes that a plugin rejected and that an event may concern."""
         pairs = labels_of(plugin, event)
         if pairs is None:
             return list(self._by_topic.get((plugin, ALL), ()))
-        return [each for pair in (None, *pairs) for each in self._by_topic.get((plugin, pair), ())]
+        return [
+            equivalence
+            for pair in (None, *pairs)
+            for equivalence in self._by_topic.get((plugin, pair), ())
+        ]

@@ -5,13 +5,14 @@
               │  └──backoff over── BACKOFF ◀──┐
               └────────────────────┴── a change that can help ── UNSCHEDULABLE
 
-Pods that no rule can tell apart are one *equivalence class*: what is decided of one of them is true
-of all until something changes, so ten thousand equal pods cost one attempt. The pods of a class are
-tried in order. The members of a group are one equivalence class, too: its first pod is given out in
-place of all of them.
+Pods that no rule can distinguish form an *equivalence class*: what is decided about one holds for
+all
+until something changes, so ten thousand equal pods cost one attempt. The pods of a class are tried
+in
+order. The members of a group form one equivalence class, too: its first pod represents them all.
 
 The queue does no I/O and has no clock: it is filled from the replica, follows the changes in the
-log, and gets the time as an argument. It can be dropped at any moment and made again from the pods
+log, and gets the time as an argument. It can be dropped at any moment and rebuilt from the pods
 without a node.
 """
 
@@ -21,11 +22,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from itertools import count
 
 from service.engine.framework.events import ClusterEvent
-from service.model.configuration.config import ClusterConfig
-from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.model.pod_templates.annotated_rules import annotation_of
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import ObjectName
+from service.model.pods.annotated_rules import annotation_of
+from service.model.pods.pod import Pod
+from service.model.pods.scheduling_groups import WORKLOAD
+from service.model.registry.manifests import PodManifest
 from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates
 from service.scheduler.pending.equivalence_classes import EquivalenceClass, Order, State
@@ -40,9 +42,9 @@ from service.scheduler.replica.stored_kinds import WaitingGroup
 
 _SEEN_MAX = 1_000
 SUSPECTS_AFTER_SECONDS = 5.0
-"""So long after the first attempts of a process, pods are not tried of which a worker may have died."""
+"""Pods that may have killed a worker are tried this long after a process's first attempts."""
 _LAST = 2**32
-"""In the place of its priority, an order has this if the pod is tried last, and alone."""
+"""Replaces the priority in the order of a pod that is tried last, and alone."""
 
 
 def _nobody(_pod: PodManifest) -> bool:
@@ -53,7 +55,7 @@ class PendingQueue:
     """The pending pods of one cluster. All times are in the clock's monotonic seconds."""
 
     def __init__(self, limits: Limits, is_suspect: Callable[[PodManifest], bool] = _nobody) -> None:
-        """`is_suspect` says of which pods a worker may have died."""
+        """Create an empty queue; `is_suspect` returns whether a pod may have killed a worker."""
         self._limits = limits
         self._is_suspect = is_suspect
         self._suspects_from: float | None = None
@@ -65,7 +67,7 @@ class PendingQueue:
         config: ClusterConfig,
         groups: Iterable[WaitingGroup] = (),
     ) -> None:
-        """Begin anew with these pods; those that have a node are left out."""
+        """Start over with these pods, ignoring those that have a node."""
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
         self._equivalences: dict[object, EquivalenceClass] = {}
@@ -76,8 +78,10 @@ class PendingQueue:
         }
         """The group of each pod that one request asked to be placed all or none."""
         self._timed: list[tuple[float, int, EquivalenceClass, Refused]] = []
-        """The classes that are tried again at a time: groups, since their message changes then, and
-        pods for which no more pods may be evicted before."""
+        """The classes that are tried again at a time: groups, whose message changes then, and pods
+        that wait
+        for the eviction budget.
+        """
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
         self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)
@@ -99,12 +103,12 @@ class PendingQueue:
         return key in self._equivalence_of
 
     def equivalences(self) -> Collection[EquivalenceClass]:
-        """The equivalence classes of all pods that wait."""
+        """Return the equivalence classes of all pods that wait."""
         return self._equivalences.values()
 
     @property
     def places(self) -> bool:
-        """Whether the configuration wants pending pods to be placed."""
+        """Whether pending pods are to be placed by this cluster's configuration."""
         return self._config.place_pending_pods
 
     def counts(self) -> dict[str, int]:
@@ -116,7 +120,7 @@ class PendingQueue:
         return {state.value: totals[state] for state in names}
 
     def has_work(self, now: float) -> bool:
-        """Whether it is worth calling `take`, which may still find nothing to do."""
+        """Return whether it is worth calling `take`, which may still find nothing to do."""
         if not self._equivalence_of or not self.places:
             return False
         if self._active or self._backoff.has_work(now):
@@ -128,7 +132,7 @@ class PendingQueue:
     # What changes
 
     def observe(self, entries: Sequence[Entry]) -> None:
-        """Take in changes that are in the log."""
+        """Follow changes that are in the log."""
         events: dict[object, tuple[int, ClusterEvent]] = {}
         for entry in entries:
             if entry.kind == "Pod":
@@ -164,11 +168,11 @@ class PendingQueue:
         self._follow_pod(entry, after)
         old, new = self._membership(before), self._membership(after)
         if old != new:
-            for group in {each[0] for each in (old, new) if each is not None}:
+            for group in {membership[0] for membership in (old, new) if membership is not None}:
                 self._change(group, entry.revision)
 
     def _membership(self, manifest: object) -> tuple[GroupRef, object] | None:
-        """Return the group that a pod is in, and all about the pod that matters to other members."""
+        """Return a pod's group and the facts about it that matter to other members, or None."""
         if not isinstance(manifest, PodManifest):
             return None
         group, pod = self._group_of(manifest), manifest.pod
@@ -181,14 +185,18 @@ class PendingQueue:
         return group_of(manifest) or self._waiting.get((manifest.namespace, manifest.name))
 
     def _change(self, group: GroupRef, revision: int) -> None:
-        """Have a group that changed tried at once."""
+        """Schedule a changed group to be tried at once."""
         equivalence = self._equivalences.get(group)
         if equivalence is not None:
             self._change_equivalence(equivalence, revision)
 
     def _change_workload(self, entry: Entry) -> None:
-        """Have all groups of a Workload that changed tried at once."""
-        groups = [each.group for each in self._equivalences.values() if each.group is not None]
+        """Schedule all groups of a changed Workload to be tried at once."""
+        groups = [
+            equivalence.group
+            for equivalence in self._equivalences.values()
+            if equivalence.group is not None
+        ]
         for group in groups:
             if group.workload and (group.namespace, group.workload) == entry.key:
                 self._change(group, entry.revision)
@@ -229,7 +237,7 @@ class PendingQueue:
         self._remove(entry.key)
 
     def _configure(self, entry: Entry) -> None:
-        """Sort all pods anew, as priorities and known schedulers may have changed."""
+        """Sort all pods again, as priorities and known schedulers may have changed."""
         config = getattr(entry.after and entry.after.manifest, "config", None) or ClusterConfig()
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
@@ -245,12 +253,12 @@ class PendingQueue:
         self.sort_anew()  # Which pods wait with a group depends on the known schedulers.
 
     def sort_anew(self) -> None:
-        """Sort all pods into their classes, and those in order, once more."""
+        """Sort all pods into their classes, and the classes in order, again."""
         for manifest in list(self._pods.values()):
             self._put(manifest)
 
     def retry_all(self) -> None:
-        """Have every pod tried once more, at once."""
+        """Schedule every pod to be tried again, at once."""
         for equivalence in self._equivalences.values():
             equivalence.failures = 0
             self._sort_in(equivalence)
@@ -276,7 +284,7 @@ class PendingQueue:
             frozenset(pod.labels.items()),
             pod.required_node_name,
             pod.controller,
-            pod.name if any(each.ephemeral is not None for each in pod.spec.volumes) else None,
+            pod.name if any(volume.ephemeral is not None for volume in pod.spec.volumes) else None,
             pod.device_claims,
             # Room that is kept for one pod is not there for others that are equal to it.
             pod.nominated_node_name and pod.name,
@@ -327,7 +335,7 @@ class PendingQueue:
         return self._config.priority_of(pod.spec.priority_class_name) or 0
 
     def _sort_in(self, equivalence: EquivalenceClass) -> None:
-        """Put an equivalence class where it belongs, whatever was decided of it before."""
+        """Put an equivalence class where it belongs, whatever was decided about it before."""
         self._forget(equivalence)
         if equivalence.group is not None:
             equivalence.state = State.ACTIVE
@@ -344,9 +352,9 @@ class PendingQueue:
     # What is tried
 
     def take(self, count_max: int, now: float) -> Attempts:
-        """Give out the pods to try next, and condition updates: at most `count_max` in all.
+        """Return the pods to try next, and condition updates: at most `count_max` in total.
 
-        None of them is given out again until `conclude` is called.
+        They are not returned again until `conclude` is called.
         """
         assert not self._taken
         for equivalence in self._backoff.take(now):
@@ -374,7 +382,7 @@ class PendingQueue:
     def conclude(
         self, attempts: Attempts, refusals: Mapping[ObjectName, Refused], now: float
     ) -> None:
-        """Take in the result of attempts, after the changes that they made were observed.
+        """Record the results of attempts, after their changes were observed.
 
         Pods that are neither refused nor gone are tried again.
         """
@@ -402,7 +410,7 @@ class PendingQueue:
         self._seen.clear()
 
     def give_back(self, attempts: Attempts, now: float) -> None:
-        """Take back attempts that could not be made; all of them are to be made again."""
+        """Return attempts that could not be made, to be made again."""
         self.conclude(attempts, {}, now)
         for update in attempts.condition_updates:
             equivalence = self._equivalence_of.get(update.key)
@@ -411,17 +419,18 @@ class PendingQueue:
                 self._updates.put(equivalence)
 
     def _may_be_next(self, order: Order, before: Sequence[Order], now: float) -> bool:
-        """Whether a pod may be tried after others, as far as a worker may die of it."""
+        """Return whether a pod may be tried after others, as far as it may kill a worker."""
         if order[0] != _LAST:
             return True
         assert self._suspects_from is not None
         return not before and now >= self._suspects_from
 
     def _pop(self, before: Sequence[Order], now: float) -> Order | None:
-        """The first pod of all that may be tried.
+        """Return the first pod of all that may be tried, or None.
 
-        If an equivalence class was refused before, one pod of it has to succeed before others follow:
-        otherwise the conditions of all of them would be updated with the reasons of the moment (P18).
+        If an equivalence class was refused before, one of its pods has to succeed before others
+        follow:
+        otherwise all their conditions would be updated with momentary reasons (protocol rule P18).
         """
         while self._active:
             order, _, equivalence = self._active[0]
@@ -438,13 +447,13 @@ class PendingQueue:
         return None
 
     def _next(self, before: Sequence[Order], now: float) -> Order | None:
-        """The next pod to try: one that is due, or one of the first pods in back-off."""
+        """Return the next pod to try, which is due or among the first in back-off, or None."""
         while early := self._backoff.take_early(self._active[0][0] if self._active else None):
             self._activate(early)
         return self._pop(before, now)
 
     def _head(self, equivalence: EquivalenceClass) -> Order | None:
-        """The first member that is not being tried."""
+        """Return the first member that is not being tried, or None."""
         while equivalence.heap:
             order = equivalence.heap[0]
             if equivalence.members.get(order[2:]) == order and order[2:] not in self._taken:
@@ -488,7 +497,7 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        """Note the refusal of a group, which any event may help unless members are missing."""
+        """Record the refusal of a group, which any event may help unless members are missing."""
         if refused.reasons.keys() == {MEMBERS}:
             equivalence.failures = 0  # Members are missing, so no node was searched for.
         else:
@@ -514,7 +523,7 @@ class PendingQueue:
                 self._wake(equivalence)
 
     def _wake(self, equivalence: EquivalenceClass) -> None:
-        """Have an unschedulable equivalence class tried again when its back-off is over.
+        """Schedule an unschedulable equivalence class to be tried again when its back-off is over.
 
         The class that starves does not wait for that: it gets every chance first.
         """

@@ -1,12 +1,11 @@
-"""Which changes can help a pod that waits: the queueing hints of kube-scheduler.
+"""Which changes can help a waiting pod: the queueing hints of kube-scheduler.
 
 A refusal names, for every node, the first plugin that rejects the pod there. A node can become
 feasible only through a change that alters one of these verdicts, so the pod is tried again after
 such changes and after no others. A hint that is not sure says yes: a needless attempt costs little,
 but a missed one would leave a pod waiting.
 
-What each plugin says of this is in its module (`service.engine.framework.plugin`); here changes become events.
-
+Each plugin's part is in its module (`service.engine.framework.plugin`); here changes become events.
 Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and `isSchedulableAfter…`, v1.35.
 """
 
@@ -23,23 +22,24 @@ from service.engine.framework.events import (
     pod_events,
 )
 from service.engine.profiles.registry import hinted, known_plugins
-from service.model.manifests.manifest import (
-    KeptManifest,
-    NamespaceManifest,
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.nodes.node import Node
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import (
+    DeclaredManifest,
     NodeManifest,
     PodGroupManifest,
     PodManifest,
 )
-from service.model.objects.pods_and_nodes import Node, Pod
 from service.scheduler.replica.replica import Entry
 from service.scheduler.replica.stored_kinds import MoveReservation, NodeState, WaitingGroup
 
 ADMISSION = "Admission"
-"""Stands for a plugin if the pod itself is refused, whatever room there is on nodes."""
+"""Replaces the plugin if the pod itself is refused, regardless of room on nodes."""
 MEMBERS = "Members"
-"""Stands for a plugin if too few members of the pod's group are there: only members help then."""
+"""Replaces the plugin if the pod's group has too few members: only more members help then."""
 NO_NODES = ""
-"""Stands for a plugin if the cluster has no nodes."""
+"""Replaces the plugin if the cluster has no nodes."""
 
 _BESIDES_PLUGINS: Mapping[Change, frozenset[str]] = {
     Change.NODE_ADDED: frozenset({NO_NODES}),
@@ -50,14 +50,14 @@ EVERYTHING = ClusterEvent(None)
 
 
 def turned_by(event: ClusterEvent) -> frozenset[str] | None:
-    """Return the plugins whose rejections an event can turn; None: all of them."""
+    """Return the plugins whose rejections an event can change, or None for all."""
     if event.change is None:
         return None
     return hinted(event.change) | _BESIDES_PLUGINS.get(event.change, frozenset())
 
 
 def identity_of(event: ClusterEvent) -> object:
-    """Equal for events that help the same pods."""
+    """Return a value that is equal for events that help the same pods."""
     node = event.node and tuple(map(_node_identity, event.node))
     pods = tuple(map(_identity, event.pods))
     objects = tuple(map(id, event.objects))
@@ -65,11 +65,11 @@ def identity_of(event: ClusterEvent) -> object:
 
 
 def events_of(entry: Entry) -> list[ClusterEvent]:
-    """Return the events that a committed change means for pending pods; most changes mean none."""
+    """Return the events that a committed change causes for pending pods; most changes cause none."""
     before = entry.before.manifest if entry.before else None
     after = entry.after.manifest if entry.after else None
-    some = after or before
-    match some:
+    manifest = after or before
+    match manifest:
         case PodManifest():
             events = pod_events(_counting(before), _counting(after))
             return [*events, *_room_given_up(before, after)]
@@ -80,9 +80,11 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
         case NamespaceManifest():
             changed = before is None or after is None or before.labels != after.labels
             return [ClusterEvent(Change.NAMESPACE_RELABELLED)] if changed else []
-        case KeptManifest():
-            was = before.kept if isinstance(before, KeptManifest) else None
-            return object_events(was, after.kept if isinstance(after, KeptManifest) else None)
+        case DeclaredManifest():
+            previous = before.kept if isinstance(before, DeclaredManifest) else None
+            return object_events(
+                previous, after.kept if isinstance(after, DeclaredManifest) else None
+            )
         case PodGroupManifest() | WaitingGroup():
             return []  # The queue itself follows which pods wait with each other.
         case MoveReservation():
@@ -94,19 +96,19 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
 
 
 def topics(plugin: str, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
-    """Labels of which an event has one at least if it matters to `plugin`'s verdict; None: any."""
+    """Return labels of which any event that affects `plugin`'s verdict has one, or None for any."""
     known = known_plugins().get(plugin)
     return None if known is None else known.topics(pod, reasons)
 
 
 def labels_of(plugin: str, event: ClusterEvent) -> frozenset[Pair] | None:
-    """The labels that an event is about, as far as `plugin` is concerned; None: it may concern anybody."""
+    """Return the labels that an event concerns, for `plugin`, or None if it may concern any pod."""
     known = known_plugins().get(plugin)
     return None if known is None else known.labels_of(event)
 
 
 def helps(event: ClusterEvent, plugin: str, pod: Pod, reasons: Collection[str]) -> bool:
-    """Whether an event can turn this plugin's verdict on a pod."""
+    """Return whether an event can change this plugin's verdict on a pod."""
     if event.change is None:
         return True
     if plugin not in hinted(event.change):
@@ -115,7 +117,7 @@ def helps(event: ClusterEvent, plugin: str, pod: Pod, reasons: Collection[str]) 
 
 
 def _counting(manifest: object) -> Pod | None:
-    """Return the pod if it is on a node and has not ended: only then rules of others count it."""
+    """Return the pod if it is on a node and has not ended, as only then other pods' rules count it."""
     if not isinstance(manifest, PodManifest):
         return None
     pod = manifest.pod
@@ -123,7 +125,7 @@ def _counting(manifest: object) -> Pod | None:
 
 
 def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
-    """Return the event that no room is kept for a pod any more: for others it is as if the pod left."""
+    """Return the event that a pod's reserved room was freed: for others it is as if the pod left."""
     if not isinstance(before, PodManifest) or not _reserves(before.pod):
         return []
     old, new = before.pod, after.pod if isinstance(after, PodManifest) else None
@@ -134,7 +136,7 @@ def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
 
 
 def _room_open(before: object, after: object) -> list[ClusterEvent]:
-    """Return the event that no room is kept any more for what comes in place of a pod that moves."""
+    """Return the event that a move's reserved room was freed."""
     if not isinstance(before, MoveReservation) or before.came_to:
         return []
     if isinstance(after, MoveReservation) and not after.came_to:

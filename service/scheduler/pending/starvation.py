@@ -1,4 +1,4 @@
-"""Starvation: who was refused too often for lack of resources gets every chance first."""
+"""Starvation: pods refused too often for lack of resources get every chance first."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from service.scheduler.pending.equivalence_classes import EquivalenceClass, Orde
 
 
 class Starvation:
-    """The equivalence classes of one queue that starve, and the one of them that does not wait for its back-off."""
+    """The equivalence classes of one queue that starve, and the one that skips its back-off."""
 
     def __init__(self, failures_max: int) -> None:
         self._failures_max = failures_max
@@ -14,24 +14,28 @@ class Starvation:
         self._chosen: EquivalenceClass | None = None
 
     def note(self, equivalence: EquivalenceClass) -> None:
-        """Take in that an equivalence class was refused."""
+        """Record that an equivalence class was refused."""
         if self._starves(equivalence):
             self._starved[equivalence] = None
 
     def forget(self, equivalence: EquivalenceClass) -> None:
-        """Drop what is remembered of an equivalence class."""
+        """Drop all that is remembered of an equivalence class."""
         self._starved.pop(equivalence, None)
         if self.is_chosen(equivalence):
             self._chosen = None
 
     def is_chosen(self, equivalence: EquivalenceClass) -> bool:
-        """Whether this is the one that gets every chance first."""
+        """Return whether this is the class that gets every chance first."""
         return equivalence is self._chosen
 
     def choose(self, head_of: Callable[[EquivalenceClass], Order | None]) -> Order | None:
-        """Choose the one whose first pod comes before those of all others, and return this pod; None if nobody starves."""
+        """Choose the class whose first pod precedes all others; return this pod, or None if none starves."""
         self._starved = dict.fromkeys(filter(self._starves, self._starved))
-        heads = {head: each for each in self._starved if (head := head_of(each)) is not None}
+        heads = {
+            head: equivalence
+            for equivalence in self._starved
+            if (head := head_of(equivalence)) is not None
+        }
         first = min(heads, default=None)
         self._chosen = None if first is None else heads[first]
         return first

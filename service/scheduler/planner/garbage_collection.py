@@ -1,7 +1,7 @@
-"""Keeps Python's garbage collector from looking at whole clusters because of plans.
+"""Keeps Python's garbage collector from scanning whole clusters because of plans.
 
 A plan makes hundreds of thousands of objects, none of which outlives it. The collector would take
-them for long-lived ones, and then look at every object of the process: at 50,000 pods that takes a
+them for long-lived ones, and then scan every object of the process: at 50,000 pods that takes a
 third of a second, in which nothing else runs.
 """
 
@@ -15,7 +15,7 @@ _plans = 0
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Let the collector rest while a plan is made; memory without cycles is freed all the same."""
+    """Disable the collector while a plan is made; memory without cycles is freed all the same."""
     global _plans  # noqa: PLW0603 - the collector is one for the whole process
     _plans += 1
     gc.disable()

@@ -1,11 +1,12 @@
-"""Finds what a cluster was at an earlier revision, for the explanation of one pod."""
+"""Finds the state of a cluster at an earlier revision, for the explanation of one pod."""
 
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 
-from service.model.errors import Compacted, FieldError, InvalidManifest
-from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.log.past_revision_types import PastChanges, PastKey, PastSelection, PastState
+from service.model.core.errors import Compacted, FieldError, InvalidManifest
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit import ObjectRow
+from service.model.log.history import PastChanges, PastKey, PastSelection, PastState
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.planner.past_explanation import PastObject
 from service.scheduler.protocol.intents import ExplainPod
@@ -21,8 +22,8 @@ _NOT_READ = (EvictionState.kind, NodeState.kind)
 class PastExplanation:
     """The explanation of one pod as of `revision`.
 
-    If that revision is of the commit that gave the pod its node, the cluster is that just before this
-    was done: the pods that were placed earlier in the same commit are there, later ones are not.
+    If that revision belongs to the commit that bound the pod, the cluster is that just before the
+    binding: the pods placed earlier in the same commit are there, later ones are not.
     """
 
     def __init__(self, store: Store, limits: Limits, cluster_id: int, intent: ExplainPod) -> None:
@@ -38,8 +39,8 @@ class PastExplanation:
         """Find the pod as it was at a revision.
 
         Raises:
-            NotFound: it was not there.
-            Compacted: the log does not tell.
+            NotFound: it did not exist.
+            Compacted: the log does not reach back that far.
         """
         of, limits, store = self.intent, self._limits, self._store
         bound = await store.bound_at(self._cluster_id, of.namespace, of.name, revision)
@@ -58,46 +59,46 @@ class PastExplanation:
         self.pod, self._revision = rows[0], at if bound is None else bound - 1
 
     async def states(self) -> AsyncIterator[list[PastObject]]:
-        """The objects that have changed since, some at a time; the replica must not be younger than the log now.
+        """Yield the objects that have changed since, in portions, while the replica is at the head.
 
         Raises:
-            Compacted: the log no longer tells what they were.
+            Compacted: the log no longer has their earlier states.
             InvalidManifest: there are too many.
         """
-        found = await self._changes()
-        states = sorted(found.states, key=lambda each: (each.kind != CLUSTER_KIND, each[:3]))
-        for kind, grouped in groupby(states, key=lambda each: each.kind):
+        changes = await self._changes()
+        states = sorted(changes.states, key=lambda state: (state.kind != CLUSTER_KIND, state[:3]))
+        for kind, grouped in groupby(states, key=lambda state: state.kind):
             of_kind = list(grouped)
             for start in range(0, len(of_kind), _STATES_AT_ONCE):
-                some = of_kind[start : start + _STATES_AT_ONCE]
-                async for then in self._as_they_were(kind, some):
+                portion = of_kind[start : start + _STATES_AT_ONCE]
+                async for then in self._as_they_were(kind, portion):
                     yield then
 
     async def _changes(self) -> PastChanges:
         most = self._limits.past_states_max
-        found = await self._store.past_changes(
+        changes = await self._store.past_changes(
             self._cluster_id,
             self._revision,
             changes_max=self._limits.past_changes_max,
             limit=most + 1,
             without=_NOT_READ,
         )
-        if found.unknown or self._revision < found.reach:
+        if changes.unknown or self._revision < changes.reach:
             raise _compacted(self._revision)
-        if len(found.states) > most:
+        if len(changes.states) > most:
             message = f"more than {most} objects have changed since (past_states_max)"
             raise InvalidManifest([FieldError("revision", message, self._revision)])
-        return found
+        return changes
 
     async def _as_they_were(
         self, kind: str, states: Sequence[PastState]
     ) -> AsyncIterator[list[PastObject]]:
-        absent = [PastObject(each, None) for each in states if each.revision is None]
+        absent = [PastObject(state, None) for state in states if state.revision is None]
         if absent:
             yield absent
-        there = [each for each in states if each.revision is not None]
+        there = [state for state in states if state.revision is not None]
         while there:
-            keys = [PastKey(each.namespace, each.name, each.revision or 0) for each in there]
+            keys = [PastKey(state.namespace, state.name, state.revision or 0) for state in there]
             rows = await self._store.past_objects(self._cluster_id, kind, keys)
             if rows is None:
                 raise _compacted(self._revision)

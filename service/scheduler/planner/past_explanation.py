@@ -1,10 +1,11 @@
-"""Explains a pod on what its cluster was at an earlier revision; the replica is afterwards as it was."""
+"""Explains a pod on its cluster at an earlier revision, and restores the replica afterwards."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.log.past_revision_types import PastState
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit import ObjectRow
+from service.model.log.history import PastState
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.reading.explanations import explain_pod
 from service.scheduler.plans.fork import Fork
@@ -14,18 +15,18 @@ from service.scheduler.replica.stored_kinds import ConfigManifest, read_row
 
 
 class PastObject(NamedTuple):
-    """An object that has changed since; its row is None if it was not there."""
+    """An object that has changed since; its row is None if it did not exist."""
 
     state: PastState
     row: ObjectRow | None
 
 
 def go_back(fork: Fork, then: Iterable[PastObject]) -> Steps[None]:
-    """Put objects back to what they were, or delete them, step by step."""
-    for each in then:
-        kind, namespace, name, _ = each.state
-        if each.row is not None:
-            manifest = read_row(each.row, fork.context.templates)
+    """Restore objects to their earlier state, or delete them, step by step."""
+    for past in then:
+        kind, namespace, name, _ = past.state
+        if past.row is not None:
+            manifest = read_row(past.row, fork.context.templates)
             if kind == CLUSTER_KIND and isinstance(manifest, ConfigManifest):
                 yield from fork.configure(manifest)
             else:

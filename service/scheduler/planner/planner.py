@@ -1,7 +1,8 @@
 """Makes plans for all clusters of a process: small ones among placements, all others beside them.
 
 Planning takes turns with everything else that the event loop does, in slices of three milliseconds
-with a pause after each, so a placement waits for one or two such slices. See docs/decisions/plans.md.
+with a pause after each, so a placement waits for one or two such slices. See
+docs/decisions/plans.md.
 """
 
 import asyncio
@@ -11,9 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from service.model.errors import Overloaded
-from service.model.manifests.manifest import TemplateCache
-from service.model.times import rfc3339
+from service.model.core.errors import Overloaded
+from service.model.core.times import rfc3339
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.request_batches import TIME_IS_UP
 from service.scheduler.commit.suffixes import DrawnOnce
@@ -52,9 +53,10 @@ from service.scheduler.replica.replica import Replica
 T = TypeVar("T")
 
 _PAUSE_SECONDS = 0.001
-"""The pause after each slice: the server's own threads get the interpreter at once then, and not only
-after the five milliseconds after which Python takes it from a thread that goes on and on. The event
-loop counts in milliseconds, and takes half of one for none at all."""
+"""The pause after each slice: the server's other threads get the interpreter at once then, not only
+after the five milliseconds after which Python takes it from a running thread. The event loop counts
+in milliseconds, and treats half of one as none.
+"""
 
 
 class Planner:
@@ -81,11 +83,11 @@ class Planner:
         self._stopping = False
 
     def stop(self) -> None:
-        """Have the plan that is being made end soon, as if its time was over, and refuse all others."""
+        """End the plan that is being made, as if its time were up, and refuse all others."""
         self._stopping = True
 
     async def plan(self, loop: ClusterLoop, intent: MakePlan) -> Planned:
-        """Make a plan on the state that is settled in a cluster's loop.
+        """Make a plan on the committed state of a cluster's loop.
 
         Raises:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
@@ -98,11 +100,11 @@ class Planner:
         return await self._decided(loop, decide)
 
     async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
-        """Find the repairs of a pod on the state that is settled in a cluster's loop.
+        """Find the repairs of a pod on the committed state of a cluster's loop.
 
         Raises:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
-            NotFound, Denied: there is no such pod, or no profile for it.
+            NotFound, Denied: the pod, or its profile, does not exist.
         """
         bounds = PlanBounds(seconds=self._limits.repair_seconds_max)
 
@@ -112,7 +114,7 @@ class Planner:
         return await self._decided(loop, decide)
 
     async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
-        """Count how many pods fit, on the state that is settled in a cluster's loop.
+        """Count how many pods fit, on the committed state of a cluster's loop.
 
         Raises:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
@@ -127,11 +129,11 @@ class Planner:
     async def try_out(
         self, loop: ClusterLoop, intent: PlacePods, deadline: float
     ) -> PlacementAnswer:
-        """Decide a dry run on the state that is settled in a cluster's loop.
+        """Decide a dry run on the committed state of a cluster's loop.
 
         Raises:
             Overloaded: too many plans are waiting, the cluster was dropped from memory, the time
-                was up, or the client has left.
+                ran out, or the client has disconnected.
             MoorageError: the placement is refused.
         """
         client = CLIENT.get()
@@ -150,11 +152,11 @@ class Planner:
     async def explain(
         self, loop: ClusterLoop, past: PastExplanation, revision: int
     ) -> ExplanationAnswer:
-        """Explain a pod on what the cluster was at an earlier revision.
+        """Explain a pod on its cluster at an earlier revision.
 
         Raises:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
-            Compacted: the log no longer tells what was at that revision.
+            Compacted: the log no longer has the state at that revision.
             MoorageError: the pod cannot be explained.
         """
 
@@ -174,7 +176,7 @@ class Planner:
 
     @asynccontextmanager
     async def _in_turn(self, loop: ClusterLoop) -> AsyncIterator[Replica]:
-        """Wait for the turn of one plan, and yield the replica at what is settled; it has to be left as it was."""
+        """Wait for the turn of one plan; yield the replica at the committed state, to be left unchanged."""
         if self._waiting >= self._limits.plans_waiting_max:
             raise Overloaded("Too many plans of this cluster are waiting.")
         self._waiting += 1
@@ -189,14 +191,14 @@ class Planner:
                         if replica.revision != replica.committed_revision:
                             self.replica.drop()
                         else:
-                            await self._run(loop, replica.cluster.forgetting())
+                            await self._run(loop, replica.cluster.forget_in_steps())
         finally:
             self._waiting -= 1
             self.last_used = self._clock.monotonic()
 
     @property
     def is_idle(self) -> bool:
-        """Whether no plan is made or waits."""
+        """Whether no plan is being made or waiting."""
         return not self._waiting
 
     async def _caught_up(self, loop: ClusterLoop) -> Replica:
@@ -211,7 +213,7 @@ class Planner:
         return replica
 
     def _bounds(self, intent: MakePlan) -> PlanBounds:
-        """The bounds of a plan; a search for repairs has its own time unless the caller gives it another."""
+        """Return the bounds of a plan; a search for repairs has its own default time."""
         if isinstance(intent.goal, Fit) and intent.bounds.seconds is None:
             return msgspec.structs.replace(intent.bounds, seconds=self._limits.repair_seconds_max)
         return intent.bounds
@@ -266,7 +268,7 @@ class Planner:
 
         Raises:
             Unanswered: it has to be decided again when its questions are answered.
-            Overloaded: nobody wants it any more.
+            Overloaded: it is no longer wanted.
         """
         replica.questions.begin(are_deferred=self._expressions is not None)
         try:
@@ -275,9 +277,9 @@ class Planner:
             raise Unanswered(replica.questions.take()) from None
 
     async def _until_answered(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Make an attempt, and another when what expressions had to be asked is known.
+        """Repeat an attempt until all its expressions are evaluated.
 
-        Others have their turns meanwhile.
+        Other plans have their turns meanwhile.
         """
         end = self._clock.monotonic() + self._limits.request_seconds_max
         while True:
@@ -296,8 +298,7 @@ class Planner:
         """Run all steps in slices, between which everything else gets its turn.
 
         Raises:
-            Overloaded: the steps were not wanted any more; what they have changed has still to be
-                undone.
+            Overloaded: the steps are no longer wanted; their changes still have to be undone.
         """
         while True:
             end = self._clock.monotonic() + self._limits.plan_slice_seconds
@@ -315,18 +316,19 @@ class Planner:
                 raise Overloaded(TIME_IS_UP)
 
     async def _give_way(self, loop: ClusterLoop) -> None:
-        """Let the requests that the cluster's loop has now be answered first, but not for ever."""
+        """Let the loop's present requests be answered first, but not forever."""
         end = self._clock.monotonic() + self._limits.plan_patience_seconds
         while not loop.idle and self._clock.monotonic() < end:
             await self._clock.sleep(_PAUSE_SECONDS)
 
 
 class Planners:
-    """The planners of all clusters of this process, and what callers may ask of them.
+    """The planners of all clusters of this process, for callers.
 
-    They answer requests that change nothing, and that placements must not wait for. A cluster's
-    replica is brought to the head by an empty plan that is decided among placements; then the work
-    is done on a second replica.
+    They answer requests that change nothing, and that placements must not wait for. An empty plan,
+    decided among placements, brings a cluster's replica to the head; then the work is done on a
+    second
+    replica.
     """
 
     def __init__(  # noqa: PLR0913 - all that they need of the world, by name
@@ -342,7 +344,7 @@ class Planners:
         keep: Callable[[asyncio.Task[Any]], None],
         expressions: AnswersQuestions | None = None,
     ) -> None:
-        """`submit` has an intent decided among placements, and `keep` keeps a task until it ends."""
+        """Create planners; `submit` decides an intent among placements, and `keep` holds a task to its end."""
         self._store = store
         self._expressions = expressions
         self._submit = submit
@@ -355,12 +357,12 @@ class Planners:
         self._by_cluster: dict[int, Planner] = {}
 
     async def plan(self, cluster: str, intent: MakePlan) -> Planned:
-        """Plan what to do after changes to a cluster, of which nothing is made.
+        """Plan the consequences of changes to a cluster, without making them.
 
         Small plans are decided among placements.
 
         Raises:
-            NotFound: there is no such cluster, or the plan names something that is not there.
+            NotFound: the cluster, or an object that the plan names, does not exist.
             Overloaded: too many plans of this cluster are waiting.
             MoorageError: the plan is refused.
         """
@@ -371,11 +373,11 @@ class Planners:
         )
 
     async def repairs(self, cluster: str, intent: FindRepairs) -> RepairsAnswer:
-        """Find the least changes after which a stored pod fits.
+        """Find the smallest changes after which a stored pod fits.
 
         Raises:
-            NotFound: there is no such cluster, or no such pod.
-            Denied: the pod's `schedulerName` is no profile.
+            NotFound: the cluster or the pod does not exist.
+            Denied: the pod's `schedulerName` is not a profile.
             Overloaded: too many plans of this cluster are waiting.
         """
         return await self._beside_placements(
@@ -386,7 +388,7 @@ class Planners:
         """Count how many pods fit.
 
         Raises:
-            NotFound: there is no such cluster.
+            NotFound: the cluster does not exist.
             InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
             Overloaded: too many plans of this cluster are waiting.
         """
@@ -398,9 +400,9 @@ class Planners:
         """Decide a dry run that takes long, while placements are decided.
 
         Raises:
-            NotFound: there is no such cluster.
-            Overloaded: too many plans of this cluster are waiting, the time was up by the clock's
-                monotonic seconds, or the client has left.
+            NotFound: the cluster does not exist.
+            Overloaded: too many plans of this cluster are waiting, the deadline (in the clock's
+                monotonic seconds) has passed, or the client has disconnected.
             MoorageError: the placement is refused.
         """
         return await self._beside_placements(
@@ -413,8 +415,8 @@ class Planners:
         """Explain a pod as of an earlier revision.
 
         Raises:
-            NotFound: there is no such cluster, or there was no such pod.
-            Compacted: the log no longer tells what was at that revision.
+            NotFound: the cluster does not exist, or the pod did not.
+            Compacted: the log no longer has the state at that revision.
             InvalidManifest: too many objects have changed since.
             Overloaded: too many plans of this cluster are waiting.
         """
@@ -439,30 +441,30 @@ class Planners:
         return await asyncio.shield(task)
 
     def of(self, cluster_id: int) -> Planner:
-        """Return the planner of a cluster; if there is none, it is made."""
-        found = self._by_cluster.get(cluster_id)
-        if found is None:
-            found = Planner(
+        """Return the planner of a cluster, creating it if need be."""
+        planner = self._by_cluster.get(cluster_id)
+        if planner is None:
+            planner = Planner(
                 self._clock, self._ids, self._limits, self._templates, self._expressions
             )
-            self._by_cluster[cluster_id] = found
-        return found
+            self._by_cluster[cluster_id] = planner
+        return planner
 
     def drop(self, cluster_id: int) -> None:
-        """Forget a cluster."""
+        """Remove the planner of a cluster."""
         self._by_cluster.pop(cluster_id, None)
 
     def stop(self) -> None:
         """Have all plans end soon."""
-        for each in self._by_cluster.values():
-            each.stop()
+        for planner in self._by_cluster.values():
+            planner.stop()
 
     def tick(self) -> None:
-        """Free the memory of replicas that no plan has used of late, and of those over the limit."""
-        kept = [each for each in self._by_cluster.values() if each.replica.is_kept]
-        kept.sort(key=lambda each: each.last_used, reverse=True)
+        """Drop replicas that no plan has used lately, and those over the limit."""
+        planners = [planner for planner in self._by_cluster.values() if planner.replica.is_kept]
+        planners.sort(key=lambda planner: planner.last_used, reverse=True)
         unused = self._clock.monotonic() - self._limits.plan_fork_idle_seconds
-        for rank, each in enumerate(kept):
+        for rank, planner in enumerate(planners):
             too_many = rank >= self._limits.plan_forks_max
-            if each.is_idle and (too_many or each.last_used < unused):
-                each.replica.drop()
+            if planner.is_idle and (too_many or planner.last_used < unused):
+                planner.replica.drop()

@@ -1,12 +1,12 @@
 """A second replica of one cluster, on which plans are made beside placements.
 
-It is made of the objects that the first replica has in memory, so that manifests are held once, and
-then follows the changes that the first one has settled. Both are changed by one thread only.
+It is built from the objects that the first replica has in memory, so that manifests are held once,
+and then follows the changes that the first one has committed. Only one thread changes either.
 """
 
 from collections.abc import Generator, Sequence
 
-from service.model.manifests.manifest import TemplateCache
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.replica.copying import copying
 from service.scheduler.replica.replica import Entry, Replica
 
@@ -21,7 +21,7 @@ class PlanningReplica:
         self._behind_max = behind_max
         self.heeds_arrivals = False
         self._source: Replica | None = None
-        """The replica that it follows; None if there is nothing that could follow."""
+        """The replica that it follows, or None."""
         self._replica: Replica | None = None
         self._behind: list[Entry] = []
 
@@ -31,19 +31,19 @@ class PlanningReplica:
         return self._source is not None
 
     def drop(self) -> None:
-        """Give it up; the next plan has a new one made."""
+        """Drop it; the next plan creates a new one."""
         self._source = self._replica = None
         self.heeds_arrivals, self._behind = False, []
 
     # What it hears of the first replica
 
     def loaded(self, replica: Replica) -> None:
-        """There is a new first replica; this one does not follow it, but was made of another one."""
+        """Drop this replica if the first one was reloaded, as it copies another one."""
         if replica is not self._source:
             self.drop()
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """Note changes that it has to make before the next plan."""
+        """Record changes that it has to follow before the next plan."""
         if self._source is None:
             return
         self._behind += entries
@@ -51,9 +51,9 @@ class PlanningReplica:
             self.drop()
 
     def catching_up(self, source: Replica) -> Generator[None, None, Replica | None]:
-        """Bring it up to what is settled of the first replica, step by step.
+        """Bring it to the committed state of the first replica, step by step, creating it if need be.
 
-        It is made if there is none. Returns None if it was dropped meanwhile.
+        Returns None if it was dropped meanwhile.
         """
         if self._source is not source:
             self.drop()

@@ -1,1 +1,1 @@
-"""Plans: changes to a fork of the cluster, and what would have to be done then."""
+"""Plans: changes to a fork of the cluster, and the steps that would follow."""

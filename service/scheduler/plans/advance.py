@@ -1,9 +1,9 @@
-"""The next step of each plan that is kept, on the state of now.
+"""Advances each stored plan by one step, on the current state.
 
-Nothing is remembered of what was planned before: each step plans the next wave anew, and takes it.
-So whatever has changed meanwhile is heeded, and a server that goes on with the plans of another
-one needs to know nothing but the plans. Pods that were evicted and are still on their nodes have
-their followers' room kept in the calculation.
+Nothing that was planned before is remembered: each step plans the next wave anew, and takes it. So
+all changes in between are taken into account, and a server that continues another one's plans needs
+nothing but the plans. The replacements of pods that were evicted but still occupy their nodes keep
+their room in the calculation.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import KeptManifest, PodManifest
-from service.model.plans.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingPod, ended
+from service.model.core.errors import InvalidManifest
+from service.model.plans.plan import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingPod, ended
+from service.model.registry.manifests import DeclaredManifest, PodManifest
 from service.scheduler.decide.admission.plan_admission import (
     is_active,
     plan_of,
@@ -57,7 +57,7 @@ from service.scheduler.protocol.intents import AdvancePlans
 from service.scheduler.protocol.plans import FoundMoves, PlansAnswer, Search
 
 WAITING_SHOWN_MAX = 20
-"""The number of waiting pods of which the status of a plan tells."""
+"""The number of waiting pods that the status of a plan shows."""
 _ALWAYS_WAITS = ("DisruptionBudget", "BreaksRule", "MovesMax", "EvictionsMax", "Protected")
 
 
@@ -71,10 +71,10 @@ def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[Pl
     advance = _Advance(context, intent.clock(), intent.found)
     plans = plans_in(context.replica)
     advance.give_up_room(plans)
-    for each in plans:
-        advance.cordon(plan_of(each).body)
-    for each in plans:
-        yield from advance.go_on(each)
+    for plan in plans:
+        advance.cordon(plan_of(plan).body)
+    for plan in plans:
+        yield from advance.go_on(plan)
     return PlansAnswer(
         revision=context.replica.revision,
         due=advance.due,
@@ -87,9 +87,9 @@ class _Advance:
     """One step of all plans, on one state and at one time."""
 
     def __init__(
-        self, context: DecisionContext, now: datetime, found: Sequence[FoundMoves]
+        self, context: DecisionContext, now: datetime, found_moves: Sequence[FoundMoves]
     ) -> None:
-        self._found = {(each.search.plan, each.search.uid): each for each in found}
+        self._found = {(moves.search.plan, moves.search.uid): moves for moves in found_moves}
         self.searches: list[Search] = []
         self._context = context
         self._replica = context.replica
@@ -99,7 +99,7 @@ class _Advance:
         self.due: datetime | None = None
 
     def cordon(self, body: PlanBody) -> None:
-        """Cordon the nodes of a plan, also if somebody has uncordoned them since."""
+        """Cordon the nodes of a plan, even if they have been uncordoned since."""
         if not _is_running(body):
             return
         for name in body.spec.goal.node_names:
@@ -107,8 +107,8 @@ class _Advance:
             if node is not None and not node.node.unschedulable:
                 self._replica.put(node.with_cordon(unschedulable=True))
 
-    def go_on(self, plan: KeptManifest) -> Steps[None]:
-        """Take the next step of a plan, and write down how far it has come."""
+    def go_on(self, plan: DeclaredManifest) -> Steps[None]:
+        """Take the next step of a plan, and record its progress."""
         body = plan_of(plan).body
         if body.has_ended:
             self._forget_in_time(plan, body.status)
@@ -128,7 +128,7 @@ class _Advance:
         if status != body.status:
             self._replica.put(with_status(plan, status))
 
-    def _forget_in_time(self, plan: KeptManifest, status: PlanProgress) -> None:
+    def _forget_in_time(self, plan: DeclaredManifest, status: PlanProgress) -> None:
         since = parsed(status.ended_at) if status.ended_at else self._now
         end = since + timedelta(seconds=self._context.limits.plan_kept_seconds)
         if end > self._now:
@@ -145,21 +145,21 @@ class _Advance:
         present = pods_on(self._replica, names)
         staying = sum(map(stays, present))
         units = units_of(present)
-        gone: list[PodManifest] = []
-        kept: list[tuple[PodManifest, Kept]] = []
+        leaving: list[PodManifest] = []
+        blocked: list[tuple[PodManifest, Kept]] = []
         if units and _is_running(body):
-            gone, kept = yield from self._next_wave(body, units, present)
-            for each in gone:
-                self._evict(each)
-        waiting = sum(len(each.pods) for each in units) - len(gone)
+            leaving, blocked = yield from self._next_wave(body, units, present)
+            for pod in leaving:
+                self._evict(pod)
+        waiting = sum(len(unit.pods) for unit in units) - len(leaving)
         status = replace(
             status,
             phase="Running" if _is_running(body) else "Paused",
-            evicted=status.evicted + len(gone),
+            evicted=status.evicted + len(leaving),
             leaving=len(present) - staying - waiting,
             waiting=waiting,
             staying=staying,
-            waiting_pods=_told(kept, status.waiting_pods) if _is_running(body) else (),
+            waiting_pods=_told(blocked, status.waiting_pods) if _is_running(body) else (),
         )
         if _is_running(body) and not status.leaving and not status.waiting:
             return ended(status, "Succeeded", at)
@@ -168,7 +168,7 @@ class _Advance:
     def _rolled(
         self, name: str, body: PlanBody, status: PlanProgress, at: str
     ) -> Steps[PlanProgress]:
-        """Take the next wave of a rolling release, if its time has come."""
+        """Take the next wave of a rollout, if it is due."""
         running, kept_goal = _is_running(body), body.spec.goal
         try:
             goal = replace_of(kept_goal, self._context.templates)
@@ -195,20 +195,20 @@ class _Advance:
             else self._timed(status, kept_goal)
         )
 
-    def give_up_room(self, plans: Sequence[KeptManifest]) -> None:
-        """Keep no room any more for moves of plans that are not there, or have ended."""
-        active = {(each.name, each.uid) for each in plans if is_active(each)}
-        for each in reservations_in(self._replica):
-            if (each.plan, each.plan_uid) not in active:
-                give_up(self._replica, each)
+    def give_up_room(self, plans: Sequence[DeclaredManifest]) -> None:
+        """Drop reservations of moves whose plans were deleted or have ended."""
+        active = {(plan.name, plan.uid) for plan in plans if is_active(plan)}
+        for reservation in reservations_in(self._replica):
+            if (reservation.plan, reservation.plan_uid) not in active:
+                give_up(self._replica, reservation)
 
     def _balanced(
-        self, plan: KeptManifest, body: PlanBody, status: PlanProgress, at: str
+        self, plan: DeclaredManifest, body: PlanBody, status: PlanProgress, at: str
     ) -> Steps[PlanProgress]:
-        """Make the next moves of a plan that rebalances, or have them searched."""
+        """Make the next moves of a rebalancing plan, or request a search for them."""
         balance = RebalanceProgress(self._context, plan, self._now, most=self._most - self.evicted)
-        found = self._found.get((plan.name, plan.uid))
-        step = yield from balance.go_on(status, found)
+        found_moves = self._found.get((plan.name, plan.uid))
+        step = yield from balance.go_on(status, found_moves)
         self.evicted += step.evicted
         if step.search is not None:
             self.searches.append(step.search)
@@ -222,7 +222,7 @@ class _Advance:
         return ended(status, "Succeeded", at) if step.is_done else status
 
     def _timed(self, status: PlanProgress, goal: KeptGoal) -> PlanProgress:
-        """Note that a plan is without progress for too long, or look again when it would be."""
+        """Record that a plan is overdue, or schedule the next look for when it would be."""
         if status.reason is not None:
             return status
         end = deadline_of(status, goal)
@@ -233,7 +233,7 @@ class _Advance:
         return replace(status, reason=EXCEEDED)
 
     def _evict_replaced(self, plan: str, manifest: PodManifest) -> None:
-        """Have an old pod go; one without a node is gone at once."""
+        """Evict an old pod; delete one without a node at once."""
         self.evicted += 1
         if manifest.pod.node_name is None:
             self._replica.delete(manifest.kind, manifest.namespace, manifest.name)
@@ -246,48 +246,51 @@ class _Advance:
     def _next_wave(
         self, body: PlanBody, units: Sequence[DrainUnit], present: Sequence[PodManifest]
     ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
-        """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
+        """Return the pods that can leave now, and why the others cannot; the fork is restored."""
         fork = Fork(self._context.aside())
         limited = self._limited(body)
         waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
         yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])
         moves: list[Move] = yield from waves.next_wave()
         yield from fork.restore()
-        gone = [each.pod for each in moves]
-        left = [(unit, waves.kept[unit]) for unit in waves.waiting if unit in waves.kept]
+        leaving = [move.pod for move in moves]
+        blocked = [(unit, waves.kept[unit]) for unit in waves.waiting if unit in waves.kept]
         if body.spec.when_unschedulable == "Evict":
-            left = self._leave_anyway(left, gone, evictions_left(body))
-        told = [(pod, kept) for unit, kept in left for pod in unit.pods]
-        return gone, [(pod, kept) for pod, kept in told if kept.reason != "MovesMax"]
+            blocked = self._leave_anyway(blocked, leaving, evictions_left(body))
+        blocked_pods = [(pod, kept) for unit, kept in blocked for pod in unit.pods]
+        return leaving, [(pod, kept) for pod, kept in blocked_pods if kept.reason != "MovesMax"]
 
     def _limited(self, body: PlanBody) -> Limited:
-        """Return how many pods a drain may evict now, and which it may not."""
-        left, protect = self._most - self.evicted, body.spec.bounds.protect
+        """Return how many pods a drain may evict now, and which are protected."""
+        room, protect = self._most - self.evicted, body.spec.bounds.protect
         most = evictions_left(body)
-        if most is not None and most < left:
+        if most is not None and most < room:
             return Limited(most, over=EVICTIONS_OVER, protect=protect)
-        return Limited(left, first_whole=not self.evicted and most is None, protect=protect)
+        return Limited(room, first_whole=not self.evicted and most is None, protect=protect)
 
     def _leave_anyway(
-        self, left: Sequence[tuple[DrainUnit, Kept]], gone: list[PodManifest], most: int | None
+        self,
+        blocked: Sequence[tuple[DrainUnit, Kept]],
+        leaving: list[PodManifest],
+        most: int | None,
     ) -> list[tuple[DrainUnit, Kept]]:
-        """Add to `gone` whom no other node takes, as far as budgets allow it; return who stays, and why."""
+        """Evict pods that fit nowhere else, within the budgets; return the others, with reasons."""
         allowances = Allowances(self._replica.cluster)
-        allowances.take([each.pod for each in gone])
+        allowances.take([pod.pod for pod in leaving])
         stay: list[tuple[DrainUnit, Kept]] = []
-        for unit, kept in left:
-            pods = [each.pod for each in unit.pods]
-            room = self._most - self.evicted - len(gone)
-            too_many = len(pods) > room and bool(gone or self.evicted)
-            if kept.reason in _ALWAYS_WAITS or too_many:
-                stay.append((unit, kept))
-            elif most is not None and len(gone) + len(pods) > most:
+        for unit, reason in blocked:
+            pods = [pod.pod for pod in unit.pods]
+            room = self._most - self.evicted - len(leaving)
+            too_many = len(pods) > room and bool(leaving or self.evicted)
+            if reason.reason in _ALWAYS_WAITS or too_many:
+                stay.append((unit, reason))
+            elif most is not None and len(leaving) + len(pods) > most:
                 stay.append((unit, EVICTIONS_OVER))
             elif (budget := allowances.blocking(pods)) is not None:
                 stay.append((unit, kept_by_budget(budget)))
             else:
                 allowances.take(pods)
-                gone += unit.pods
+                leaving += unit.pods
         return stay
 
     def _evict(self, manifest: PodManifest) -> None:
@@ -306,12 +309,12 @@ def _is_running(body: PlanBody) -> bool:
 
 
 def _told(
-    kept: Sequence[tuple[PodManifest, Kept]], before: Sequence[WaitingPod]
+    blocked: Sequence[tuple[PodManifest, Kept]], before: Sequence[WaitingPod]
 ) -> tuple[WaitingPod, ...]:
-    """Tell of the first waiting pods; words in which only numbers of nodes differ stay as they were."""
-    known = {(each.namespace, each.name): each for each in before}
-    told = []
-    for pod, why in sorted(kept, key=lambda each: (each[0].namespace, each[0].name)):
+    """Return the first waiting pods; keep messages that differ only in numbers of nodes."""
+    known = {(waiting.namespace, waiting.name): waiting for waiting in before}
+    waiting_pods = []
+    for pod, why in sorted(blocked, key=lambda entry: (entry[0].namespace, entry[0].name)):
         now = WaitingPod(
             namespace=pod.namespace,
             name=pod.name,
@@ -320,8 +323,8 @@ def _told(
             budget=why.budget,
         )
         old = known.get((pod.namespace, pod.name))
-        told.append(old if old is not None and _says_the_same(old, now) else now)
-    return tuple(told[:WAITING_SHOWN_MAX])
+        waiting_pods.append(old if old is not None and _says_the_same(old, now) else now)
+    return tuple(waiting_pods[:WAITING_SHOWN_MAX])
 
 
 def _says_the_same(old: WaitingPod, now: WaitingPod) -> bool:

@@ -1,8 +1,8 @@
-"""Whether required rules of pods hold that stay where they are while other pods move.
+"""Which required rules of pods that stay break while other pods move.
 
-Filters see to it that a pod that comes obeys its own rules, and the anti-affinity of others. But a
-pod that leaves may be the one that the affinity of another needs, or may leave the pods of a
-topology spread constraint behind in other domains.
+Filters ensure that an arriving pod obeys its own rules, and the anti-affinity of others. But a pod
+that leaves may be the one that another pod's affinity needs, or may leave the pods of a topology
+spread constraint unevenly spread.
 """
 
 from collections.abc import Collection, Iterable
@@ -10,32 +10,32 @@ from collections.abc import Collection, Iterable
 from service.engine import Cluster
 from service.engine.rules.violations import Inspection, Violation, key_of
 from service.engine.state.pods.classes import MatcherEntry, PodClass, Template
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Steps
 
 _STEP_CLASSES = 4
 _STEP_LOOKS = 2_000
 
 Broken = tuple[ObjectName, str]
-"""A pod, and the path of its rule that does not hold."""
+"""A pod, and the path of its broken rule."""
 
 
 class BrokenRules:
-    """The rules that do not hold on a fork, and what moves add to them."""
+    """The rules that are broken on a fork, and those that moves break."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._known: set[Broken] = set()
         self.looked = False
-        """Whether it is known which rules were broken before; seldom anybody needs to know."""
+        """Whether the rules broken before are known; that is seldom needed."""
 
     def look(self) -> Steps[None]:
-        """Note which rules are broken already; those are no reason for a pod to stay."""
+        """Record which rules are already broken; those do not keep a pod from leaving."""
         self.looked = True
-        found = yield from self._violations(
+        violations = yield from self._violations(
             filter(_may_need_others, self._cluster.placed_classes())
         )
-        self._known = {_broken(each) for each in found}
+        self._known = {_broken(violation) for violation in violations}
 
     def newly_broken(self, moved: Collection[PodClass]) -> Steps[list[Violation]]:
         """Return the violations that moves of pods of some classes have added, or may have."""
@@ -46,45 +46,45 @@ class BrokenRules:
                 concerned.append(pod_class)
             if index % _STEP_LOOKS == _STEP_LOOKS - 1:
                 yield
-        found = yield from self._violations(concerned)
-        return [each for each in found if _broken(each) not in self._known]
+        violations = yield from self._violations(concerned)
+        return [violation for violation in violations if _broken(violation) not in self._known]
 
     def _violations(self, classes: Iterable[PodClass]) -> Steps[list[Violation]]:
         inspection = Inspection(self._cluster)
-        found: list[Violation] = []
+        violations: list[Violation] = []
         for index, pod_class in enumerate(inspection.suspects(classes)):
-            found += inspection.of(pod_class)
+            violations += inspection.of(pod_class)
             if index % _STEP_CLASSES == _STEP_CLASSES - 1:
                 yield
-        return found
+        return violations
 
 
 class AffectedPods:
-    """Which pods have affinity or spread that counts pods of some classes."""
+    """Finds pods whose affinity or spread counts pods of some classes."""
 
     def __init__(self, counted: Collection[PodClass]) -> None:
         self._matchers: set[MatcherEntry] = {
-            each for pod_class in counted for each in pod_class.matched
+            matcher for pod_class in counted for matcher in pod_class.matched
         }
-        self._labelled = list({id(each.labels): each for each in counted}.values())
+        self._labelled = list({id(pod_class.labels): pod_class for pod_class in counted}.values())
         self._templates: dict[Template, bool] = {}
 
     def are_of(self, template: Template) -> bool:
-        """Whether pods of a template may need any of the classes where they are."""
+        """Return whether pods of a template may depend on where pods of these classes are."""
         known = self._templates.get(template)
         if known is None:
             known = self._templates[template] = self._counts(template)
         return known
 
     def _counts(self, template: Template) -> bool:
-        terms = (*template.affinity, *template.enduring_affinity)
+        terms = (*template.affinity, *template.execution_affinity)
         if any(term.matcher in self._matchers for term in terms):
             return True
         return any(
-            rule.counts(each.labels)
+            rule.counts(pod_class.labels)
             for rule in template.hard_spread
-            for each in self._labelled
-            if rule.namespaces is not None or each.namespace == template.namespace
+            for pod_class in self._labelled
+            if rule.namespaces is not None or pod_class.namespace == template.namespace
         )
 
 
@@ -92,7 +92,7 @@ def _may_need_others(pod_class: PodClass) -> bool:
     template = pod_class.template
     if pod_class.terminating:
         return False
-    return bool(template.affinity or template.enduring_affinity or template.hard_spread)
+    return bool(template.affinity or template.execution_affinity or template.hard_spread)
 
 
 def _broken(violation: Violation) -> Broken:

@@ -1,4 +1,4 @@
-"""How many more pods of a template fit: they are placed on a fork, one by one, until one is refused."""
+"""Counts how many more pods of a template fit, by placing them on a fork until one is refused."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Explanation, Summary
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.placing.pod_placement import candidates_of, explanation_of, place_pod
 from service.scheduler.plans.fork import Fork
@@ -16,7 +16,7 @@ from service.scheduler.protocol.placements import PlacementResult
 
 
 def find_capacity(context: DecisionContext, intent: FindCapacity) -> Decision[CapacityAnswer]:
-    """Count the pods that get nodes before one is refused; the replica is afterwards as it was.
+    """Count the pods that get nodes before one is refused, and restore the replica.
 
     Raises:
         InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
@@ -37,9 +37,9 @@ def _counted(fork: Fork, intent: FindCapacity) -> Steps[CapacityAnswer]:
     refused: PlacementResult | None = None
     explanation: Explanation | Summary | None = None
     for pod in intent.pods:
-        asked = PlacePods(pods=(pod,), path="template", dry_run=True, caller=intent.caller)
-        candidate = candidates_of(context, asked)[0]
-        result = place_pod(context, asked, candidate)
+        request = PlacePods(pods=(pod,), path="template", dry_run=True, caller=intent.caller)
+        candidate = candidates_of(context, request)[0]
+        result = place_pod(context, request, candidate)
         if result.node_name is None:
             refused = result
             if result.outcome == "Unschedulable":

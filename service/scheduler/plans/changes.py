@@ -1,4 +1,4 @@
-"""Making the changes of a plan to its fork."""
+"""Makes the changes of a plan to its fork."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from service.model.configuration.config import parse_config
-from service.model.errors import Forbidden, InvalidManifest
-from service.model.json_and_patches.patches import apply_patch
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.condition_taints import conditioned
-from service.model.objects.pods_and_nodes import Node, ObjectName
-from service.model.pod_templates.specs_differing_by_node import names_node
+from service.model.cluster.cluster_config import parse_config
+from service.model.core.errors import Forbidden, InvalidManifest
+from service.model.core.primitives import ObjectName
+from service.model.json.patch import apply_patch
+from service.model.nodes.condition_taints import with_condition_taints
+from service.model.nodes.node import Node
+from service.model.pods.spec_families import names_node
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
@@ -43,7 +44,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class Displaced(msgspec.Struct, frozen=True):
-    """A pod that has lost its node, and waits."""
+    """A waiting pod that has lost its node."""
 
     name: ObjectName
     node_name: str
@@ -51,15 +52,15 @@ class Displaced(msgspec.Struct, frozen=True):
 
 
 class Changing(msgspec.Struct):
-    """The changes of one plan, as they are made to its fork."""
+    """Makes the changes of one plan to its fork."""
 
     fork: Fork
     caller: Caller
     displaced: list[Displaced] = msgspec.field(default_factory=list)
-    """The pods that the changes have displaced, in the order in which nodes went."""
+    """The pods that the changes have displaced, in the order in which nodes were removed."""
 
     def make(self, changes: tuple[PlanChange, ...]) -> Steps[list[int]]:
-        """Make all changes in their order, and return how many objects each of them is about.
+        """Make all changes in their order, and return how many objects each of them affects.
 
         Raises:
             InvalidManifest, NotFound, Forbidden: a change cannot be made, or not by this caller.
@@ -77,16 +78,16 @@ class Changing(msgspec.Struct):
 
 
 def _remove_nodes(changing: Changing, change: RemoveNodes) -> Steps[int]:
-    found = yield from nodes_of(changing.fork, change.nodes)
-    for node in found:
+    nodes = yield from nodes_of(changing.fork, change.nodes)
+    for node in nodes:
         _displace(changing, node.name)
         changing.fork.replica.delete("Node", "", node.name)
         yield from changing.fork.pause()
-    return len(found)
+    return len(nodes)
 
 
 def _displace(changing: Changing, node_name: str) -> None:
-    """Take the pods off a node that is about to go; those that name it, like daemons, go with it."""
+    """Displace the pods of a node to be removed; delete those that name it, like daemons."""
     replica = changing.fork.replica
     slot = replica.cluster.nodes.slots[node_name]
     for pod in [pod for pod, _ in replica.cluster.placed_on(slot)]:
@@ -100,43 +101,43 @@ def _displace(changing: Changing, node_name: str) -> None:
 
 
 def unbound(manifest: PodManifest) -> PodManifest:
-    """Return a pod as one that waits for a node; without its status, which says that it is scheduled."""
+    """Return a pod as waiting for a node, without its status, which says that it is scheduled."""
     pod = replace(manifest.pod, node_name=None, nominated_node_name=None)
     return replace(manifest, pod=pod, status=None)
 
 
 def _cordon_nodes(changing: Changing, change: CordonNodes) -> Steps[int]:
-    found = yield from nodes_of(changing.fork, change.nodes)
-    for node in found:
+    nodes = yield from nodes_of(changing.fork, change.nodes)
+    for node in nodes:
         yield from _put_node(changing, node, replace(node.node, unschedulable=True))
-    return len(found)
+    return len(nodes)
 
 
 def _uncordon_nodes(changing: Changing, change: UncordonNodes) -> Steps[int]:
-    found = yield from nodes_of(changing.fork, change.nodes)
-    for node in found:
+    nodes = yield from nodes_of(changing.fork, change.nodes)
+    for node in nodes:
         yield from _put_node(changing, node, replace(node.node, unschedulable=False))
-    return len(found)
+    return len(nodes)
 
 
 def _set_labels(changing: Changing, change: SetLabels) -> Steps[int]:
-    found = yield from nodes_of(changing.fork, change.nodes)
-    for node in found:
+    nodes = yield from nodes_of(changing.fork, change.nodes)
+    for node in nodes:
         labels = _relabelled(node.labels, change.labels)
         yield from _put_node(changing, node, replace(node.node, labels=labels))
-    return len(found)
+    return len(nodes)
 
 
 def _set_taints(changing: Changing, change: SetTaints) -> Steps[int]:
-    found = yield from nodes_of(changing.fork, change.nodes)
-    for node in found:
+    nodes = yield from nodes_of(changing.fork, change.nodes)
+    for node in nodes:
         yield from _put_node(changing, node, replace(node.node, taints=change.taints))
-    return len(found)
+    return len(nodes)
 
 
 def _put_node(changing: Changing, stored: NodeManifest, node: Node) -> Steps[None]:
     if changing.fork.replica.config.taints_nodes:
-        node = replace(node, taints=conditioned(node, changing.fork.context.now))
+        node = replace(node, taints=with_condition_taints(node, changing.fork.context.now))
     changing.fork.put(replace(stored, node=node))
     yield from changing.fork.pause()
 
@@ -162,11 +163,11 @@ def _add_nodes(changing: Changing, change: AddNodes) -> Steps[int]:
 
 
 def _remove_pods(changing: Changing, change: RemovePods) -> Steps[int]:
-    found = yield from pods_of(changing.fork, change.pods, changing.caller)
-    for pod in found:
+    pods = yield from pods_of(changing.fork, change.pods, changing.caller)
+    for pod in pods:
         changing.fork.replica.delete("Pod", pod.namespace, pod.name)
         yield from changing.fork.pause()
-    return len(found)
+    return len(pods)
 
 
 def _put_pods(changing: Changing, change: PutPods) -> Steps[int]:
@@ -196,13 +197,13 @@ def _set_config(changing: Changing, change: SetConfig) -> Steps[int]:
 
 
 def _set_namespace_labels(changing: Changing, change: SetNamespaceLabels) -> Steps[int]:
-    found = namespaces_of(changing.fork, change.namespaces, changing.caller)
-    for each in found:
-        labels = _relabelled(each.labels, change.labels)
-        namespace = replace(each.namespace_object, labels=labels)
-        changing.fork.put(replace(each, namespace_object=namespace))
+    namespaces = namespaces_of(changing.fork, change.namespaces, changing.caller)
+    for stored in namespaces:
+        labels = _relabelled(stored.labels, change.labels)
+        namespace = replace(stored.namespace_object, labels=labels)
+        changing.fork.put(replace(stored, namespace_object=namespace))
         yield from changing.fork.pause()
-    return len(found)
+    return len(namespaces)
 
 
 _MAKE: Mapping[type[PlanChange], Callable[[Changing, Any], Steps[int]]] = {
@@ -217,4 +218,4 @@ _MAKE: Mapping[type[PlanChange], Callable[[Changing, Any], Steps[int]]] = {
     SetConfig: _set_config,
     SetNamespaceLabels: _set_namespace_labels,
 }
-"""The function that makes each kind of change, and returns how many objects it is about."""
+"""The function that makes each kind of change, and returns how many objects it affects."""

@@ -1,16 +1,18 @@
-"""Plans that are carried out at once: planned and done in one decision, so in one commit.
+"""Makes a plan and carries it out in one decision, and so in one commit.
 
-The decision rests on exactly the state that it extends, as each does. So nothing has to be looked
-at again between planning and doing, and who loses a race plans anew. A plan that its caller has seen
-before is done only if it still is that plan.
+Like every decision, it rests on exactly the state that it extends. So nothing has to be checked
+again
+between planning and execution, and after a lost race the plan is made anew. A plan that its caller
+has
+seen before is carried out only if it is still the same.
 """
 
 from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from service.model.errors import Conflict, Forbidden, InvalidManifest
-from service.model.manifests.manifest import PodManifest
+from service.model.core.errors import Conflict, Forbidden, InvalidManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.placing.placement_request import place_pods
@@ -37,19 +39,19 @@ _EDITING = "its commit deletes pods that wait for a node."
 
 
 def commit_plan(context: DecisionContext, intent: CommitPlan) -> Decision[Planned]:
-    """Make a plan, and do all of it if its goal is reached.
+    """Make a plan, and carry out all of it if it reaches its goal.
 
     Raises:
-        InvalidManifest: Moorage cannot do such a plan itself, or not in one commit.
-        Conflict: the plan is not the one that is expected.
-        Forbidden: the caller may not do what it says.
+        InvalidManifest: Moorage cannot carry out such a plan itself, or not in one commit.
+        Conflict: the plan is not the expected one.
+        Forbidden: the caller may not do what it contains.
         NotFound, PodDiffers: for the same reasons as in `make_plan`.
     """
     plan = intent.plan
     _refuse_others(context, plan)
     planned = yield from plan_among_placements(context.aside(), plan)
     if intent.expected is not None:
-        _refuse_changed(intent.expected, [PlanStepKey.of(each) for each in planned.steps])
+        _refuse_changed(intent.expected, [PlanStepKey.of(step) for step in planned.steps])
     if not planned.complete:
         return planned
     if len(planned.steps) > context.limits.plan_committed_max:
@@ -91,20 +93,20 @@ def _too_many(context: DecisionContext, pods: int) -> InvalidManifest:
 
 
 def _refuse_changed(expected: Sequence[PlanStepKey], steps: Sequence[PlanStepKey]) -> None:
-    """Refuse a plan that is another one by now, and say in what.
+    """Refuse a plan that has changed, with the differences.
 
     Raises:
-        Conflict: it is.
+        Conflict: it has.
     """
     if list(expected) == list(steps):
         return
     known, now = set(expected), set(steps)
-    gone = [f"no more: {_told(each)}" for each in expected if each not in now]
-    new = [f"now: {_told(each)}" for each in steps if each not in known]
-    told = [*gone, *new] or ["its steps have another order"]
-    rest = f"; and {len(told) - _TOLD_MAX} more" if len(told) > _TOLD_MAX else ""
+    removed = [f"no more: {_told(step)}" for step in expected if step not in now]
+    new = [f"now: {_told(step)}" for step in steps if step not in known]
+    differences = [*removed, *new] or ["its steps have another order"]
+    rest = f"; and {len(differences) - _TOLD_MAX} more" if len(differences) > _TOLD_MAX else ""
     raise Conflict(
-        f"The plan is another one now, and nothing was done. {'; '.join(told[:_TOLD_MAX])}{rest}."
+        f"The plan is another one now, and nothing was done. {'; '.join(differences[:_TOLD_MAX])}{rest}."
     )
 
 
@@ -113,15 +115,15 @@ def _told(step: PlanStepKey) -> str:
 
 
 def _delete(context: DecisionContext, pods: Iterable[PodManifest], caller: Caller) -> Steps[None]:
-    for each in pods:
-        stored = context.replica.get(each.kind, each.namespace, each.name)
+    for pod in pods:
+        stored = context.replica.get(pod.kind, pod.namespace, pod.name)
         assert stored is not None
         delete_stored(context, stored, caller)
         yield
 
 
 def _remove(context: DecisionContext, planned: Planned, caller: Caller) -> Steps[None]:
-    """Mark pods on nodes as to be stopped, and delete those that wait for a node."""
+    """Mark pods on nodes to be stopped, and delete those that wait for a node."""
     for step in planned.steps:
         stored = context.replica.get(PodManifest.kind, step.namespace or "", step.name)
         assert stored is not None
@@ -137,9 +139,9 @@ def _remove(context: DecisionContext, planned: Planned, caller: Caller) -> Steps
 
 
 def _place(context: DecisionContext, planned: Planned, plan: MakePlan, goal: Place) -> Steps[None]:
-    asked = PlacePods(pods=goal.pods, pod_refs=goal.pod_refs, path=goal.path, caller=plan.caller)
-    answer = yield from place_pods(context, asked)
-    nodes = {(each.namespace, each.name): each.to for each in planned.steps}
+    request = PlacePods(pods=goal.pods, pod_refs=goal.pod_refs, path=goal.path, caller=plan.caller)
+    answer = yield from place_pods(context, request)
+    nodes = {(step.namespace, step.name): step.to for step in planned.steps}
     for result in answer.results:
         got = result.outcome == "AlreadyPlaced" or result.node_name == nodes.get(
             (result.namespace, result.name)

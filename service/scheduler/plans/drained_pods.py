@@ -1,4 +1,4 @@
-"""Which pods leave a node that is drained, and which of them leave together."""
+"""Which pods leave a drained node, and which of them leave together."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -6,15 +6,15 @@ from typing import cast
 import msgspec
 
 from service.engine import Cluster
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.pod_templates.specs_differing_by_node import names_node
+from service.model.core.primitives import ObjectName
+from service.model.pods.spec_families import names_node
+from service.model.registry.manifests import PodManifest
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
 
 DAEMON_KIND = "DaemonSet"
 MIRROR = "kubernetes.io/config.mirror"
-"""The annotation of a pod that stands for a static one, which its node runs by itself."""
+"""The annotation of a mirror pod, which represents a static pod that its node runs by itself."""
 _MIRROR = MIRROR.encode()
 
 
@@ -27,13 +27,13 @@ class DrainUnit(msgspec.Struct, frozen=True, eq=False):
     @property
     def keys(self) -> list[ObjectName]:
         """Namespaces and names of the pods."""
-        return [(each.namespace, each.name) for each in self.pods]
+        return [(pod.namespace, pod.name) for pod in self.pods]
 
 
 def stays(manifest: PodManifest) -> bool:
-    """Whether a pod belongs to its node, as `kubectl drain` sees it: a daemon, or a static pod.
+    """Return whether a pod belongs to its node, as in `kubectl drain`: a daemon, or a static pod.
 
-    A pod that can be on this node alone is a daemon, too, even if nobody says who manages it.
+    A pod that can only be on this node is a daemon, too, even without an owner.
     """
     pod = manifest.pod
     if pod.controller is not None and pod.controller.kind == DAEMON_KIND:
@@ -49,10 +49,10 @@ def _is_mirror(manifest: PodManifest) -> bool:
 
 
 def pods_on(replica: Replica, nodes: Iterable[str]) -> list[PodManifest]:
-    """Return the pods on some nodes, without those that have ended."""
-    found = [pod for name in nodes for pod in _placed_on(replica.cluster, name)]
-    manifests = [replica.pod(*key) for key in found]
-    return [each for each in manifests if each is not None]
+    """Return the unfinished pods on some nodes."""
+    names = [pod for name in nodes for pod in _placed_on(replica.cluster, name)]
+    manifests = [replica.pod(*key) for key in names]
+    return [manifest for manifest in manifests if manifest is not None]
 
 
 def _placed_on(cluster: Cluster, name: str) -> list[ObjectName]:
@@ -63,19 +63,19 @@ def _placed_on(cluster: Cluster, name: str) -> list[ObjectName]:
 
 
 def units_of(pods: Iterable[PodManifest]) -> list[DrainUnit]:
-    """Return who leaves together, the most important pods first; daemons stay, others leave already."""
-    leaving = [each for each in pods if not each.pod.terminating and not stays(each)]
+    """Return the pods that leave together, the most important first, without daemons."""
+    leaving = [pod for pod in pods if not pod.pod.terminating and not stays(pod)]
     leaving.sort(key=_order)
     groups: dict[GroupRef, list[PodManifest]] = {}
     alone: list[list[PodManifest]] = []
-    for each in leaving:
-        group = group_of(each)
+    for pod in leaving:
+        group = group_of(pod)
         if group is None:
-            alone.append([each])
+            alone.append([pod])
         elif group in groups:
-            groups[group].append(each)
+            groups[group].append(pod)
         else:
-            alone.append(groups.setdefault(group, [each]))
+            alone.append(groups.setdefault(group, [pod]))
     return [DrainUnit(tuple(members), group_of(members[0])) for members in alone]
 
 

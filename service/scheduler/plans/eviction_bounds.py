@@ -1,9 +1,9 @@
-"""What the bounds of a plan that is kept still allow."""
+"""What the bounds of a stored plan still allow."""
 
-from service.model.plans.plans import PlanBody
+from service.model.plans.plan import PlanBody
 
 
 def evictions_left(body: PlanBody) -> int | None:
-    """Return how many more pods may be evicted for a plan; None: any number."""
+    """Return how many more pods may be evicted for a plan, or None for any number."""
     most = body.spec.bounds.evictions_max
     return None if most is None else max(most - body.status.evicted, 0)

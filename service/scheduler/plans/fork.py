@@ -1,7 +1,7 @@
-"""A fork: a replica that is changed for a plan, and is then again as it was.
+"""A fork: a replica that is changed for a plan, and then restored.
 
-The plan changes it tentatively, and leaves a trail of marks, back along which the changes are
-undone in steps: to undo the loss of a zone at once would take as long as thousands of placements.
+The plan changes it tentatively, and leaves a trail of marks, along which the changes are undone in
+steps: to undo the loss of a zone at once would take as long as thousands of placements.
 """
 
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ _STEP_CHANGES = 8
 
 
 class Fork:
-    """The replica of a context, for as long as a plan changes it."""
+    """The replica of a context, while a plan changes it."""
 
     def __init__(self, context: DecisionContext) -> None:
         self.context = context
@@ -26,7 +26,7 @@ class Fork:
         self._first = context.replica
         self._trail: list[Mark] = [context.replica.mark()]
         self._tried = 0
-        """Where the last step of what is tried out ended."""
+        """Where the last step of a trial ended."""
 
     @property
     def replica(self) -> Replica:
@@ -34,11 +34,11 @@ class Fork:
         return self.context.replica
 
     def put(self, manifest: StoredManifest) -> None:
-        """Add or replace an object as a fact, which nobody judges."""
+        """Add or replace an object as a fact, without admission."""
         self.replica.put(manifest)
 
     def pause(self) -> Steps[None]:
-        """End a step if enough was changed in it."""
+        """End a step if it has made enough changes."""
         if self.replica is not self._first:
             self.replica.settle_all()
             yield
@@ -49,11 +49,11 @@ class Fork:
             yield
 
     def try_out(self) -> Mark:
-        """Return the present moment, to which `take_back` can return until the next `pause`."""
+        """Return a mark to which `take_back` can return until the next `pause`."""
         return self.replica.mark()
 
     def step(self) -> Steps[None]:
-        """End a step, like `pause`, but with all that was tried out still to be taken back."""
+        """End a step, like `pause`, but keep the trial's changes undoable."""
         mark = self.replica.mark()
         if mark.position - self._tried >= _STEP_CHANGES:
             self._tried = mark.position
@@ -62,7 +62,7 @@ class Fork:
             yield
 
     def take_back(self, moment: Mark) -> Steps[None]:
-        """Undo what was tried out since a moment, step by step."""
+        """Undo a trial's changes since a mark, step by step."""
         while self.replica is self._first and self._trail[-1].position > moment.position:
             self._first.undo(self._trail.pop())
             yield
@@ -72,8 +72,9 @@ class Fork:
     def configure(self, manifest: ConfigManifest) -> Steps[None]:
         """Set another configuration.
 
-        Most settings decide how everything is compiled, so another replica is made with it, step by
-        step, of the objects as they are now.
+        Most settings affect how everything is compiled, so another replica is built with it, step
+        by
+        step, from the present objects.
         """
         now = self.replica
         replica = yield from copying(
@@ -83,7 +84,7 @@ class Fork:
         self.context = replace(self.context, replica=replica, budget_cache=None)
 
     def restore(self) -> Steps[None]:
-        """Undo all changes step by step; the first replica is then exactly as it was."""
+        """Undo all changes step by step, restoring the first replica exactly."""
         while self._trail:
             self._first.undo(self._trail.pop())
             yield

@@ -1,8 +1,8 @@
-"""Making a plan: changes to a fork, pods placed on it, what that gives; then all of it is undone."""
+"""Makes a plan: changes a fork, seeks the goal on it, counts the effect, and undoes everything."""
 
 from msgspec.structs import replace
 
-from service.model.errors import Forbidden, InvalidManifest, MoorageError
+from service.model.core.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.plans.changes import Changing
 from service.scheduler.plans.drain.drain import Draining
@@ -43,10 +43,11 @@ def _never() -> bool:
 
 
 def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
-    """Plan what to do after the changes of an intent; the replica is afterwards as it was.
+    """Plan the consequences of an intent's changes, and restore the replica.
 
     Raises:
-        InvalidManifest, NotFound, PodDiffers, Forbidden: a change cannot be made, or the pods of the
+        InvalidManifest, NotFound, PodDiffers, Forbidden: a change cannot be made, or the pods of
+            the
             goal cannot be placed as they were sent.
     """
     fork = Fork(context)
@@ -115,20 +116,20 @@ def _reached(
             fit_goal = FitGoal(fork, intent, goal)
             yield from fit_goal.fit(changing.displaced)
             return fit_goal
-        wanted = yield from _wanted(fork, goal, changing)
+        goal_pods = yield from _wanted(fork, goal, changing)
     except InvalidManifest as error:
         raise error.under("goal") from None
     except Forbidden as forbidden:
         raise forbidden.under("goal") from None
     placing = Placing(fork, intent, goal)
-    yield from placing.place(wanted)
+    yield from placing.place(goal_pods)
     return placing
 
 
 def _wanted(fork: Fork, goal: Place, changing: Changing) -> Steps[list[Wanted]]:
-    wanted = yield from wanted_by(fork, goal, changing.displaced)
-    refuse_too_many(fork.context, wanted, "displaced" if goal.displaced else goal.path)
-    return wanted
+    goal_pods = yield from wanted_by(fork, goal, changing.displaced)
+    refuse_too_many(fork.context, goal_pods, "displaced" if goal.displaced else goal.path)
+    return goal_pods
 
 
 def _restored(fork: Fork) -> Steps[None]:

@@ -1,4 +1,4 @@
-"""Counting what a plan changes: the state of the cluster in figures, before and after."""
+"""The totals of a cluster before and after a plan."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from service.engine.explain.totals import (
     spread_totals,
 )
 from service.engine.rules.violations import Inspection
-from service.model.objects.quantity import format_quantity
+from service.model.core.quantity import format_quantity
 from service.scheduler.decide.context import Steps
 from service.scheduler.protocol.plans import ConstraintSkew, Counted, ResourceTotal
 
@@ -27,7 +27,7 @@ _NANOS_PER_UNIT = 1_000_000_000
 
 
 def count(cluster: Cluster, *, rules: bool) -> Steps[Counted]:
-    """Count nodes, pods and resources; and what rules say of placed pods, if that is wanted."""
+    """Count nodes, pods, and resources, and with `rules` the violations and skew of placed pods."""
     violations = (yield from violations_by_namespace(cluster)) if rules else None
     counted = Counted(
         nodes=cluster.nodes.count,
@@ -48,7 +48,7 @@ def align_resources(before: Counted, after: Counted) -> tuple[Counted, Counted]:
     names = [
         name
         for name in sorted(before.resources.keys() | after.resources.keys())
-        if any(_has(each, name) for each in (before, after))
+        if any(_has(counted, name) for counted in (before, after))
     ]
     return _listing(before, names), _listing(after, names)
 
@@ -65,25 +65,25 @@ def _listing(counted: Counted, names: Sequence[str]) -> Counted:
 def violations_by_namespace(cluster: Cluster) -> Steps[Counter[str]]:
     """Count the broken rules of the pods of each namespace."""
     inspection = Inspection(cluster)
-    found: Counter[str] = Counter()
+    violations: Counter[str] = Counter()
     for index, pod_class in enumerate(inspection.suspects(cluster.placed_classes())):
-        found[pod_class.namespace] += sum(1 for _ in inspection.of(pod_class))
+        violations[pod_class.namespace] += sum(1 for _ in inspection.of(pod_class))
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
-    return found
+    return violations
 
 
 def _skew(cluster: Cluster) -> list[ConstraintSkew]:
     return [
         ConstraintSkew(
-            namespace=each.namespace,
-            topology_key=each.topology_key,
-            when_unsatisfiable="DoNotSchedule" if each.is_hard else "ScheduleAnyway",
-            max_skew=each.max_skew,
-            skew=each.skew,
-            counted=each.counted,
+            namespace=spread.namespace,
+            topology_key=spread.topology_key,
+            when_unsatisfiable="DoNotSchedule" if spread.is_hard else "ScheduleAnyway",
+            max_skew=spread.max_skew,
+            skew=spread.skew,
+            counted=spread.counted,
         )
-        for each in spread_totals(cluster)
+        for spread in spread_totals(cluster)
     ]
 
 

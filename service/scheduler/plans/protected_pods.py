@@ -1,12 +1,12 @@
-"""Which pods the bounds of a plan leave on their nodes, whatever its goal is."""
+"""Which pods the bounds of a plan protect from leaving their nodes, whatever its goal."""
 
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.selectors import matches
-from service.model.plans.plans import ProtectedPods
+from service.model.core.selectors import matches
+from service.model.plans.plan import ProtectedPods
+from service.model.pods.pod import Pod
 
 
 def is_protected(pod: Pod, protect: ProtectedPods | None) -> bool:
-    """Whether a pod is on a node and does not leave it; None protects no pods."""
+    """Return whether a pod is on a node and protected; None protects no pods."""
     if protect is None or pod.node_name is None:
         return False
     if protect.priority is not None and pod.priority >= protect.priority:

@@ -1,15 +1,11 @@
-"""Finding the objects that a change of a plan is about."""
+"""Finds the objects that a change of a plan selects."""
 
 from collections.abc import Callable, Iterator
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.manifests.manifest import (
-    DEFAULT_NAMESPACE,
-    NamespaceManifest,
-    NodeManifest,
-    PodManifest,
-)
-from service.model.objects.selectors import matches
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.selectors import matches
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.registry.manifests import DEFAULT_NAMESPACE, NodeManifest, PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.plans.fork import Fork
@@ -23,14 +19,14 @@ def nodes_of(fork: Fork, selection: Selection) -> Steps[list[NodeManifest]]:
     """Return the selected nodes, ordered by name.
 
     Raises:
-        NotFound: a node that is named is not there.
+        NotFound: a named node does not exist.
     """
     if selection.names is not None:
-        found = [_node(fork, name) for name in dict.fromkeys(selection.names)]
+        nodes = [_node(fork, name) for name in dict.fromkeys(selection.names)]
     else:
-        found = yield from _all_nodes(fork)
+        nodes = yield from _all_nodes(fork)
     return sorted(
-        (each for each in found if _is_meant(selection, each)), key=lambda each: each.name
+        (node for node in nodes if _is_meant(selection, node)), key=lambda node: node.name
     )
 
 
@@ -38,27 +34,27 @@ def pods_of(fork: Fork, selection: Selection, caller: Caller) -> Steps[list[PodM
     """Return the selected pods, ordered by namespace and name.
 
     Raises:
-        NotFound: a pod that is named is not there.
-        Forbidden: a namespace is named in which the caller may not place pods.
+        NotFound: a named pod does not exist.
+        Forbidden: the caller may not place pods in a named namespace.
     """
     if selection.namespace is not None:
         _require_placing(caller, selection.namespace)
     if selection.names is not None:
         namespace = selection.namespace or DEFAULT_NAMESPACE
         _require_placing(caller, namespace)
-        found = [_pod(fork, namespace, name) for name in dict.fromkeys(selection.names)]
+        pods = [_pod(fork, namespace, name) for name in dict.fromkeys(selection.names)]
     else:
-        found = yield from _all_pods(fork, selection, _reach(caller))
-    chosen = [each for each in found if _is_chosen(fork, selection, each)]
-    return sorted(chosen, key=lambda each: (each.namespace, each.name))
+        pods = yield from _all_pods(fork, selection, _reach(caller))
+    chosen = [pod for pod in pods if _is_chosen(fork, selection, pod)]
+    return sorted(chosen, key=lambda pod: (pod.namespace, pod.name))
 
 
 def namespaces_of(fork: Fork, selection: Selection, caller: Caller) -> list[NamespaceManifest]:
     """Return the selected namespaces that are stored, ordered by name.
 
     Raises:
-        NotFound: a namespace that is named is not stored.
-        Forbidden: one is named in which the caller may not place pods.
+        NotFound: a named namespace is not stored.
+        Forbidden: the caller may not place pods in one of them.
     """
     for name in selection.names or ():
         _require_placing(caller, name)
@@ -67,32 +63,32 @@ def namespaces_of(fork: Fork, selection: Selection, caller: Caller) -> list[Name
     reaches = _reach(caller)
     return sorted(
         (
-            each.manifest
-            for each in fork.replica.objects("Namespace")
-            if isinstance(each.manifest, NamespaceManifest)
-            and reaches(each.manifest.name)
-            and (selection.names is None or each.manifest.name in selection.names)
-            and (selection.selector is None or matches(selection.selector, each.manifest.labels))
+            stored.manifest
+            for stored in fork.replica.objects("Namespace")
+            if isinstance(stored.manifest, NamespaceManifest)
+            and reaches(stored.manifest.name)
+            and (selection.names is None or stored.manifest.name in selection.names)
+            and (selection.selector is None or matches(selection.selector, stored.manifest.labels))
         ),
-        key=lambda each: each.name,
+        key=lambda namespace: namespace.name,
     )
 
 
 def _all_nodes(fork: Fork) -> Steps[list[NodeManifest]]:
-    found = []
+    nodes = []
     for index, stored in enumerate(fork.replica.objects("Node")):
         assert isinstance(stored.manifest, NodeManifest)
-        found.append(stored.manifest)
+        nodes.append(stored.manifest)
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
-    return found
+    return nodes
 
 
 def _all_pods(
     fork: Fork, selection: Selection, reaches: Callable[[str], bool]
 ) -> Steps[list[PodManifest]]:
-    """Return the pods of a namespace, or of all that are reached; those of domains node by node."""
-    found = []
+    """Return the pods of a namespace, or of all that are reached; for domains, node by node."""
+    pods = []
     every = (
         _pods_everywhere(fork)
         if selection.topology is None
@@ -100,10 +96,10 @@ def _all_pods(
     )
     for index, pod in enumerate(every):
         if selection.namespace in (None, pod.namespace) and reaches(pod.namespace):
-            found.append(pod)
+            pods.append(pod)
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
-    return found
+    return pods
 
 
 def _pods_everywhere(fork: Fork) -> Iterator[PodManifest]:
@@ -146,14 +142,14 @@ def _node(fork: Fork, name: str) -> NodeManifest:
 
 
 def _pod(fork: Fork, namespace: str, name: str) -> PodManifest:
-    found = fork.replica.pod(namespace, name)
-    if found is None:
+    pod = fork.replica.pod(namespace, name)
+    if pod is None:
         raise missing("Pod", namespace, name)
-    return found
+    return pod
 
 
 def _reach(caller: Caller) -> Callable[[str], bool]:
-    """Return whether a caller may place pods in a namespace; others are as if they were not there."""
+    """Return a predicate for the namespaces where a caller may place pods; others are invisible."""
     where = caller.principal.namespaces("place", caller.cluster)
     return lambda namespace: where is None or namespace in where
 
@@ -163,6 +159,6 @@ def _require_placing(caller: Caller, namespace: str) -> None:
 
 
 def refused(path: str, message: str, value: object = None) -> InvalidManifest:
-    """Make the refusal of one field of a plan."""
+    """Return the error for one field of a plan."""
     shown = value if isinstance(value, str | int) else None
     return InvalidManifest([FieldError(path, message, shown)])

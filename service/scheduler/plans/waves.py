@@ -1,8 +1,9 @@
-"""Moving pods off nodes in waves, tried out on a fork.
+"""Moves pods off nodes in waves, tried on a fork.
 
-The pods of a wave leave at once, and those that come in their place have their nodes before the
-next wave begins. No disruption budget allows less than a wave takes, and after it no rule is broken
-that was not broken before. A pod that leaves frees its room at once, so nothing is there twice.
+The pods of a wave are evicted at once, and their replacements are placed before the next wave
+begins.
+No wave takes more than disruption budgets allow, and after it no rule is broken that was not broken
+before. A pod that leaves frees its room at once, so no pod occupies two nodes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,11 +12,11 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.placing.signature import verdict_key
+from service.engine.placing.signature import pod_signature
 from service.engine.rules.violations import Violation
 from service.engine.state.pods.classes import PodClass
-from service.model.manifests.manifest import PodManifest
-from service.model.plans.plans import ProtectedPods
+from service.model.plans.plan import ProtectedPods
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.placement_request import place_one_by_one
@@ -37,7 +38,7 @@ _ASKED = PlacePods(dry_run=True)
 
 
 class Move(NamedTuple):
-    """A pod that leaves its node, and the node of the one that comes in its place."""
+    """A pod that leaves its node, and the node of its replacement."""
 
     pod: PodManifest
     to: str
@@ -57,31 +58,31 @@ MOVES_OVER = Kept("MovesMax", "It was not tried: `movesMax` was reached.")
 EVICTIONS_OVER = Kept("EvictionsMax", "It was not tried: `evictionsMax` was reached.")
 
 
-def told_of(pod: PodManifest, kept: Kept) -> Unplaced:
-    """Say of a pod that it stays where it is, or gets no node, and why."""
+def told_of(pod: PodManifest, reason: Kept) -> Unplaced:
+    """Return the result of a pod that stays where it is, or gets no node."""
     return Unplaced(
         namespace=pod.namespace,
         name=pod.name,
         from_node=pod.pod.node_name or UNSET,
-        reason=kept.reason,
-        message=kept.message,
+        reason=reason.reason,
+        message=reason.message,
     )
 
 
 class Limited(NamedTuple):
-    """What ends moving before all is tried, and who does not move."""
+    """The limits on moving, and the protected pods."""
 
     moves_max: int | None = None
     over: Kept = MOVES_OVER
-    """What is told of pods that do not move as so many have moved."""
+    """The reason of pods that do not move because the limit is reached."""
     protect: ProtectedPods | None = None
     first_whole: bool = False
-    """Whether the first unit moves even if it alone has more pods than may move."""
+    """Whether the first unit moves even if it alone has more pods than allowed."""
     is_late: Callable[[], bool] = bool
 
 
 class Waves:
-    """Moves units off nodes, wave by wave; the fork is then as it is after the last wave."""
+    """Moves units off nodes, wave by wave, leaving the fork as after the last wave."""
 
     def __init__(
         self, fork: Fork, nodes: frozenset[str], units: Sequence[DrainUnit], limited: Limited
@@ -93,36 +94,36 @@ class Waves:
         self._allowances = Allowances(fork.replica.cluster)
         self._rules = BrokenRules(fork.replica.cluster)
         self._refused: dict[object, Kept] = {}
-        """What was said of single pods that were refused since the fork last changed, by verdict."""
+        """Why single pods were refused since the fork last changed, by signature."""
         self._apart: set[DrainUnit] = set()
-        """The units that move one at a time, as with others they have broken a rule."""
+        """The units that move one at a time, as they broke a rule together with others."""
         self.waiting = list(units)
         """The units that have not moved."""
         self.kept: dict[DrainUnit, Kept] = {}
-        """Why they have not, as far as it was tried."""
+        """Why they have not, as far as they were tried."""
 
     def keep_room(self, leaving: Iterable[PodManifest]) -> Steps[None]:
-        """Place what will come in place of pods that leave already, so that others do not take its room."""
+        """Place the replacements of pods that are already leaving, so that others do not take their room."""
         self._allowances.look(pod.pod for unit in self.waiting for pod in unit.pods)
-        for each in leaving:
-            if group_of(each) is None:
+        for pod in leaving:
+            if group_of(pod) is None:
                 start = self._fork.try_out()
-                left = unbound(each)
-                left = replace(left, pod=replace(left.pod, terminating=False))
-                self._fork.replica.put(left)
-                found = place_pod(self._fork.context, _ASKED, Candidate(left, left))
-                if found.node_name is None:
+                unbound_pod = unbound(pod)
+                unbound_pod = replace(unbound_pod, pod=replace(unbound_pod.pod, terminating=False))
+                self._fork.replica.put(unbound_pod)
+                result = place_pod(self._fork.context, _ASKED, Candidate(unbound_pod, unbound_pod))
+                if result.node_name is None:
                     self._fork.replica.undo(start)
                 yield from self._fork.step()
 
     def next_wave(self) -> Steps[list[Move]]:
-        """Move as many units as may move at once; none if there are none that can."""
+        """Move as many units as may move at once; return no moves if none can."""
         moves = yield from self._many_at_once()
         return moves or (yield from self._one())
 
     def _many_at_once(self) -> Steps[list[Move]]:
         start = self._fork.try_out()
-        while units := [each for each in self.waiting if each not in self._apart]:
+        while units := [unit for unit in self.waiting if unit not in self._apart]:
             moved, moves = yield from self._move(units)
             if not moves:
                 return []
@@ -136,8 +137,8 @@ class Waves:
         return []
 
     def _one(self) -> Steps[list[Move]]:
-        """Move the first of the units that move one at a time and break no rule by that."""
-        for unit in [each for each in self.waiting if each in self._apart]:
+        """Move the first of the units that move one at a time whose move breaks no rule."""
+        for unit in [unit for unit in self.waiting if unit in self._apart]:
             start = self._fork.try_out()
             moved, moves = yield from self._move([unit])
             broken = yield from self._broken_by(moves, start)
@@ -145,7 +146,7 @@ class Waves:
                 moved, moves = yield from self._move([unit])
                 broken = yield from self._broken_by(moves, start)
             if broken:
-                self.kept[unit] = breaking(broken[0], {each.namespace for each in unit.pods})
+                self.kept[unit] = breaking(broken[0], {pod.namespace for pod in unit.pods})
             elif moves:
                 self._accept(moved)
                 return moves
@@ -154,7 +155,8 @@ class Waves:
     def _broken_by(self, moves: Sequence[Move], start: Mark) -> Steps[list[Violation] | None]:
         """Return the rules that moves have broken, and take the moves back if there are any.
 
-        None: it was not known which rules had been broken before; the moves have to be made again.
+        Returns None if it was not known which rules were broken before: the moves have to be
+        repeated.
         """
         broken = []
         if moves:
@@ -168,42 +170,42 @@ class Waves:
         return None
 
     def _move(self, units: Sequence[DrainUnit]) -> Steps[tuple[list[DrainUnit], list[Move]]]:
-        """Move what can be moved; who has found no place tries again after others have moved."""
+        """Move all units that can be moved; those without a place try again after others have moved."""
         moved: list[DrainUnit] = []
         moves: list[Move] = []
-        left, before = list(units), -1
-        while left and len(moved) > before:
+        remaining, before = list(units), -1
+        while remaining and len(moved) > before:
             before, failed = len(moved), []
-            for unit in left:
-                found = yield from self._try(unit)
-                if isinstance(found, Kept):
-                    self.kept[unit] = found
-                    if found.budget is None:
+            for unit in remaining:
+                moves_or_reason = yield from self._try(unit)
+                if isinstance(moves_or_reason, Kept):
+                    self.kept[unit] = moves_or_reason
+                    if moves_or_reason.budget is None:
                         failed.append(unit)
                 else:
                     moved.append(unit)
-                    moves += found
-            left = failed
+                    moves += moves_or_reason
+            remaining = failed
         return moved, moves
 
     def _try(self, unit: DrainUnit) -> Steps[list[Move] | Kept]:
         if self._limited.is_late():
             return Kept("SecondsOver", "It was not tried: the plan's time was over.")
-        pods = [each.pod for each in unit.pods]
-        if any(is_protected(each, self._limited.protect) for each in pods):
+        pods = [pod.pod for pod in unit.pods]
+        if any(is_protected(pod, self._limited.protect) for pod in pods):
             return PROTECTED
         if self._exceeds(unit):
             return self._limited.over
         budget = self._allowances.blocking(pods)
         if budget is not None:
             return kept_by_budget(budget)
-        found = yield from self._place(unit)
-        if not isinstance(found, Kept):
+        moves_or_reason = yield from self._place(unit)
+        if not isinstance(moves_or_reason, Kept):
             self._refused.clear()
             self._allowances.take(pods)
             if self._moves_left is not None:
                 self._moves_left -= len(pods)
-        return found
+        return moves_or_reason
 
     def _exceeds(self, unit: DrainUnit) -> bool:
         limited = self._limited
@@ -221,33 +223,33 @@ class Waves:
                 return known
         start = self._fork.try_out()
         results = yield from self._placed(unit)
-        kept = next((k for k in map(self._kept_by, results) if k is not None), None)
-        if kept is None:
+        reason = next((k for k in map(self._kept_by, results) if k is not None), None)
+        if reason is None:
             yield from self._fork.step()
             return [
-                Move(each, result.node_name or "")
-                for each, result in zip(unit.pods, results, strict=True)
+                Move(pod, result.node_name or "")
+                for pod, result in zip(unit.pods, results, strict=True)
             ]
         self._fork.replica.undo(start)
-        if unit.group is None and kept.message != _COMES_BACK:
-            self._refused[self._verdict_key(unit)] = kept
+        if unit.group is None and reason.message != _COMES_BACK:
+            self._refused[self._verdict_key(unit)] = reason
         yield
-        return kept
+        return reason
 
     def _verdict_key(self, unit: DrainUnit) -> object:
-        """Return a key that is equal for single pods of which the same is true: those of one node.
+        """Return a key of single pods with equal results: those of one node.
 
-        Without its pod, another node leaves other counts behind.
+        Pods of different nodes differ, as each is placed as if it had left its own.
         """
         pod = unit.pods[0].pod
-        return pod.node_name, verdict_key(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
+        return pod.node_name, pod_signature(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
 
     def _placed(self, unit: DrainUnit) -> Steps[list[PlacementResult]]:
         context = self._fork.context
-        left = [unbound(each) for each in unit.pods]
-        for each in left:
-            context.replica.put(each)
-        candidates = [Candidate(each, each) for each in left]
+        unbound_pods = [unbound(pod) for pod in unit.pods]
+        for pod in unbound_pods:
+            context.replica.put(pod)
+        candidates = [Candidate(pod, pod) for pod in unbound_pods]
         if unit.group is None:
             return [place_pod(context, _ASKED, candidates[0])]
         answer = yield from place_one_by_one(context, _ASKED, candidates)
@@ -261,11 +263,11 @@ class Waves:
         return None
 
     def _accept(self, moved: Iterable[DrainUnit]) -> None:
-        gone = set(moved)
+        moved_units = set(moved)
         self._allowances.renew()
-        self.waiting = [each for each in self.waiting if each not in gone]
-        for each in gone:
-            self.kept.pop(each, None)
+        self.waiting = [unit for unit in self.waiting if unit not in moved_units]
+        for unit in moved_units:
+            self.kept.pop(unit, None)
 
     def _take_back(self, start: Mark, moves: int) -> Steps[None]:
         yield from self._fork.take_back(start)
@@ -276,30 +278,30 @@ class Waves:
 
     def _classes(self, moves: Iterable[Move]) -> set[PodClass]:
         cluster = self._fork.replica.cluster
-        return {cluster.class_of(each.pod.pod) for each in moves}
+        return {cluster.class_of(move.pod.pod) for move in moves}
 
     def _concerned(
         self, broken: Sequence[Violation], moved: Sequence[DrainUnit]
     ) -> list[DrainUnit]:
-        """Return the units that may have broken a rule; all if it cannot be told."""
+        """Return the units that may have broken a rule, or all if that is unclear."""
         cluster = self._fork.replica.cluster
-        owners = {cluster.class_of(each.pod).template for each in broken}
-        found = [
+        owners = {cluster.class_of(violation.pod).template for violation in broken}
+        concerned = [
             unit
             for unit in moved
             if any(map(AffectedPods({cluster.class_of(p.pod) for p in unit.pods}).are_of, owners))
         ]
-        return found or list(moved)
+        return concerned or list(moved)
 
 
 def kept_by_budget(budget: str) -> Kept:
-    """Say that a disruption budget, in the namespace of the pods, keeps them on their nodes."""
+    """Return the reason that a disruption budget, in the pods' namespace, keeps them on their nodes."""
     message = f"The disruption budget {budget} does not allow that it leaves."
     return Kept("DisruptionBudget", message, budget)
 
 
 def breaking(violation: Violation, namespaces: set[str]) -> Kept:
-    """Say that a rule keeps pods in some namespaces where they are: without them it would be broken."""
+    """Return the reason that a rule, which would break without them, keeps pods on their nodes."""
     pod = violation.pod
     owner = pod_named(pod.namespace, pod.name, namespaces)
     return Kept(

@@ -1,1 +1,1 @@
-"""The words between the scheduler and others: intents, answers, limits, and the ports to the store."""
+"""The scheduler's interface: intents, answers, limits, and the ports to the store and to time."""

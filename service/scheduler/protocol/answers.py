@@ -1,7 +1,7 @@
-"""The answers to all intents: frozen values, whose fields are in camelCase if clients see them.
+"""Answers to all intents: frozen values, with fields in camelCase where clients see them.
 
 The `revision` of an answer is that of its own commit, or of the head that it was decided on. No
-answer is given out before this revision is committed (P8).
+answer is released before this revision is committed (protocol rule P8).
 """
 
 from datetime import datetime
@@ -9,28 +9,28 @@ from typing import Literal
 
 import msgspec
 
-from service.model.errors import FieldError
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.pod_templates.field_warnings import FieldWarning
+from service.model.core.errors import FieldError
+from service.model.core.field_warnings import FieldWarning
+from service.model.core.primitives import ObjectName
 from service.scheduler.protocol.pending_attempts import Refused
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of all answers."""
+    """Base class of all answers."""
 
     revision: int
     """The cluster's revision that the answer belongs to."""
 
 
 class WriteAnswer(Answer, frozen=True, kw_only=True):
-    """Base of the answers to requests that bring manifests, or that act on stored ones."""
+    """Base class of answers to requests that carry manifests or act on stored objects."""
 
     warnings: list[FieldWarning] | msgspec.UnsetType = msgspec.UNSET
     """Fields that are passed over; absent if there are none."""
 
 
 class ObjectAnswer(WriteAnswer, frozen=True, kw_only=True):
-    """The object as it is stored now; after a delete, as it was last.
+    """An object as it is stored now, or as it was when it was deleted.
 
     `body` is the manifest without its resourceVersion, which is `resource_version`.
     """
@@ -41,7 +41,7 @@ class ObjectAnswer(WriteAnswer, frozen=True, kw_only=True):
 
 
 class ConfigAnswer(Answer, frozen=True, kw_only=True):
-    """The cluster's configuration as JSON; `created`: the cluster itself is new."""
+    """The cluster's configuration as JSON; `created` is true if the cluster itself is new."""
 
     config: bytes
     created: bool = False
@@ -96,15 +96,15 @@ class DeletionResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class DeletionsAnswer(Answer, frozen=True, kw_only=True):
-    """What became of objects that were to be deleted, by namespace and name."""
+    """The results of a filtered deletion, by namespace and name."""
 
     results: list[DeletionResult]
     remaining: int
-    """How many more pass the filter and were not looked at."""
+    """How many more objects pass the filter and were not examined."""
 
     @property
     def last(self) -> ObjectName | None:
-        """Namespace and name of the last object that was looked at."""
+        """The namespace and name of the last object examined, or None."""
         if not self.results:
             return None
         return self.results[-1].namespace or "", self.results[-1].name
@@ -178,7 +178,7 @@ class TopologyAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ShownObject(msgspec.Struct, frozen=True, kw_only=True):
-    """One object with its `status` as of the answer's revision."""
+    """An object with its `status` as of the answer's revision."""
 
     namespace: str
     name: str
@@ -189,7 +189,7 @@ class ShownObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComputedAnswer(Answer, frozen=True, kw_only=True):
-    """Objects of one kind by namespace and name."""
+    """Objects of one kind, ordered by namespace and name."""
 
     objects: list[ShownObject]
 
@@ -236,7 +236,7 @@ class ViolationsAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ConfirmationAnswer(Answer, frozen=True, kw_only=True):
-    """The binding of a pod, and which of its required rules do not hold at `revision`."""
+    """A pod's binding, and the required rules that it breaks at `revision`."""
 
     namespace: str
     name: str
@@ -247,17 +247,17 @@ class ConfirmationAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PendingAnswer(Answer, frozen=True, kw_only=True):
-    """What became of pending pods; a pod in no field is gone, or was not tried."""
+    """The results of trying pending pods; a pod in no field was deleted or not tried."""
 
     refused: dict[ObjectName, Refused]
     """Why pods were refused, by namespace and name."""
     placed: tuple[ObjectName, ...] = ()
     asking: tuple[ObjectName, ...] = ()
-    """The pods that fit somewhere and whose extenders have to be asked before they are placed."""
+    """Pods that fit somewhere but whose extenders have to be asked before they are placed."""
 
 
 class EvictionsAnswer(Answer, frozen=True, kw_only=True):
-    """When the next sweep is due even if nothing has changed; None: never."""
+    """When the next sweep is due even if nothing changes, or None."""
 
     due: datetime | None
 
@@ -266,15 +266,15 @@ class NodesAnswer(Answer, frozen=True, kw_only=True):
     """What a sweep over the nodes leaves to be done."""
 
     due: datetime | None
-    """When the next sweep is due even if nothing has changed; None: never."""
+    """When the next sweep is due even if nothing changes, or None."""
     all_down: bool = False
-    """Whether no zone has a node that is ready."""
+    """Whether no zone has a ready node."""
 
 
 class RecordedAnswer(Answer, frozen=True, kw_only=True):
-    """The first answer to an idempotency key, as it was recorded (P11).
+    """The recorded first answer to an idempotency key (protocol rule P11).
 
-    `revision` is the head at which the record was found.
+    `revision` is the head at which the record was read.
     """
 
     answer: bytes

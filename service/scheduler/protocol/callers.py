@@ -1,26 +1,26 @@
-"""The caller of a request, as far as a decision needs to know it."""
+"""The caller of a request, as far as a decision depends on it."""
 
 import msgspec
 
-from service.model.errors import Forbidden
-from service.model.principals import EVERYBODY, Principal, Verb
+from service.model.core.access import EVERYBODY, Principal, Verb
+from service.model.core.errors import Forbidden
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A principal who was let in, and the cluster that the request is for."""
+    """An authenticated principal, and the cluster that the request addresses."""
 
     principal: Principal
     cluster: str
 
     def may(self, verb: Verb, namespace: str) -> bool:
-        """Whether the caller may do this in a namespace."""
+        """Return whether the caller has this right in a namespace."""
         return self.principal.may(verb, self.cluster, namespace)
 
     def require(self, verb: Verb, namespace: str, why: str) -> None:
-        """Check that the caller may do this in a namespace; `why` says why the right is needed.
+        """Check that the caller has this right in a namespace; `why` explains why it is needed.
 
         Raises:
-            Forbidden: the caller may not.
+            Forbidden: the caller lacks the right.
         """
         if not self.may(verb, namespace):
             raise Forbidden(
@@ -29,4 +29,4 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 ANYBODY = Caller(EVERYBODY, "")
-"""A caller who may do everything: the server itself, or any client if the server asks for no token."""
+"""A caller with all rights: the server itself, or any client of a server without authentication."""

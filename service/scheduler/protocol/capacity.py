@@ -1,4 +1,4 @@
-"""How many more pods of a template fit."""
+"""The answer to how many more pods of a template fit."""
 
 from typing import Any
 

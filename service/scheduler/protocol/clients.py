@@ -5,12 +5,12 @@ from typing import Protocol
 
 
 class Client(Protocol):
-    """The client that waits for the answer to a request."""
+    """The client waiting for the answer to a request."""
 
     def has_left(self) -> bool:
-        """Return whether the client has left; the first call starts to watch for it."""
+        """Return whether the client has disconnected; the first call starts watching for it."""
         ...
 
 
 CLIENT: ContextVar[Client | None] = ContextVar("client", default=None)
-"""The client of the request that the running task serves; None if it cannot leave."""
+"""The client of the request that the running task serves, or None if it cannot disconnect."""

@@ -1,15 +1,15 @@
-"""How decisions get answers from expressions of CEL without evaluating any themselves.
+"""How decisions use CEL expressions without evaluating any themselves.
 
 A decision that meets a question without an answer ends with `Unanswered`. Its changes are undone,
-the question is answered outside of the event loop, and the request is decided again.
+the question is answered outside the event loop, and the request is decided again.
 """
 
 import asyncio
 from collections.abc import Generator, Sequence
 from typing import Protocol, TypeVar
 
-from service.model.errors import Overloaded
-from service.model.objects.cel_questions import OpenQuestions, Question
+from service.model.core.errors import Overloaded
+from service.model.devices.cel_questions import OpenQuestions, Question
 from service.scheduler.protocol.ports import Clock
 
 T = TypeVar("T")
@@ -25,24 +25,26 @@ class Unanswered(Exception):  # noqa: N818 - the decision is made again
 
 
 class AnswersQuestions(Protocol):
-    """Evaluates expressions within bounds of time and memory."""
+    """Evaluates expressions within time and memory limits."""
 
     async def answer(self, questions: Sequence[Question]) -> None:
-        """Have all answers known when this returns, whatever the expressions do."""
+        """Answer all questions before returning, whatever the expressions do."""
         ...
 
 
 def until_unanswered(
     steps: Generator[None, None, T], questions: OpenQuestions
 ) -> Generator[None, None, T]:
-    """Take the steps of a decision, and end it early when it has met an open question.
+    """Run a decision, and end it early once it has met an unanswered question.
 
-    It goes on for as many steps as it took to the first open question, so that questions about
-    many objects are answered together. Whatever it says then, errors too, may rest on what is not
-    known, and is thrown away.
+    It continues for as many steps as it took to reach the first open question, so that questions
+    about
+    many objects are answered together. Its result, including any error, is discarded, as it may
+    depend
+    on unknown answers.
 
     Raises:
-        Unanswered: it has met one.
+        Unanswered: the decision has met an unanswered question.
     """
     is_open, count, first = questions.open, 0, 0
     try:
@@ -71,10 +73,10 @@ def until_unanswered(
 async def answer_until(
     end: float, clock: Clock, expressions: AnswersQuestions, questions: Sequence[Question]
 ) -> None:
-    """Have questions answered before a time, in the clock's monotonic seconds.
+    """Have questions answered by `end`, in the clock's monotonic seconds.
 
     Raises:
-        Overloaded: that took too long.
+        Overloaded: the time ran out.
     """
     try:
         async with asyncio.timeout(max(0.0, end - clock.monotonic())):

@@ -1,7 +1,7 @@
-"""What is asked of the extenders of a profile, and what they say, between decisions and the network.
+"""Questions to the extenders of a profile and their verdicts, between decisions and the network.
 
-A decision asks nobody: it ends with a question. Whoever has the answer has the request decided again
-with it, on whatever the cluster is by then.
+A decision asks no extender itself: it ends with a question. The caller asks it, and has the request
+decided again with the verdict, on whatever the cluster is by then.
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from typing import Protocol
 import msgspec
 from typing_extensions import override
 
-from service.model.configuration.extenders import Extender
-from service.model.errors import Denied
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.extender_config import Extender
+from service.model.core.errors import Denied
+from service.model.core.primitives import ObjectName
 
 ASKS_EXTENDERS = "AsksExtenders"
-"""The reason of a refusal where the extenders of a pod's profile are not asked."""
+"""The reason for refusing a pod where the extenders of its profile are not asked."""
 NOT_ASKED = (
     "spec.schedulerName: the extenders of the profile {} are asked only where pods are placed one by one "
     "(BestEffort placements and pending pods), and not for groups, plans and simulations."
@@ -39,22 +39,22 @@ class ExtenderQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExtenderVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the extenders of a pod say together."""
+    """The combined verdict of a pod's extenders."""
 
     node_name: str | None
-    """The best node that all of them leave; None if there is none."""
+    """The best node that all of them allow, or None."""
     added: Mapping[str, int] = {}
-    """What their scores add to the totals, by node that is left."""
+    """What their scores add to the totals, by allowed node."""
     refused: Mapping[str, Mapping[str, str]] = {}
-    """Extender to node to its reason against it."""
+    """Reasons against nodes, by extender and node."""
     unresolvable: Mapping[str, tuple[str, ...]] = {}
-    """Extender to the nodes on which it says that no eviction helps."""
+    """The nodes on which eviction cannot help, by extender."""
     failure: str | None = None
-    """Why an extender could not be asked without which the pod may not be placed."""
+    """Why a required extender could not be reached."""
 
 
 class ExtendersToAsk(Denied):
-    """A decision needs to know what extenders say; where nobody asks them, the pod is refused."""
+    """A decision needs extender verdicts; where extenders are not asked, the pod is refused."""
 
     def __init__(self, question: ExtenderQuestion, scheduler_name: str) -> None:
         super().__init__(ASKS_EXTENDERS, NOT_ASKED.format(scheduler_name))
@@ -63,7 +63,6 @@ class ExtendersToAsk(Denied):
     @property
     @override
     def code(self) -> str:
-        """The name that clients see."""
         return Denied.__name__
 
 
@@ -71,5 +70,5 @@ class AsksExtenders(Protocol):
     """Asks the extenders of profiles."""
 
     async def ask(self, question: ExtenderQuestion) -> ExtenderVerdict:
-        """Ask all extenders in question; whatever they do, there is a verdict within their timeouts."""
+        """Ask all extenders that the question names; return a verdict within their timeouts in any case."""
         ...

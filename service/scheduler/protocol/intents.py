@@ -1,4 +1,4 @@
-"""The requests to a cluster: frozen values, already read and valid by themselves.
+"""Requests to a cluster: frozen values, already parsed and validated on their own.
 
 Whether an intent can be carried out depends on the cluster's state, and is decided in
 `service.scheduler.decide`. The type parameter is the type of the answer.
@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
-from service.model.configuration.config import PreemptionScope
-from service.model.configuration.extenders import ExtenderHosts
-from service.model.errors import Forbidden, InvalidManifest
-from service.model.json_and_patches.patches import PatchType
-from service.model.log.commit_log import HeldLeases
-from service.model.manifests.manifest import AnyManifest, Applicable, PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.plans.plans import PlanState, WhenUnschedulable
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.cluster.cluster_config import PreemptionScope
+from service.model.cluster.extender_config import ExtenderHosts
+from service.model.core.errors import Forbidden, InvalidManifest
+from service.model.core.primitives import ObjectName
+from service.model.json.patch import PatchType
+from service.model.log.lease import HeldLeases
+from service.model.plans.plan import PlanState, WhenUnschedulable
+from service.model.registry.manifests import AnyManifest, Applicable, PodManifest
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import (
     Answer,
     ApplyAnswer,
@@ -66,18 +66,18 @@ A = TypeVar("A", bound=Answer)
 
 
 class Intent(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
-    """Base of all intents; `A` is the type of its answer."""
+    """Base class of all intents; `A` is the type of its answer."""
 
 
 class DryRun(Intent[A], Generic[A], frozen=True, kw_only=True):
-    """Decide another intent as usual, and change nothing."""
+    """Decide another intent as usual, but change nothing."""
 
     intent: Intent[A]
     dry_run: ClassVar[bool] = True
 
 
 class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be true of the stored object, else the intent is refused."""
+    """Conditions that the stored object has to meet, or the intent is refused."""
 
     resource_version: str | None = None
     """The `metadata.resourceVersion` that was sent; if it differs, RevisionConflict is raised."""
@@ -93,11 +93,11 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
 
 NO_PRECONDITIONS = Preconditions()
 UNKNOWN_MANAGER = "unknown"
-"""Manages the fields that somebody without a name has changed."""
+"""The manager of fields changed by clients without a name."""
 
 
 class PutObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Create an object, or replace the one of the same key; with `create` there must be none."""
+    """Create an object, or replace the one with the same key; with `create`, none may exist."""
 
     manifest: AnyManifest
     manager: str = UNKNOWN_MANAGER
@@ -120,13 +120,13 @@ class PatchObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class ApplyPatch(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Merge what a manager wants into an object, or create it: server-side apply."""
+    """Apply a manager's fields to an object, or create it: server-side apply."""
 
     kind: str
     namespace: str = ""
     name: str
     applied: Any
-    """The decoded body, an object."""
+    """The decoded body, a JSON object."""
     manager: str
     force: bool = False
     preconditions: Preconditions = NO_PRECONDITIONS
@@ -134,7 +134,7 @@ class ApplyPatch(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Delete an object; a namespace is deleted with all that is in it."""
+    """Delete an object; a namespace is deleted with everything in it."""
 
     kind: str
     namespace: str = ""
@@ -146,39 +146,42 @@ class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
 class DeleteObjects(Intent[DeletionsAnswer], frozen=True, kw_only=True):
     """Delete some of the objects of a kind that pass a filter, by namespace and name, in one commit.
 
-    Of those that the caller may not delete, and those that cannot be deleted now, the answer tells;
-    they stop no other.
+    The answer reports those that the caller may not delete or that cannot be deleted now; they do
+    not stop the others.
     """
 
     kind: str
     wanted: ObjectFilter
     namespaces: frozenset[str] | None = None
-    """Where to look; None: everywhere."""
+    """The namespaces to search, or None for all."""
     deletable: frozenset[str] | None = None
-    """The namespaces where the caller may delete objects of this kind; None: everywhere."""
+    """The namespaces where the caller may delete objects of this kind, or None for all."""
     after: ObjectName | None = None
-    """A namespace and name; objects up to and including this one are left alone."""
+    """A namespace and name; objects up to and including this one are skipped."""
     count: int
-    """How many objects are looked at, at most."""
+    """How many objects are examined at most."""
     caller: Caller = ANYBODY
 
 
 class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
     """Put all objects of a `List` in one commit, or none; a PriorityClass changes the configuration.
 
-    Of the kinds in `prune`, all other objects are deleted that did not change after `prune_before`.
+    Of the kinds in `prune`, all other objects that have not changed since `prune_before` are
+    deleted.
     """
 
     manifests: tuple[Applicable, ...]
     undrawn: bool = False
-    """Whether names of some of them are still to be drawn (`service.model.manifests.generated_names`)."""
+    """Whether some of their names are still to be generated
+    (`service.model.core.generate_name`).
+    """
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
     caller: Caller = ANYBODY
 
 
 class Deletion(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that a line wants deleted, if it is the one that was meant."""
+    """A request of one line to delete an object, if it is the intended one."""
 
     kind: str
     namespace: str = ""
@@ -187,25 +190,27 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of NDJSON: the object, or the error that it is not valid or may not be written."""
+    """One line of NDJSON: the object, or the error that it is invalid or may not be written."""
 
     line: int
     object: Applicable | Deletion | InvalidManifest | Forbidden
     kind: str | None = None
-    """The kind that a bad line names, as far as it can be read; a good line has it in its object."""
+    """The kind that an invalid line names, as far as it can be read; a valid line has it in its
+    object.
+    """
     namespace: str | None = None
     name: str | None = None
 
 
 class ApplyLines(Intent[LinesAnswer], frozen=True, kw_only=True):
-    """Put or delete some objects in one commit; bad lines are reported, and stop no other."""
+    """Put or delete some objects in one commit; invalid lines are reported, and do not stop the others."""
 
     lines: tuple[ApplyLine, ...]
     caller: Caller = ANYBODY
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A merge patch (RFC 7396) of the status of a pod, if it is the one that was meant."""
+    """A merge patch (RFC 7396) of a pod's status, if it is the intended pod."""
 
     kind: ClassVar[str] = PodManifest.kind
     namespace: str
@@ -216,17 +221,17 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One report, or the error that it is not valid or may not be made; they count from 1."""
+    """One report, or the error that it is invalid or not allowed; they count from 1."""
 
     line: int
     report: StatusReport | InvalidManifest | Forbidden
     namespace: str | None = None
-    """The namespace that a bad report names, as far as it can be read; likewise its `name`."""
+    """The namespace that an invalid report names, as far as it can be read; likewise its `name`."""
     name: str | None = None
 
 
 class ReportStatus(Intent[LinesAnswer], frozen=True, kw_only=True):
-    """Change the status of some pods in one commit; bad reports are told of, and stop no other."""
+    """Change the status of some pods in one commit; invalid reports do not stop the others."""
 
     lines: tuple[ReportLine, ...]
     caller: Caller = ANYBODY
@@ -235,13 +240,13 @@ class ReportStatus(Intent[LinesAnswer], frozen=True, kw_only=True):
 class PutConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     """Replace the configuration, or create the cluster with it; `config` is decoded JSON.
 
-    If it is None, a new cluster gets the default configuration, and another one keeps its own.
+    If it is None, a new cluster gets the default configuration, and an existing one keeps its own.
     """
 
     config: Mapping[str, Any] | None
     preconditions: Preconditions = NO_PRECONDITIONS
     hosts: ExtenderHosts | None = None
-    """Where extenders may be that the configuration names and did not name before; None: anywhere."""
+    """The hosts allowed for extenders that the configuration newly names, or None for any."""
 
 
 class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
@@ -251,79 +256,84 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     patch: Any
     preconditions: Preconditions = NO_PRECONDITIONS
     hosts: ExtenderHosts | None = None
-    """The hosts of extenders as for `PutConfig`."""
+    """The hosts allowed for extenders, as in `PutConfig`."""
 
 
 NOTHING_SAID: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})
-"""Extenders are asked where that is needed, and have said nothing yet."""
+"""No verdicts yet, but extenders will be asked where needed."""
 
 
 class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
-    """Place pods: `pods` are new or stored ones, `pod_refs` stored ones; one of the two is empty."""
+    """Place pods: `pods` are new or stored, `pod_refs` stored ones; one of the two is empty."""
 
     pods: tuple[PodManifest, ...] = ()
     undrawn: bool = False
-    """Whether names of some of these pods are still to be drawn (`service.model.manifests.generated_names`)."""
+    """Whether some of their names are still to be generated
+    (`service.model.core.generate_name`).
+    """
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
-    """The field of the request that has the pods, for the paths in errors (see `place_of`)."""
+    """The request field that holds the pods, for the paths in errors (see `place_of`)."""
     all_or_nothing: bool = False
     queue: bool = False
-    """Whether pods that cannot be placed are kept as pending pods."""
+    """Whether pods that cannot be placed are stored as pending pods."""
     dry_run: bool = False
     explain: Explain = "None"
     preemption: Preemption = "Never"
-    """Propose: say which pods would have to leave which node for a pod that fits nowhere; Evict: have
-    them leave."""
+    """Propose: report which pods would have to leave which node for a pod that fits nowhere; Evict:
+    evict
+    them.
+    """
     preemption_scope: PreemptionScope = "Node"
     """Node: only pods of that node; Domains: also pods on other nodes that rules blame."""
     budgets_as_given: bool = False
-    """Whether disruption budgets allow what their `status` says, instead of what the pods make of them."""
+    """Whether disruption budgets allow what their `status` says, instead of what the pods imply."""
     without_groups: bool = False
-    """Whether PodGroups are ignored, so that their members are pods like all others."""
+    """Whether PodGroups are ignored, so that their members are treated like all other pods."""
     compare: bool = False
-    """Whether the results tell what placements over several clusters compare."""
+    """Whether the results report what multi-cluster placements compare."""
     leases: HeldLeases | None = None
-    """What has to be held still when the pods are placed; else the request is refused."""
+    """Leases that have to be held still when the pods are placed, or the request is refused."""
     reserving: ReservationTerms | None = None
-    """If it is given, all the pods or none are only reserved, for a group in several clusters."""
+    """If given, all the pods or none are only reserved, for a split group."""
     consulted: Mapping[ObjectName, ExtenderVerdict] | None = None
-    """What the extenders of profiles say of pods. None: nobody asks them, so that pods of whose profile
-    there are any get no node."""
+    """Extender verdicts by pod, or None if extenders are not asked: pods that need them then get no
+    node.
+    """
     caller: Caller = ANYBODY
 
     def place_of(self, index: int) -> str:
-        """The path of a pod in the request: `pods[3]`, or `template` for all replicas of one."""
+        """Return the path of a pod in the request: `pods[3]`, or `template` for all replicas of one."""
         return self.path if self.path in ("template", "pod") else f"{self.path}[{index}]"
 
 
 class AdvanceGroup(Intent[GroupAnswer], frozen=True, kw_only=True):
-    """Take the next step of a group that is placed in several clusters, in one of them."""
+    """Take the next step of a split group in one of its clusters."""
 
     group: str
     """The id of the group."""
     step: GroupStep
     leases: HeldLeases | None = None
-    """What has to be held still when the step is taken; else it is refused."""
+    """Leases that have to be held still when the step is taken, or it is refused."""
 
 
 class FindVictims(Intent[VictimsAnswer], frozen=True, kw_only=True):
-    """Ask on which nodes room could be made for a pod, and who would have to leave each; changes nothing."""
+    """Find the nodes on which room could be made for a pod, and each one's victims; change nothing."""
 
     asked: PlacePods
     """The placement of that one pod."""
 
 
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
-    """Place pending pods that the queue has found due; this is no client's request."""
+    """Place pending pods that the queue considers due; no client sends this."""
 
     attempts: Attempts
     clock: Callable[[], datetime] | None = None
-    """The clock as for `EvictViolating`; without it nobody is evicted."""
+    """The clock as in `EvictViolating`; without it no pod is evicted."""
 
 
 class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Place a pending pod on this node, if all filters pass there or with `force`."""
+    """Place a pending pod on this node, if all filters pass there or `force` is set."""
 
     namespace: str
     name: str
@@ -333,7 +343,7 @@ class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class ConfirmBinding(Intent[ConfirmationAnswer], frozen=True, kw_only=True):
-    """Ask whether the required rules of a placed pod hold now, before its node starts it."""
+    """Check whether a placed pod's required rules hold now, before its node starts it."""
 
     namespace: str
     name: str
@@ -341,11 +351,13 @@ class ConfirmBinding(Intent[ConfirmationAnswer], frozen=True, kw_only=True):
     pod_revision: int
     """The revision that last changed the pod as the node saw it, its `metadata.resourceVersion`."""
     node_name: str | None = None
-    """The node that asks; None: any, since an unchanged pod is on the node where it was seen."""
+    """The node that asks, or None for any: an unchanged pod is still on the node where it was
+    seen.
+    """
 
 
 class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Mark a pod as to be stopped: its orchestrator does so and confirms by a delete."""
+    """Mark a pod to be stopped: its orchestrator stops it and confirms by deleting it."""
 
     namespace: str
     name: str
@@ -354,7 +366,7 @@ class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class MakePlan(Intent[Planned], frozen=True, kw_only=True):
-    """Plan what to do after changes to the cluster; neither the changes nor the steps are made."""
+    """Plan the consequences of changes to the cluster; neither the changes nor the steps are made."""
 
     changes: tuple[PlanChange, ...] = ()
     goal: Goal = Place()
@@ -363,7 +375,7 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
     caller: Caller = ANYBODY
 
     def is_small(self, pods_max: int) -> bool:
-        """Whether the plan leaves nodes and rules alone, and names at most so many pods.
+        """Return whether the plan names at most this many pods and leaves nodes and rules alone.
 
         Then it costs other decisions no more than a dry run of these pods.
         """
@@ -378,35 +390,35 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
 
 
 class FindRepairs(Intent[RepairsAnswer], frozen=True, kw_only=True):
-    """Find the least changes after which a stored pod fits that no node takes."""
+    """Find the smallest changes that make an unschedulable stored pod fit."""
 
     namespace: str
     name: str
     changes_max: int
     """How many changes a repair may have, of the pod and of nodes."""
     repairs_max: int
-    """How many repairs are told."""
+    """How many repairs are reported."""
     removable: frozenset[str] | None = None
-    """The namespaces whose pods may be told to go; None: all."""
+    """The namespaces whose pods a repair may remove, or None for all."""
 
 
 class FindCapacity(Intent[CapacityAnswer], frozen=True, kw_only=True):
-    """Count how many of these pods, which are all alike, get nodes before one is refused."""
+    """Count how many of these identical pods get nodes before one is refused."""
 
     pods: tuple[PodManifest, ...]
     topology_key: str | None = None
-    """The label of nodes by whose values they are counted, too."""
+    """The node label whose values the pods are also counted by."""
     explain: Explain = "None"
-    """How the refusal of the next one is explained."""
+    """How the refusal of the next pod is explained."""
     caller: Caller = ANYBODY
 
 
 class CommitPlan(Intent[Planned], frozen=True, kw_only=True):
-    """Make a plan and carry it out in one commit, if its goal is reached, and it is the one expected."""
+    """Make a plan and carry it out in one commit, if it reaches its goal and is the expected one."""
 
     plan: MakePlan
     expected: tuple[PlanStepKey, ...] | None = None
-    """The steps that the plan has to have; None: any."""
+    """The steps that the plan has to have, or None for any."""
 
 
 class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):
@@ -415,16 +427,16 @@ class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):
     namespace: str
     name: str
     node_name: str | None = None
-    """The only node about which to explain, with all that stands against the pod there; None: all."""
+    """The only node to explain, with everything that excludes the pod there, or None for all."""
 
 
 class ReadTopology(Intent[TopologyAnswer], frozen=True, kw_only=True):
     """Read the domains of a topology key."""
 
     key: str
-    """A label of nodes, or `metadata.name`: each node by itself."""
+    """A node label, or `metadata.name`, which makes each node its own domain."""
     namespaces: frozenset[str] | None = None
-    """The namespaces whose pods are counted; None: all."""
+    """The namespaces whose pods are counted, or None for all."""
 
 
 class ReadComputed(Intent[ComputedAnswer], frozen=True, kw_only=True):
@@ -440,41 +452,43 @@ class ReadViolations(Intent[ViolationsAnswer], frozen=True, kw_only=True):
 
 
 class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
-    """Evict pods whose rules that are required during execution do not hold.
+    """Evict pods whose rules required during execution do not hold.
 
-    This is no client's request: the controller of evictions makes it when it may be time.
+    No client sends this: the eviction controller does when evictions may be due.
     """
 
     clock: Callable[[], datetime]
-    """Returns the database's time now, or a moment ago (P16). It is read each time the intent is
-    decided, so that a timer started by this decision cannot begin too early."""
+    """Returns the database's time now, or a moment ago (protocol rule P16). It is read each time
+    the
+    intent is decided, so that a timer started by this decision cannot begin too early.
+    """
 
 
 class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):
     """Taint nodes that are not ready, evict pods for taints, and end the pods of deleted nodes.
 
-    This is no client's request: the controller of nodes makes it when it may be time.
+    No client sends this: the node lifecycle controller does when a sweep may be due.
     """
 
     clock: Callable[[], datetime]
-    """The clock as for `EvictViolating`."""
+    """The clock as in `EvictViolating`."""
     silent: frozenset[str] | None = None
-    """The nodes that have not reported for the grace period, though before; None: it is not known."""
+    """Nodes that reported before but not within the grace period, or None if unknown."""
     judges: bool = False
-    """Whether such a node counts as silent from now on: not while all had no chance to report."""
+    """Whether such nodes count as silent from now on: not while no node had a chance to report."""
 
 
 class CordonNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Have a node take no new pods, or take them again."""
+    """Cordon or uncordon a node."""
 
     name: str
     unschedulable: bool
 
 
 class DrainNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Cordon a node, and keep a plan by which all pods but daemons leave it.
+    """Cordon a node, and store a plan that moves all pods but daemons away.
 
-    A plan for this node that has not ended is gone on with.
+    An unfinished plan for this node is continued.
     """
 
     name: str
@@ -482,30 +496,30 @@ class DrainNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class SetPlanState(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Pause, resume or cancel a plan that is kept."""
+    """Pause, resume, or cancel a stored plan."""
 
     name: str
     state: PlanState
 
 
 class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
-    """Take the next step of each plan that is kept, as the cluster is now.
+    """Take the next step of each stored plan, as the cluster is now.
 
-    This is no client's request: the controller of plans makes it when it may be time.
+    No client sends this: the plan controller does when a step may be due.
     """
 
     clock: Callable[[], datetime]
-    """The clock as for `EvictViolating`."""
+    """The clock as in `EvictViolating`."""
     found: tuple[FoundMoves, ...] = ()
-    """What the searches have found that the last answer has asked for."""
+    """The results of the searches that the last answer asked for."""
 
 
 class Idempotency(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
-    """A client's key for one request: the answer is recorded, and given again to a repetition (P11)."""
+    """A client's key for one request: its answer is recorded and repeated (protocol rule P11)."""
 
     operation: str
     key: str
     chunk: int = 0
     request_hash: bytes
     encode: Callable[[A], bytes]
-    """Turns the decided answer into the bytes that are recorded, and that the API reads back."""
+    """Encodes the decided answer as the bytes that are recorded, and that the API decodes."""

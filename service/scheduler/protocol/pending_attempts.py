@@ -1,11 +1,11 @@
-"""The values between the pending queue and the decisions: which pods to try, and the results."""
+"""The values that the pending queue and decisions exchange: which pods to try, and the results."""
 
 from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 
 WaitReason = Literal["Unschedulable", "SchedulingGated", "SchedulerError"]
 
@@ -27,7 +27,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class ConditionUpdate(NamedTuple):
-    """A pod whose condition should say why it waits; the pod is not tried for that."""
+    """A pod whose condition should say why it waits; the pod itself is not tried."""
 
     key: ObjectName
     reason: WaitReason
@@ -35,11 +35,11 @@ class ConditionUpdate(NamedTuple):
 
 
 class Attempts(NamedTuple):
-    """What to do with some pending pods, in this order."""
+    """The pending pods to try, and the conditions to update, in this order."""
 
     tries: tuple[ObjectName, ...] = ()
     condition_updates: tuple[ConditionUpdate, ...] = ()
     starving: ObjectName | None = None
-    """The first pod that was refused so often that the node nearest to it is kept free for it."""
+    """The first pod refused so often that the node nearest to fitting it is kept free for it."""
     behind: int = 0
     """The tries from this index on come after the starving pod, and may not take its node."""

@@ -1,10 +1,10 @@
-"""The answers to placements, and the words in which they are asked for."""
+"""Answers to placements, and the options of placement requests."""
 
 from typing import Any, Literal
 
 import msgspec
 
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison
+from service.model.cluster.comparison import ClusterComparison
 from service.scheduler.protocol.answers import Answer, WriteAnswer
 
 Outcome = Literal["Placed", "AlreadyPlaced", "Queued", "Unschedulable", "Denied", "GroupRefused"]
@@ -147,13 +147,13 @@ class OverClustersAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="came
 
 
 class ExplanationAnswer(Answer, frozen=True, kw_only=True):
-    """A full explanation at `revision`; of a placed pod, with the pod itself taken out."""
+    """A full explanation at `revision`; for a placed pod, as if the pod itself were not there."""
 
     explanation: Any
 
 
 class NodeVictims(msgspec.Struct, frozen=True, kw_only=True):
-    """Who would have to leave one node, the most important first."""
+    """The pods that would have to leave one node, the most important first."""
 
     uids: tuple[str, ...]
     namespaces: frozenset[str]
@@ -162,6 +162,6 @@ class NodeVictims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VictimsAnswer(Answer, frozen=True, kw_only=True):
-    """The nodes on which room could be made for a pod; none if it may not be placed at all."""
+    """The nodes on which room could be made for a pod; empty if it may not be placed at all."""
 
     nodes: dict[str, NodeVictims]

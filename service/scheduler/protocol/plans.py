@@ -1,4 +1,4 @@
-"""What a plan is made of: changes to a fork of a cluster, a goal, bounds; and the plan itself."""
+"""What a plan consists of: changes to a fork of a cluster, a goal, bounds; and the plan itself."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pods_and_nodes import LabelSelector, Strict, Taint
-from service.model.objects.selectors import matches
-from service.model.plans.plans import ProtectedPods
+from service.model.core.primitives import LabelSelector, Strict, Taint
+from service.model.core.selectors import matches
+from service.model.plans.plan import ProtectedPods
 from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner, RolloutBounds, bounds_of
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.repairs import Repair
@@ -33,7 +33,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """Which objects a change is about: those for which everything holds that is given."""
 
     names: tuple[str, ...] | None = None
-    """Names of objects, each of which has to be there."""
+    """The objects that a change selects: those that match every field given."""
     selector: LabelSelector | None = None
     """A selector of the objects' labels."""
     topology: Domains | None = None
@@ -43,18 +43,18 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> float:
-        """How many objects it names; infinitely many if others may be meant."""
+        """The number of objects it names, or infinity if it selects others."""
         return float("inf") if self.names is None else len(self.names)
 
 
 class RemoveNodes(msgspec.Struct, frozen=True):
-    """Nodes go. Their pods are displaced, but for those that name their node, which go with it."""
+    """Remove nodes. Their pods are displaced, except those that name their node, which are deleted."""
 
     nodes: Selection
 
 
 class CordonNodes(msgspec.Struct, frozen=True):
-    """Nodes take no new pods."""
+    """Cordon nodes."""
 
     nodes: Selection
 
@@ -66,7 +66,7 @@ class UncordonNodes(msgspec.Struct, frozen=True):
 
 
 class AddNodes(msgspec.Struct, frozen=True):
-    """Nodes come: `<template's name>-0` and so on, each in the next of the domains, if any are named."""
+    """Add nodes named `<template's name>-0` and so on, each in the next of the domains, if any are named."""
 
     template: NodeManifest
     count: int
@@ -74,7 +74,7 @@ class AddNodes(msgspec.Struct, frozen=True):
 
 
 class SetLabels(msgspec.Struct, frozen=True):
-    """Nodes get these labels beside those that they have; None removes a label."""
+    """Add or change labels of nodes; None removes a label."""
 
     nodes: Selection
     labels: Mapping[str, str | None]
@@ -88,25 +88,25 @@ class SetTaints(msgspec.Struct, frozen=True):
 
 
 class RemovePods(msgspec.Struct, frozen=True):
-    """Pods go, and are not displaced."""
+    """Delete pods without displacing them."""
 
     pods: Selection
 
 
 class PutPods(msgspec.Struct, frozen=True):
-    """Pods come, or take the place of pods of the same names; with a `nodeName` they are on that node."""
+    """Add or replace pods; those with a `nodeName` are on that node."""
 
     pods: tuple[PodManifest, ...]
 
 
 class SetConfig(msgspec.Struct, frozen=True):
-    """Settings of the cluster change, as by a merge patch."""
+    """Change settings of the cluster, as by a merge patch."""
 
     config: Mapping[str, Any]
 
 
 class SetNamespaceLabels(msgspec.Struct, frozen=True):
-    """Namespaces get these labels beside those that they have; None removes a label."""
+    """Add or change labels of namespaces; None removes a label."""
 
     namespaces: Selection
     labels: Mapping[str, str | None]
@@ -126,12 +126,14 @@ PlanChange = (
 )
 """A change to the fork."""
 
-CHANGES: Mapping[str, type[PlanChange]] = {each.__name__: each for each in get_args(PlanChange)}
+CHANGES: Mapping[str, type[PlanChange]] = {
+    change.__name__: change for change in get_args(PlanChange)
+}
 """The types of changes by the `op` that requests give them."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that pods get nodes: new or stored ones, or all that the changes displaced."""
+    """The goal that pods get nodes: new or stored pods, or all that the changes displaced."""
 
     pods: tuple[PodManifest, ...] = ()
     pod_refs: tuple[PodRef, ...] = ()
@@ -141,20 +143,20 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that nodes are empty but for daemons, and take no new pods."""
+    """The goal that nodes are cordoned and run only daemons."""
 
     nodes: Selection
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that so many of the selected pods go, without which the others are left best."""
+    """The goal that `count` of the selected pods are removed: those whose removal leaves the rest best."""
 
     pods: Selection
     count: int
 
 
 class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that selected pods are placed better, by as few moves as it takes."""
+    """The goal that selected pods are placed better, by as few moves as possible."""
 
     pods: Selection
     objectives: tuple[Objective, ...]
@@ -168,7 +170,7 @@ class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replace(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that so many pods of a template are there in place of selected ones."""
+    """The goal that `replicas` pods of a template run in place of the selected pods."""
 
     namespace: str
     """The namespace of the pods, old and new."""
@@ -184,11 +186,11 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bounds(self) -> RolloutBounds:
-        """How many pods there may be, and how many have to be available, between two waves."""
+        """The bounds on existing and available pods between two waves."""
         return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
 
     def is_about(self, pod: PodManifest) -> bool:
-        """Whether a pod of the namespace is one of the old ones, if it is not of the template."""
+        """Return whether a pod of the namespace is an old one, provided that it is not of the template."""
         if self.selector is not None and not matches(self.selector, pod.labels):
             return False
         owner, controller = self.owner, pod.pod.controller
@@ -201,7 +203,7 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that one pod gets a node, or that it is known what would have to change for that."""
+    """The goal that one pod gets a node, or the repairs that would let it fit."""
 
     pod: Place
     """The pod, new or stored."""
@@ -255,7 +257,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PlanStepKey(NamedTuple):
-    """What a step does, without why: two plans that have equal ones in the same order do the same."""
+    """What a step does, without its reason: plans with equal keys in equal order do the same."""
 
     action: str
     namespace: str | None
@@ -265,7 +267,7 @@ class PlanStepKey(NamedTuple):
 
     @classmethod
     def of(cls, step: PlanStep) -> "PlanStepKey":
-        """Return what a step does."""
+        """Return the key of a step."""
         return cls(
             step.action,
             step.namespace or None,
@@ -362,7 +364,7 @@ class PlanTotals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ObjectiveTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What one objective measures, by namespace, or for no namespace what is about nodes."""
+    """What one objective measures, by namespace; node objectives are under the empty namespace."""
 
     objective: Objective
     value: Mapping[str, int]
@@ -370,7 +372,7 @@ class ObjectiveTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a cluster in figures, by namespace where not everybody may see everything."""
+    """The state of a cluster in figures, by namespace where visibility depends on it."""
 
     nodes: int
     pods: Mapping[str, int]
@@ -381,7 +383,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Planned(Answer, frozen=True, kw_only=True):
-    """A plan as it was decided, before anything is left out that its caller may not see."""
+    """A plan as it was decided, before anything that its caller may not see is removed."""
 
     complete: bool
     changed: list[int]
@@ -429,7 +431,7 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """A search for the next moves of a plan that is kept: a plan is to be made with this goal."""
+    """A search for the next moves of a stored plan, which is made by planning its goal."""
 
     plan: str
     """The name of the plan that is kept."""
@@ -441,7 +443,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundMoves(msgspec.Struct, frozen=True, kw_only=True):
-    """The moves that a search has found; each of them is judged anew before it is made."""
+    """The moves that a search found; each is checked again before it is made."""
 
     search: Search
     steps: tuple[PlanStep, ...]
@@ -450,11 +452,11 @@ class FoundMoves(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlansAnswer(Answer, frozen=True, kw_only=True):
-    """What a step of the plans that are kept leaves to be done."""
+    """What a step of the stored plans leaves to be done."""
 
     due: datetime | None
-    """When the next step is due even if nothing has changed; None: never."""
+    """When the next step is due even if nothing changes, or None."""
     evicted: int = 0
     """How many pods were evicted."""
     searches: tuple[Search, ...] = ()
-    """The searches without which a plan cannot go on."""
+    """Searches that plans need before they can continue."""

@@ -1,4 +1,4 @@
-"""What would have to change so that a pod fits that no node takes."""
+"""Repairs: changes to a cluster after which an unschedulable pod fits."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Groups that are placed in several clusters: what one of these clusters is asked about its part."""
+"""Split groups, which are placed across several clusters: what each cluster is asked about its part."""
 
 from datetime import datetime
 from typing import Literal
@@ -11,20 +11,20 @@ GroupStep = Literal["Commit", "Bind", "Release", "Forget"]
 """What a cluster does with its part of a group whose nodes are reserved.
 
 Commit: the home cluster decides that all pods are bound, and binds its own. Bind: another cluster
-binds its own after that. Release: the home gives the group up, unless it is committed, and deletes its
-own pods; another cluster deletes its own after that. Forget: the home forgets a group that is bound
-everywhere.
+binds its own after that. Release: the home gives up the group, unless it is committed, and deletes
+its own pods; another cluster deletes its own after that. Forget: the home forgets a group that is
+bound everywhere.
 """
 
 STORED_MEANWHILE = "StoredMeanwhile"
-"""The reason of a pod that is denied a reservation, since somebody has stored a pod of its name meanwhile.
+"""The reason for denying a reservation to a pod whose name has been stored meanwhile.
 
-That pod would be deleted if the group was given up, so the whole part of the group is refused.
+That pod would be deleted if the group were given up, so the whole part of the group is refused.
 """
 
 
 class ReservationTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """How nodes are reserved for some pods of a group that is placed in several clusters."""
+    """The terms on which nodes are reserved for a cluster's part of a split group."""
 
     group: str
     """The id of the group."""
@@ -37,7 +37,7 @@ class ReservationTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupAnswer(Answer, frozen=True, kw_only=True):
-    """How it stands with a group in one cluster after a step."""
+    """The state of a split group in one cluster after a step."""
 
     committed: bool
     """Whether the group is there and committed, which only its home knows."""

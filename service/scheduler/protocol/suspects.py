@@ -1,11 +1,11 @@
-"""The port to what is known of pods whose decisions ended workers."""
+"""The port to the record of pods whose decisions killed workers."""
 
 from typing import Protocol
 
 SET_ASIDE_DEATHS = 2
-"""After so many deaths of workers a pod is set aside."""
+"""The number of worker deaths after which a pod is set aside."""
 SET_ASIDE = "SchedulerError"
-"""Kubernetes' word for a pod that the scheduler itself failed at."""
+"""Kubernetes' reason for a pod that failed because of the scheduler itself."""
 SET_ASIDE_TOLD = (
     "The pod is set aside: two worker processes ended while they were deciding it. "
     "Change its spec to have it tried again."
@@ -13,55 +13,52 @@ SET_ASIDE_TOLD = (
 
 
 class KnowsSuspects(Protocol):
-    """Notes which pod is decided, and knows of which pods workers have died."""
+    """Records which pod is being decided, and which pods have killed workers."""
 
     def refresh(self) -> int:
-        """Learn of the deaths of other workers; return a number that changes with what is known."""
+        """Read the deaths of other workers; return a number that changes when the record does."""
         ...
 
     def deaths(self, cluster_id: int, namespace: str, spec: bytes) -> int:
-        """Return how many workers have died of a pod."""
+        """Return how many workers died while deciding a pod."""
         ...
 
     def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> int:
-        """Note the pod that is decided from now on; return how many workers have died of it."""
+        """Record the pod being decided from now on; return how many workers died while deciding it."""
         ...
 
     def decided(self) -> None:
-        """Note that no pod is being decided."""
+        """Record that no pod is being decided."""
         ...
 
     def pause(self) -> None:
-        """Note that other work is done before the decision goes on."""
+        """Record that other work interrupts the decision."""
         ...
 
     def resume(self) -> None:
-        """Note that the decision goes on."""
+        """Record that the decision continues."""
         ...
 
 
 class NoSuspects:
-    """Knows of none, and notes nothing."""
+    """A record that stays empty, for processes that share none."""
 
     def refresh(self) -> int:
-        """Learn nothing."""
         return 0
 
     def deaths(self, cluster_id: int, namespace: str, spec: bytes) -> int:
-        """Return 0."""
         del cluster_id, namespace, spec
         return 0
 
     def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> int:
-        """Return 0, and note nothing."""
         del cluster_id, namespace, name, spec
         return 0
 
     def decided(self) -> None:
-        """Note nothing."""
+        pass
 
     def pause(self) -> None:
-        """Note nothing."""
+        pass
 
     def resume(self) -> None:
-        """Note nothing."""
+        pass

@@ -1,1 +1,1 @@
-"""A cluster in the memory of a worker, which follows the log, with the quotas and groups counted of it."""
+"""Replicas: clusters in the memory of a worker, which follow the log, with their quotas and groups."""

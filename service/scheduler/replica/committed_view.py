@@ -1,30 +1,32 @@
 """The pods and nodes of a replica without its tentative changes, for lists with filters.
 
-Nothing is kept before the first list asks, so a cluster that nobody lists in this way pays nothing.
+Nothing is stored before the first list asks, so clusters without such lists have no overhead.
 """
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.selecting_objects.object_filters import ObjectFilter
-from service.model.selecting_objects.selectable_fields import NODE_NAME, PHASE, phase_of
+from service.model.core.primitives import ObjectName
+from service.model.registry.manifests import NodeManifest, PodManifest
+from service.model.selection.object_filters import ObjectFilter
+from service.model.selection.selectable_fields import NODE_NAME, PHASE, phase_of
 from service.scheduler.replica.replica import Entry, Replica, Stored
 
 INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})
-"""The kinds of which a cluster may have very many objects."""
+"""The kinds that a cluster may have very many objects of."""
 
 Group = tuple[str, ...]
-"""The kind of some objects and, after it, what they have in common: a namespace, a node, a phase or a label."""
+"""The kind of some objects, followed by what they share: a namespace, a node, a phase, or a
+label.
+"""
 
 _NAMESPACE, _LABEL = "namespace", "label"
 _GROUPED_AT_ONCE = 30
-"""So many objects take about a quarter of a millisecond."""
+"""How many objects take about a quarter of a millisecond."""
 
 
 class CommittedObjects:
-    """Pods and nodes as the log has them, in groups that filters ask for."""
+    """Pods and nodes as in the log, in groups that filters ask for."""
 
     def __init__(self) -> None:
         self.heeds_arrivals = False
@@ -32,10 +34,10 @@ class CommittedObjects:
         self._groups: dict[Group, dict[ObjectName, Stored]] = {}
         self._grouping = asyncio.Lock()
         self._meanwhile: list[Entry] | None = None
-        """The changes that came while the groups are made; None if they are not being made."""
+        """The changes made while the groups are being built, or None."""
 
     def drop(self) -> None:
-        """Forget everything, as the replica is given up."""
+        """Forget everything, as the replica is dropped."""
         self.heeds_arrivals, self.are_grouped, self._groups, self._meanwhile = (
             False,
             False,
@@ -44,11 +46,11 @@ class CommittedObjects:
         )
 
     def loaded(self, replica: Replica) -> None:  # noqa: ARG002 - it is passed when groups are asked for
-        """Begin anew with a replica of which nothing is tentative."""
+        """Start over with a newly loaded replica, without tentative changes."""
         self.drop()
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """Take in changes that are in the log."""
+        """Follow changes that are in the log."""
         if self.are_grouped:
             self._follow(entries)
         elif self._meanwhile is not None:
@@ -60,10 +62,11 @@ class CommittedObjects:
                 self._change(entry.key, entry.before, entry.after)
 
     async def group(self, replica: Replica) -> None:
-        """Make the groups of the replica that was loaded last, a few objects at a time, if they are not there.
+        """Build the groups of the last loaded replica, a few objects at a time, if there are none.
 
-        Others may use the event loop in between, and the replica goes on. They are not there after
-        this if it was given up meanwhile.
+        Other tasks may run in between, and the replica moves on. If it was dropped meanwhile, there
+        are
+        no groups after this.
         """
         async with self._grouping:
             if self.are_grouped:
@@ -71,7 +74,7 @@ class CommittedObjects:
             meanwhile = self._meanwhile = list[Entry]()
             self.heeds_arrivals = True
             tentative = replica.tentative()
-            present = [each for kind in INDEXED_KINDS for each in replica.objects(kind)]
+            present = [stored for kind in INDEXED_KINDS for stored in replica.objects(kind)]
             for number, stored in enumerate(present, start=1):
                 self._change((stored.manifest.namespace, stored.manifest.name), None, stored)
                 if number % _GROUPED_AT_ONCE == 0:
@@ -84,30 +87,34 @@ class CommittedObjects:
             self._follow(meanwhile)
             self.are_grouped, self._meanwhile = True, None
 
-    def candidates(self, kind: str, wanted: ObjectFilter, namespace: str | None) -> list[Stored]:
+    def candidates(
+        self, kind: str, object_filter: ObjectFilter, namespace: str | None
+    ) -> list[Stored]:
         """Return all objects of a kind that may pass a filter, in no order, as they are in the log.
 
-        They are the smallest group that has all of these; the groups have to be there.
+        They are the smallest group that has all of these; the groups have to exist.
         """
         assert self.are_grouped
         nothing: Mapping[ObjectName, Stored] = {}
-        groups = [self._groups.get(each, nothing) for each in _asked(kind, wanted, namespace)]
+        groups = [
+            self._groups.get(group, nothing) for group in _asked(kind, object_filter, namespace)
+        ]
         return list(min(groups, key=len).values())
 
     def _change(self, key: ObjectName, before: Stored | None, after: Stored | None) -> None:
         if before is not None:
-            for each in _groups_of(before):
-                group = self._groups[each]
+            for group_key in _groups_of(before):
+                group = self._groups[group_key]
                 del group[key]
                 if not group:  # groups come and go without end
-                    del self._groups[each]
+                    del self._groups[group_key]
         if after is not None:
-            for each in _groups_of(after):
-                self._groups.setdefault(each, {})[key] = after
+            for group_key in _groups_of(after):
+                self._groups.setdefault(group_key, {})[key] = after
 
 
 def _groups_of(stored: Stored) -> Iterator[Group]:
-    """Return the groups that an object is in."""
+    """Yield the groups that an object is in."""
     manifest = stored.manifest
     kind = manifest.kind
     yield (kind,)
@@ -119,14 +126,14 @@ def _groups_of(stored: Stored) -> Iterator[Group]:
         yield kind, _LABEL, key, value
 
 
-def _asked(kind: str, wanted: ObjectFilter, namespace: str | None) -> Iterator[Group]:
-    """Return groups of which each has all objects that pass a filter."""
+def _asked(kind: str, object_filter: ObjectFilter, namespace: str | None) -> Iterator[Group]:
+    """Yield groups that each have all objects that pass a filter."""
     yield (kind,)
     if namespace is not None:
         yield kind, _NAMESPACE, namespace
     for field in (NODE_NAME, PHASE):
-        if kind == PodManifest.kind and (value := wanted.required(field)) is not None:
+        if kind == PodManifest.kind and (value := object_filter.required(field)) is not None:
             yield kind, field, value
-    for each in (wanted.labels and wanted.labels.match_expressions) or ():
-        if each.operator == "In" and each.values and len(each.values) == 1:
-            yield kind, _LABEL, each.key, each.values[0]
+    for requirement in (object_filter.labels and object_filter.labels.match_expressions) or ():
+        if requirement.operator == "In" and requirement.values and len(requirement.values) == 1:
+            yield kind, _LABEL, requirement.key, requirement.values[0]

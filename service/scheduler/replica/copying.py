@@ -1,9 +1,9 @@
-"""A second replica of objects that are in memory already: manifests are shared, counters are not."""
+"""Copies replicas in memory: manifests are shared, counters are not."""
 
 from collections.abc import Generator, Mapping, Sequence
 
-from service.model.log.commit_log import CLUSTER_KIND
-from service.model.manifests.manifest import TemplateCache
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.replica.replica import Replica, Stored
 from service.scheduler.replica.stored_kinds import ConfigManifest
 
@@ -15,15 +15,15 @@ def copying(
     templates: TemplateCache,
     config: ConfigManifest | None = None,
 ) -> Generator[None, None, Replica]:
-    """Make a replica of these objects by kind, step by step, perhaps with another configuration.
+    """Create a replica of these objects by kind, step by step, perhaps with another configuration.
 
-    The configuration decides how all other objects are compiled, so it comes first; the others come
+    The configuration affects how all other objects are compiled, so it comes first; the others come
     in the order of their kinds, as when they are loaded.
     """
     replica = Replica(templates)
     if config is not None:
         replica.adopt((Stored(config, 0),))
-    for kind in sorted(objects, key=lambda each: (each != CLUSTER_KIND, each)):
+    for kind in sorted(objects, key=lambda kind_name: (kind_name != CLUSTER_KIND, kind_name)):
         if kind == CLUSTER_KIND and config is not None:
             continue
         of_kind = objects[kind]

@@ -7,9 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import Diverged, Head, LogPage
-from service.model.manifests.manifest import PodManifest, TemplateCache
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import Diverged, Head, LogPage
+from service.model.registry.manifests import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects
@@ -20,33 +20,34 @@ _log = logging.getLogger(__name__)
 
 
 class LoadObserver(Protocol):
-    """Is told which replica a cluster has now. Its methods raise nothing."""
+    """Receives each newly loaded replica of a cluster. Its methods raise nothing."""
 
     def loaded(self, replica: Replica) -> None:
-        """There is a new replica, of which nothing is tentative."""
+        """Take a newly loaded replica, without tentative changes."""
         ...
 
 
 class Observer(LoadObserver, Protocol):
-    """Is told what the replica holds for certain. Its methods raise nothing."""
+    """Receives the committed changes of a replica. Its methods raise nothing."""
 
     heeds_arrivals: bool
-    """Whether it has to hear of commits that did nothing but bring new pods, each with its node.
+    """Whether it has to receive commits that only add new pods, each with its node.
 
-    Most commits are such ones. While this is false, they are not told, unless the cluster has rules
-    that are required during execution: a pod that comes may break these.
+    Most commits do only that. While this is false, they are not reported, unless the cluster has
+    rules
+    that are required during execution: a new pod may break these.
     """
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """These changes of the replica are in the log."""
+        """Take changes of the replica that were committed."""
         ...
 
 
 class Follower:
     """The replica of one cluster and the committed head that it stands on.
 
-    Both are None while there is no replica. Tentative changes of the replica are its owner's
-    business; it must have undone them before the log is read (P7).
+    Both are None while no replica is loaded. Tentative changes of the replica are its owner's
+    responsibility: they must be undone before the log is read (protocol rule P7).
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Follower:
         observers: Sequence[Observer],
         at_load: LoadObserver,
     ) -> None:
-        """`at_load` hears of new replicas alone."""
+        """Create a follower; `at_load` only receives new replicas."""
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
@@ -69,34 +70,34 @@ class Follower:
         self._reason = "the cluster is used"
         """Why the next replica is loaded."""
         self._loading: Loading[Replica] | None = None
-        """A load that stopped because the database could not be reached, and will go on later."""
+        """A load that stopped because the database could not be reached, to be continued."""
         self.committed = CommittedObjects()
         """Pods and nodes at `head`, without tentative changes."""
         self._observers: Sequence[Observer] = (self.committed, *observers)
         self._at_load = at_load
         self._news: asyncio.Event | None = None
-        """Set at the next change or load; None while nobody waits for one."""
+        """Set at the next change or load; None while no task waits for one."""
         self.replica: Replica | None = None
         self.head: Head | None = None
         self._known: Head | None = None
-        """The last head that a replica stood on which was given up."""
+        """The last head of a replica that was dropped."""
         self._epoch: int | None = None
-        """The store's epoch in which the cluster's history was last looked at."""
+        """The store's epoch when the cluster's history was last checked."""
 
     @property
     def is_of_another_history(self) -> bool:
-        """Whether the database may tell another history since it was last looked at (P3)."""
+        """Whether the database may show another history since the last check (protocol rule P3)."""
         return self._epoch != self._store.epoch
 
     def drop(self, reason: str) -> None:
-        """Give the replica up; the next `catch_up` loads a new one, and logs this reason."""
+        """Drop the replica; the next `catch_up` loads a new one, and logs this reason."""
         self._known = self.head or self._known
         self.replica = self.head = self._loading = None
         self.committed.drop()
         self._reason = reason
 
     def settle(self, end: Mark, head: Head) -> None:
-        """Note that the replica's changes up to `end` are committed, and that `head` is theirs."""
+        """Record that the replica's changes up to `end` are committed, with `head` as the new head."""
         if self.replica is not None:
             assert head.revision == end.revision
             self.head = head
@@ -112,11 +113,11 @@ class Follower:
         return self.has_reached(revision)
 
     def has_reached(self, revision: int) -> bool:
-        """Whether there is a replica that has all that is in the log up to a revision."""
+        """Return whether the replica has everything in the log up to a revision."""
         return self.replica is not None and self.replica.committed_revision >= revision
 
     async def catch_up(self) -> None:
-        """Bring the replica to the log's end; load it if there is none or it has diverged.
+        """Bring the replica to the log's end, loading it if there is none or it has diverged.
 
         Raises:
             StorageUnavailable: nothing was read; the replica is as it was.
@@ -133,7 +134,7 @@ class Follower:
             await self._clock.sleep(0)
 
     def apply(self, page: LogPage) -> None:
-        """Apply whole commits that continue the log where the replica stands (P12)."""
+        """Apply whole commits that continue the log from the replica's revision (protocol rule P12)."""
         assert self.replica is not None
         try:
             for change in page.changes:
@@ -147,10 +148,11 @@ class Follower:
             self.head = Head(page.revision, page.tip, page.head.at)
 
     async def _continue_history(self) -> None:
-        """Have the revisions lifted if changes may be lost that somebody has seen.
+        """Skip revisions if changes may be lost that a client has seen.
 
-        Until then nothing is committed in vain that the log could not carry: a commit names the
-        head that it was decided on, and fails if that is not the log's.
+        Until then no commit can succeed wrongly: it names the head that it was decided on, and
+        fails
+        if that is not the log's.
         """
         known = self.head or self._known
         await self._store.continue_history(self._cluster_id, known)
@@ -167,23 +169,23 @@ class Follower:
         self.replica, self.head = replica, head
         replica.on_settled = self._settled
         self._tell_news()
-        for each in (*self._observers, self._at_load):
-            each.loaded(replica)
-        told = {
+        for observer in (*self._observers, self._at_load):
+            observer.loaded(replica)
+        context = {
             "reason": self._reason,
             "revision": head.revision,
             "objects": replica.object_count,
             "seconds": round(self._clock.monotonic() - begun, 3),
         }
-        _log.info("The replica is loaded.", extra=told)
+        _log.info("The replica is loaded.", extra=context)
 
     def _settled(self, entries: Sequence[Entry]) -> None:
         assert self.replica is not None
         self._tell_news()
-        concerns_all = self.replica.cluster.endures or not _are_arrivals(entries)
-        for each in self._observers:
-            if concerns_all or each.heeds_arrivals:
-                each.settled(entries)
+        concerns_all = self.replica.cluster.has_execution_rules or not _are_arrivals(entries)
+        for observer in self._observers:
+            if concerns_all or observer.heeds_arrivals:
+                observer.settled(entries)
 
     def _tell_news(self) -> None:
         if self._news is not None:
@@ -213,7 +215,7 @@ class Follower:
 
 
 def _are_arrivals(entries: Sequence[Entry]) -> bool:
-    """Whether each change is a new pod that came with its node."""
+    """Return whether each change is a new pod with its node."""
     for entry in entries:
         if entry.before is not None or entry.after is None:
             return False

@@ -7,18 +7,18 @@ class Lag:
     def __init__(self) -> None:
         self._head = self._missed = 0
         self._since = 0.0
-        """When the head at revision `_missed` became known, which the replica did not have then."""
+        """When the head at revision `_missed`, which the replica lacked then, became known."""
 
     def hear(self, head: int, replica: int, now: float) -> None:
-        """Note that the log has reached the revision `head`, and the replica `replica`."""
+        """Record that the log has reached the revision `head`, and the replica `replica`."""
         self._head = head
         if replica >= self._missed or head < self._missed:
             self._missed, self._since = head, now
 
     def revisions(self, replica: int) -> int:
-        """How many changes are known to be in the log and not in the replica."""
+        """Return how many changes of the log the replica is known to lack."""
         return max(0, self._head - replica)
 
     def seconds(self, replica: int, now: float) -> float:
-        """For how long the log has had a change that the replica has not."""
+        """Return for how many seconds the log has had a change that the replica lacks."""
         return now - self._since if replica < self._missed else 0.0

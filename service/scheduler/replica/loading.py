@@ -1,9 +1,9 @@
-"""Reading all objects of a cluster in ranges of their keys, each in a statement of its own (P13).
+"""Loads all objects of a cluster in key ranges, each by a separate statement (protocol rule P13).
 
 One long snapshot would keep PostgreSQL from removing old row versions, and all rows would be in
 memory at once. Instead, each range is read together with the head at that instant. Before the range
-is added, the log brings the ranges that were read before to that head. So after each step, all
-objects up to the last key read are as they were at one revision; at the end these are all objects.
+is added, the log brings the earlier ranges to that head. So after each step, all objects up to the
+last key read are as they were at one revision; at the end these are all objects.
 """
 
 import asyncio
@@ -12,16 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
-from service.model.log.commit_log import (
-    Change,
-    Diverged,
-    Head,
-    LogPage,
-    ObjectKey,
-    ObjectPage,
-    ObjectRow,
-    Snapshot,
-)
+from service.model.log.commit import Change, Diverged, Head, LogPage, ObjectKey, ObjectRow
+from service.model.log.pages import ObjectPage, Snapshot
 from service.scheduler.protocol.limits import Limits
 
 _log = logging.getLogger(__name__)
@@ -41,27 +33,27 @@ class Source(Protocol):
     async def read_log(
         self, cluster_id: int, after: int, tip: UUID | None, limit: int
     ) -> LogPage | Diverged:
-        """Read whole commits after a revision whose last commit was `tip` (P3, P12)."""
+        """Read whole commits after a revision whose last commit was `tip` (protocol rules P3 and P12)."""
         ...
 
 
 class Target(Protocol):
-    """The objects that are being loaded; empty at first."""
+    """The objects being loaded, initially none."""
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
         """Add objects that are not there yet."""
         ...
 
     def apply(self, change: Change) -> None:
-        """Make the log's next change."""
+        """Apply the log's next change."""
         ...
 
     def pass_over(self, change: Change) -> None:
-        """Leave out the log's next change: its object will come with a later range."""
+        """Skip the log's next change: its object will come with a later range."""
         ...
 
     def arrive(self, revision: int) -> None:
-        """Note that all objects in it are as they were at this revision."""
+        """Record that all objects in it are as they were at this revision."""
         ...
 
 
@@ -71,8 +63,8 @@ AnyTarget = TypeVar("AnyTarget", bound=Target)
 class Loading(Generic[AnyTarget]):
     """Loads one cluster into a new target.
 
-    If a read fails, nothing is lost: `run` may be called again and goes on from there. After any
-    other failure this object cannot be used any more.
+    If a read fails, nothing is lost: `run` may be called again and continues from there. After any
+    other failure this object is unusable.
     """
 
     def __init__(
@@ -93,7 +85,7 @@ class Loading(Generic[AnyTarget]):
     def _begin(self) -> None:
         self._target = self._new_target()
         self.head: Head | None = None
-        """The head at which the objects in the target are; None if nothing was loaded yet."""
+        """The head of the objects in the target, or None if nothing is loaded yet."""
         self._after: ObjectKey | None = None
         """The last key read: the target has all objects up to it."""
 
@@ -140,7 +132,7 @@ class Loading(Generic[AnyTarget]):
         return True
 
     def follow(self, changes: Sequence[Change], last: int) -> None:
-        """Make the log's changes up to the revision `last`, to the objects that were loaded before."""
+        """Apply the log's changes up to the revision `last` to the objects that were loaded before."""
         for change in changes:
             if change.revision > last:
                 return
@@ -150,18 +142,18 @@ class Loading(Generic[AnyTarget]):
                 self._target.pass_over(change)
 
     def is_loaded(self, key: ObjectKey) -> bool:
-        """Whether this key lies within the ranges that were read before."""
+        """Return whether this key lies within the ranges that were read before."""
         assert self._after is not None
         return key <= self._after
 
     def come_to(self, head: Head) -> None:
-        """Note that all loaded objects are now as they were at this head."""
+        """Record that all loaded objects are now as they were at this head."""
         self._target.arrive(head.revision)
         self.head = head
 
 
 class Rows:
-    """A target that keeps the stored rows, by their keys, of all objects that are wanted.
+    """A target that holds the stored rows, by their keys, of all objects that are wanted.
 
     `room` is called with the number of bytes of all rows, and may raise if these are too many.
     """
@@ -213,9 +205,9 @@ async def load(
     limits: Limits = _LIMITS,
     new_rows: Callable[[], Rows] = Rows,
 ) -> Snapshot:
-    """Read all objects of a cluster at one revision, sorted by kind, namespace and name (P13).
+    """Read all objects of a cluster at one revision, by kind, namespace, and name (protocol rule P13).
 
-    `new_rows` makes the target of the load, which may leave out objects that are not wanted.
+    `new_rows` creates the target of the load, which may exclude objects.
 
     Raises:
         StorageUnavailable: not all objects could be read.

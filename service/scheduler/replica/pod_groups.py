@@ -1,4 +1,4 @@
-"""Which stored pods belong together: members of pod groups, and pods that one request asked for.
+"""An index of groups: members of pod groups, and pods that one request placed together.
 
 The index follows the replica change by change, tentative changes included; undoing a change is
 the opposite change. Like the ledger of quotas, it can be computed from the objects alone.
@@ -7,9 +7,9 @@ the opposite change. Like the ledger of quotas, it can be computed from the obje
 from collections.abc import Collection
 from typing import NamedTuple
 
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pod_group import POD_GROUP_LABEL
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod_group import POD_GROUP_LABEL
+from service.model.registry.manifests import PodManifest
 from service.scheduler.replica.stored_kinds import StoredManifest, WaitingGroup
 
 
@@ -30,10 +30,10 @@ class Groups:
     def __init__(self) -> None:
         self._labelled: dict[GroupRef, dict[ObjectName, None]] = {}
         self.waiting: dict[ObjectName, WaitingGroup] = {}
-        """The group of pods with which each pod waits to be placed all or none."""
+        """The waiting group of each pod that waits to be placed all or none."""
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """Follow the change of one object, which came (no `before`), changed, or went (no `after`)."""
+        """Follow the creation (no `before`), change, or deletion (no `after`) of one object."""
         match after or before:
             case PodManifest():
                 old, new = _labelled(before), _labelled(after)
@@ -45,12 +45,12 @@ class Groups:
                 pass
 
     def members(self, group: GroupRef) -> Collection[ObjectName]:
-        """The stored pods that have a group's label, or name it in their specs."""
+        """Return the stored pods that have a group's label, or name it in their specs."""
         return self._labelled.get(group, {}).keys()
 
     def all_waiting(self) -> list[WaitingGroup]:
-        """All groups of pods that wait to be placed all or none."""
-        return list({each.name: each for each in self.waiting.values()}.values())
+        """Return all waiting groups."""
+        return list({group.name: group for group in self.waiting.values()}.values())
 
     def _rewait(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         if isinstance(before, WaitingGroup):
@@ -75,7 +75,7 @@ class Groups:
 
 
 def group_of(manifest: PodManifest) -> GroupRef | None:
-    """Return the group that a pod is a member of, by its label or its spec; it need not be stored."""
+    """Return the group that a pod is a member of by its label or spec, stored or not, or None."""
     name, stated = manifest.pod.labels.get(POD_GROUP_LABEL), manifest.template.group
     if name:
         return GroupRef(manifest.pod.namespace, name)

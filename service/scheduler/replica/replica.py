@@ -1,9 +1,10 @@
 """One cluster in memory: its objects by kind and key, and the engine's counters over them.
 
-All changes take one path, whether they come from the log or are only tentative. Each is remembered
-with what was there before, so that changes can be undone, the newest first, until they are in the
-log (`settle`). If an error is raised in the middle of a change, the replica may be wrong and has to
-be dropped: nothing here tries to repair it (P7).
+All changes take one path, whether they come from the log or are only tentative. Each is recorded
+with
+the previous state, so that changes can be undone, the newest first, until they are in the log
+(`settle`). If an error is raised in the middle of a change, the replica may be wrong and has to be
+dropped: nothing here tries to repair it (protocol rule P7).
 """
 
 import hashlib
@@ -13,19 +14,20 @@ import msgspec
 from msgspec.structs import replace
 
 from service.engine import Cluster, digest as counted
-from service.model.configuration.config import ClusterConfig
-from service.model.log.commit_log import Change, ObjectRow
-from service.model.manifests.manifest import (
-    KeptManifest,
-    NamespaceManifest,
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import ObjectName
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.log.commit import Change, ObjectRow
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import (
+    DeclaredManifest,
     NodeManifest,
     PodGroupManifest,
     PodManifest,
     QuotaManifest,
     TemplateCache,
 )
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.replica.pod_groups import Groups
 from service.scheduler.replica.quotas import Ledger
 from service.scheduler.replica.stored_kinds import (
@@ -52,7 +54,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One change of the replica: what was there before and what is there after it."""
+    """One change of the replica: an object before and after it."""
 
     revision: int
     kind: str
@@ -62,12 +64,12 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 UNDO_STEP = 32
-"""How many changes of the engine one step of an undoing takes back."""
+"""How many changes of the engine one step of an undo takes back."""
 
 
 def grown_by(entries: Sequence[Entry]) -> int:
-    """By how many objects there are more after some changes than before."""
-    return sum((each.after is not None) - (each.before is not None) for each in entries)
+    """Return by how many objects some changes increased the total."""
+    return sum((entry.after is not None) - (entry.before is not None) for entry in entries)
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -86,7 +88,7 @@ class Replica:
         self.ledger = Ledger(self.cluster)
         self.groups = Groups()
         self.reservations: dict[ObjectName, GroupReservation] = {}
-        """The reservations for pods of groups that are placed in several clusters, until their end is known."""
+        """The reservations for pods of split groups, until the outcome of their group is known."""
         self.revision = 0
         self._templates = templates
         self._objects: dict[str, dict[ObjectName, Stored]] = {}
@@ -105,11 +107,11 @@ class Replica:
 
     @property
     def object_count(self) -> int:
-        """How many objects of all kinds there are."""
+        """The number of objects of all kinds."""
         return sum(map(len, self._objects.values()))
 
     def count(self, kind: str) -> int:
-        """How many objects of a kind there are."""
+        """Return the number of objects of a kind."""
         return len(self._objects.get(kind, ()))
 
     @property
@@ -119,15 +121,15 @@ class Replica:
 
     @property
     def questions(self) -> OpenQuestions:
-        """What decisions ask expressions."""
+        """The open questions of decisions to expressions."""
         return self.cluster.devices.questions
 
     def get(self, kind: str, namespace: str, name: str) -> Stored | None:
-        """The object of this key, if there is one."""
+        """Return the object with this key, or None."""
         return self._objects.get(kind, {}).get((namespace, name))
 
     def pod(self, namespace: str, name: str) -> PodManifest | None:
-        """The pod of this name, if there is one."""
+        """Return the pod of this name, or None."""
         stored = self.get("Pod", namespace, name)
         if stored is None:
             return None
@@ -135,7 +137,7 @@ class Replica:
         return stored.manifest
 
     def node(self, name: str) -> NodeManifest | None:
-        """The node of this name, if there is one."""
+        """Return the node of this name, or None."""
         stored = self.get(NodeManifest.kind, "", name)
         if stored is None:
             return None
@@ -143,7 +145,7 @@ class Replica:
         return stored.manifest
 
     def node_state(self, name: str) -> NodeState | None:
-        """What is remembered of a node of this name, if anything is."""
+        """Return the remembered state of the node of this name, or None."""
         stored = self.get(NodeState.kind, "", name)
         if stored is None:
             return None
@@ -151,36 +153,36 @@ class Replica:
         return stored.manifest
 
     def keys(self, kind: str) -> Sequence[ObjectName]:
-        """Namespace and name of all objects of a kind, in no order."""
+        """Return the namespaces and names of all objects of a kind, in no order."""
         return tuple(self._objects.get(kind, ()))
 
     @property
     def kinds(self) -> Sequence[str]:
-        """The kinds of which there are, or were, objects."""
+        """The kinds that have, or had, objects."""
         return tuple(self._objects)
 
     def objects(self, kind: str) -> Sequence[Stored]:
-        """All objects of a kind, in no order."""
+        """Return all objects of a kind, in no order."""
         return tuple(self._objects.get(kind, {}).values())
 
     def committed_objects(self) -> dict[str, Sequence[Stored]]:
-        """All objects by kind as they are in the log, without tentative changes."""
-        objects = {kind: dict(each) for kind, each in self._objects.items()}
+        """Return all objects by kind as they are in the log, without tentative changes."""
+        objects = {kind: dict(objects_by_key) for kind, objects_by_key in self._objects.items()}
         for entry in reversed(self._journal):
             if entry.before is None:
                 del objects[entry.kind][entry.key]
             else:
                 objects[entry.kind][entry.key] = entry.before
-        return {kind: tuple(each.values()) for kind, each in objects.items()}
+        return {kind: tuple(objects_by_key.values()) for kind, objects_by_key in objects.items()}
 
     def pending_pods(self) -> Iterator[PodManifest]:
-        """All pods without a node, in no order."""
+        """Yield all pods without a node, in no order."""
         for stored in self._objects.get("Pod", {}).values():
             if isinstance(stored.manifest, PodManifest) and stored.manifest.pod.node_name is None:
                 yield stored.manifest
 
     def in_namespace(self, namespace: str) -> list[tuple[str, ObjectName]]:
-        """Kind and key of all objects in a namespace, in their order."""
+        """Return the kinds and keys of all objects in a namespace, sorted."""
         if not namespace:
             return []
         return [
@@ -203,7 +205,7 @@ class Replica:
         return entry
 
     def delete(self, kind: str, namespace: str, name: str) -> Entry:
-        """Remove an object that is there, at the next revision."""
+        """Delete an existing object, at the next revision."""
         key = (namespace, name)
         before = self._objects[kind][key]
         self._leave(before.manifest)
@@ -214,7 +216,7 @@ class Replica:
         return entry
 
     def apply(self, change: Change) -> None:
-        """Make a change that is in the log.
+        """Apply a change that is in the log.
 
         Raises:
             ValueError: it is not the next change of the log.
@@ -226,7 +228,7 @@ class Replica:
             self.delete(change.kind, change.namespace, change.name)
 
     def pass_over(self, change: Change) -> None:
-        """Leave out a change that is in the log, of an object that will be loaded later (P13).
+        """Skip a change in the log, of an object that will be loaded later (protocol rule P13).
 
         Raises:
             ValueError: it is not the next change of the log.
@@ -239,16 +241,17 @@ class Replica:
             raise ValueError(f"The log goes on at {change.revision} after {self.revision}.")
 
     def arrive(self, revision: int) -> None:
-        """Note that what was loaded is as it was at this revision, and will never be undone."""
+        """Record that the loaded objects are at this revision, and will never be undone."""
         self.revision = revision
         self.settle_all()
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
         """Add objects as they are stored, in the order of their keys.
 
-        The configuration decides how all other objects are compiled, so it has to come first; then
+        The configuration affects how all other objects are compiled, so it has to come first; then
         namespaces, nodes, and the pods that are counted on them. The order of the kinds' names is
         the same.
+
         Each step is done for all objects before the next step: so code and data stay in the
         processor's caches, which saves a sixth of the time.
         """
@@ -261,7 +264,7 @@ class Replica:
         self.settle_all()
 
     def adopt(self, objects: Sequence[Stored]) -> None:
-        """Add objects as another replica has them, in the order that `load` asks for."""
+        """Add objects of another replica, in the order that `load` requires."""
         for stored in objects:
             manifest = stored.manifest
             key = self.enter(manifest)
@@ -270,7 +273,7 @@ class Replica:
         self.settle_all()
 
     def follow(self, entries: Sequence[Entry]) -> None:
-        """Make changes that another replica has made, and that are in the log.
+        """Apply committed changes of another replica.
 
         Raises:
             ValueError: they are not the next changes of the log.
@@ -285,28 +288,28 @@ class Replica:
         self.settle_all()
 
     def mark(self) -> Mark:
-        """The present moment, for `undo` and `settle`."""
+        """Return a mark of the present moment, for `undo` and `settle`."""
         return Mark(self._settled + len(self._journal), self.cluster.position, self.revision)
 
     def tentative(self) -> Sequence[Entry]:
-        """The changes that are not known to be in the log, the oldest first."""
+        """Return the changes that are not known to be in the log, the oldest first."""
         return tuple(self._journal)
 
     def since(self, mark: Mark) -> list[Entry]:
-        """The changes made after a moment."""
+        """Return the changes made after a mark."""
         return self._journal[mark.position - self._settled :]
 
     def until(self, mark: Mark) -> list[Entry]:
-        """The changes made up to a moment that are not settled yet."""
+        """Return the uncommitted changes made before a mark."""
         return self._journal[: mark.position - self._settled]
 
     def undo(self, mark: Mark) -> None:
-        """Go back to a moment."""
+        """Undo all changes since a mark."""
         self._undo_objects(mark)
         self.cluster.undo(mark.engine)
 
     def undoing(self, mark: Mark) -> Generator[None, None, None]:
-        """Go back to a moment in steps; until the last one, only committed objects may be read."""
+        """Undo all changes since a mark in steps; before the last one, only read committed objects."""
         self._undo_objects(mark)
         while self.cluster.position - mark.engine > UNDO_STEP:
             self.cluster.undo(self.cluster.position - UNDO_STEP)
@@ -320,7 +323,7 @@ class Replica:
         self.revision = mark.revision
 
     def put_back(self, entry: Entry) -> None:
-        """Restore an object as it was before a change, and have quotas and groups follow."""
+        """Restore an object as it was before a change, and update quotas and groups."""
         objects = self._objects[entry.kind]
         if entry.before is None:
             del objects[entry.key]
@@ -338,22 +341,22 @@ class Replica:
             del self.reservations[entry.key]
 
     def settle(self, mark: Mark) -> None:
-        """Note that all changes before that moment are in the log and will never be undone."""
+        """Record that all changes before a mark are in the log and will never be undone."""
         entries = self.until(mark)
         del self._journal[: len(entries)]
         self._settled = mark.position
-        self.cluster.settle(mark.engine)
+        self.cluster.commit_until(mark.engine)
         if entries and self.on_settled is not None:
             self.on_settled(entries)
 
     def settle_all(self) -> None:
-        """Note that all changes up to now are in the log."""
+        """Record that all changes up to now are in the log."""
         self.settle(self.mark())
 
     def digest(self) -> str:
         """Return a hash that is equal for equal replicas.
 
-        It is one hash of all keys and revisions, and after a dash one of all that the engine counts.
+        It is a hash of all keys and revisions, followed by a dash and one of all engine counters.
         """
         if self._digested is None or self._digested[0] != self.revision:
             self._digested = (self.revision, self._digest())
@@ -371,7 +374,7 @@ class Replica:
         self.revision = entry.revision
 
     def account(self, before: Stored | None, after: Stored | None) -> None:
-        """Have quotas and groups follow an object that came, changed or went."""
+        """Update quotas and groups for an object that was created, changed, or deleted."""
         old = before.manifest if before is not None else None
         new = after.manifest if after is not None else None
         present = new or old
@@ -385,7 +388,7 @@ class Replica:
             self.groups.change(old, new)
 
     def enter(self, manifest: StoredManifest) -> ObjectName:
-        """Pass an object to the engine, and return its key: a tuple that is shared, to save memory."""
+        """Pass an object to the engine; return its key, a tuple that is shared to save memory."""
         match manifest:
             case PodManifest():
                 pod = self.counted(manifest) if self.reservations else manifest.pod
@@ -396,7 +399,7 @@ class Replica:
                 self.cluster.put_namespace(manifest.namespace_object)
             case ConfigManifest():
                 self.cluster.configure(manifest.config)
-            case KeptManifest():
+            case DeclaredManifest():
                 self.cluster.put_object(manifest.kept)
             case MoveReservation():
                 self.cluster.reserve(
@@ -411,7 +414,7 @@ class Replica:
         return manifest.namespace, manifest.name
 
     def counted(self, manifest: PodManifest) -> Pod:
-        """Return a pod as rules count it: on the node that is reserved for it, if one is."""
+        """Return a pod as rules count it: on its reserved node, if it has one."""
         reservation = self.reservations.get((manifest.namespace, manifest.name))
         pod = manifest.pod
         if reservation is None or pod.uid != reservation.pod_uid or pod.node_name is not None:
@@ -419,7 +422,7 @@ class Replica:
         return replace(pod, node_name=reservation.node_name, required_node_name=None)
 
     def end_reservation(self, key: ObjectName) -> None:
-        """Delete the reservation of a pod that is gone, if it has one: it is for no later pod of that name."""
+        """Delete the reservation of a deleted pod, if any: it does not hold for later pods of its name."""
         reservation = self.reservations.get(key)
         if reservation is not None:
             self.delete(reservation.kind, *key)
@@ -447,7 +450,7 @@ class Replica:
                 self.cluster.delete_namespace(manifest.name)
             case ConfigManifest():
                 self.cluster.configure(ClusterConfig())
-            case KeptManifest():
+            case DeclaredManifest():
                 self.cluster.delete_object(manifest.kind, manifest.namespace, manifest.name)
             case MoveReservation():
                 self.cluster.reserve(_moved(manifest), None)
@@ -460,5 +463,5 @@ class Replica:
 
 
 def _moved(reservation: MoveReservation) -> Pod:
-    """Return the pod that will come in place of one that is moved, as the engine sees it."""
+    """Return the replacement of a pod that is moved, as the engine sees it."""
     return replace(reservation.pod.pod, node_name=None, nominated_node_name=None)

@@ -1,4 +1,4 @@
-"""The kinds of objects that a replica holds, and how each is read back from its bytes."""
+"""The kinds of objects that a replica holds, and how each is decoded from its bytes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,11 +6,11 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from service.model.configuration.config import ClusterConfig, usable_config
-from service.model.errors import MoorageError, ObjectUnreadable
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME, Change, ObjectRow
-from service.model.manifests.manifest import AnyManifest, PodManifest, TemplateCache, load_any
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.cluster_config import ClusterConfig, usable_config
+from service.model.core.errors import MoorageError, ObjectUnreadable
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, ObjectName
+from service.model.log.commit import Change, ObjectRow
+from service.model.registry.manifests import AnyManifest, PodManifest, TemplateCache, load_any
 
 
 class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,12 +26,12 @@ class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The settings as JSON."""
 
     def render(self) -> bytes:
-        """The settings as JSON."""
+        """Return the settings as JSON."""
         return self.body
 
 
 class ViolationTimer(msgspec.Struct, frozen=True, kw_only=True):
-    """Since when a rule of a pod has not held; the uid says that it is this very pod."""
+    """Since when a rule of a pod has not held; the uid identifies this very pod."""
 
     namespace: str
     name: str
@@ -66,14 +66,14 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
     uid: ClassVar[str] = ""
     labels: ClassVar[Mapping[str, str]] = {}
     timers: tuple[ViolationTimer, ...] = ()
-    """The running timers, sorted by namespace, name and rule."""
+    """The running timers, sorted by namespace, name, and rule."""
     recent: tuple[EvictionsAt, ...] = ()
     """The evictions of the last minute, the oldest first."""
     blocked: tuple[BlockedEviction, ...] = ()
-    """The pods that wait for a disruption budget, of which an event has told."""
+    """The pods that wait for a disruption budget, as already reported in an event."""
 
     def render(self) -> bytes:
-        """The state as JSON."""
+        """Return the state as JSON."""
         return msgspec.json.encode(self)
 
 
@@ -92,14 +92,14 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
     """The pods' namespaces and names, in the order of the request."""
 
     def render(self) -> bytes:
-        """The group as JSON."""
+        """Return the group as JSON."""
         return msgspec.json.encode(self)
 
 
 class NodeState(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered of a node beside its manifest, as (`NodeState`, "", the node's name).
+    """The remembered state of a node besides its manifest, as (`NodeState`, "", the node's name).
 
-    A node of which nothing has to be remembered has none.
+    A node without such state has none.
     """
 
     kind: ClassVar[str] = "NodeState"
@@ -110,22 +110,22 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     silent: bool = False
     """Whether its condition Ready is Unknown because it has not reported for too long."""
     told_ready: str = ""
-    """What a silent node's condition Ready said last; "" if it had none."""
+    """The last status of a silent node's condition Ready, or ""."""
     deleted: bool = False
     """Whether the node was deleted while pods were on it."""
     deleted_at: datetime | None = None
-    """Since when the grace period of these pods runs; None until a sweep has begun it."""
+    """The start of these pods' grace period, or None until a sweep has set it."""
 
     def render(self) -> bytes:
-        """The state as JSON."""
+        """Return the state as JSON."""
         return msgspec.json.encode(self)
 
 
 class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Room that is kept for what comes in place of a pod that a plan moves.
+    """Room that is reserved for the replacement of a pod that a plan moves.
 
-    It is the object (`MoveReservation`, namespace, name) of that pod, and is there from the moment when
-    the pod is evicted. It knows the pod by itself, as the pod goes before another one comes.
+    It is the object (`MoveReservation`, namespace, name) of that pod, from its eviction on. It
+    includes the pod, which is deleted before its replacement is created.
     """
 
     kind: ClassVar[str] = "MoveReservation"
@@ -134,13 +134,13 @@ class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
     pod: PodManifest
     """The pod as it was before it was evicted."""
     node_name: str
-    """The node on which room is kept."""
+    """The node on which room is reserved."""
     plan: str
     """The name of the plan that moves the pod."""
     plan_uid: str
     since: datetime
     came_to: str = ""
-    """The node of the pod that has come; "" until one has. No room is kept from then on."""
+    """The node of the replacement, or "" until it is placed. From then on no room is reserved."""
 
     @property
     def namespace(self) -> str:
@@ -153,7 +153,7 @@ class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
         return self.pod.name
 
     def render(self) -> bytes:
-        """The reservation as JSON."""
+        """Return the reservation as JSON."""
         return msgspec.json.encode(
             _Reserved(
                 pod=msgspec.Raw(self.pod.render()),
@@ -178,11 +178,11 @@ class _Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group that is placed in several clusters, as (`SplitGroup`, "", id) of one of these, its home.
+    """A split group, as (`SplitGroup`, "", id) of one of its clusters, its home, which decides for all.
 
-    It decides for all of them. While it is there and not committed, the pods of the group wait with
-    their nodes reserved; once it is committed, they are bound; if it is gone, those that are not bound
-    never will be, and are deleted.
+    While it exists uncommitted, the pods of the group wait with their nodes reserved; once it is
+    committed, they are bound; if it is deleted, pods that are not bound never will be, and are
+    deleted.
     """
 
     kind: ClassVar[str] = "SplitGroup"
@@ -191,21 +191,21 @@ class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
     labels: ClassVar[Mapping[str, str]] = {}
     name: str
     clusters: tuple[str, ...]
-    """The names of all clusters that have pods of the group, its home included."""
+    """The names of all clusters that have pods of the group, including its home."""
     until: datetime
-    """The time from which on anybody may give the group up, if it is not committed, or see to its end, if it is."""
+    """From when on any process may give up the group or, if it is committed, complete it."""
     committed: bool = False
 
     def render(self) -> bytes:
-        """The group as JSON."""
+        """Return the group as JSON."""
         return msgspec.json.encode(self)
 
 
 class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
-    """The node of one pod of a `SplitGroup`, until it is known what becomes of the group.
+    """The node of one pod of a `SplitGroup`, until the outcome of the group is known.
 
-    It is the object (`GroupReservation`, namespace, name) of that pod, which is stored as a pending
-    one beside it. To all rules the pod counts as one that is on the node.
+    It is the object (`GroupReservation`, namespace, name) of that pod, which is also stored as
+    pending. All rules treat the pod as being on the node.
     """
 
     kind: ClassVar[str] = "GroupReservation"
@@ -224,7 +224,7 @@ class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
     """The time until which the group may be committed, as in the `SplitGroup`."""
 
     def render(self) -> bytes:
-        """The reservation as JSON."""
+        """Return the reservation as JSON."""
         return msgspec.json.encode(self)
 
 
@@ -255,7 +255,7 @@ StoredManifest: TypeAlias = (
 
 
 def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredManifest:
-    """Read an object back from the bytes that were committed, which are valid.
+    """Decode an object from its committed bytes, which are valid.
 
     Raises:
         KeyError: this version does not know the kind.
@@ -279,7 +279,7 @@ def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredMan
 
 
 def read_row(row: ObjectRow | Change, templates: TemplateCache) -> StoredManifest:
-    """Read an object back from its row, or from the change that put it.
+    """Decode an object from its row, or from the change that put it.
 
     Raises:
         ObjectUnreadable: it cannot be read.
@@ -294,7 +294,7 @@ def read_row(row: ObjectRow | Change, templates: TemplateCache) -> StoredManifes
 
 
 def load_split_group(body: bytes) -> SplitGroup:
-    """Read a group that is placed in several clusters back from the bytes that were committed."""
+    """Decode a split group from its committed bytes."""
     return msgspec.json.decode(body, type=SplitGroup)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the objects of a cluster, counted anew from the objects alone."""
+"""Checks of a cluster's stored objects, recomputed from the objects alone."""
 
 from service.scheduler.verification.object_checks import LoadedObjects
 

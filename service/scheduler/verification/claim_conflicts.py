@@ -1,24 +1,25 @@
-"""Finds claims and volumes that contradict each other, and devices that were given twice."""
+"""Finds claims and volumes that contradict each other, and devices that were allocated twice."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from service.engine import Cluster
-from service.model.objects.persistent_volumes import PersistentVolume, PersistentVolumeClaim
+from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
 
 
 def torn_bindings(cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong, each with what it is about.
+    """Yield the subject and the description of each problem.
 
-    Whoever looks after volumes may note a binding in two steps, first in the volume. So a claim
-    without a volume may be named by one.
+    A volume controller may record a binding in two steps, first in the volume. So a volume may name
+    a
+    claim that does not name it yet.
     """
     for claim in cluster.volumes.claims.values():
-        if told := _of_claim(cluster, claim):
-            yield f"PersistentVolumeClaim {claim.namespace}/{claim.name}", told
+        if problem := _of_claim(cluster, claim):
+            yield f"PersistentVolumeClaim {claim.namespace}/{claim.name}", problem
     for volume in cluster.volumes.volumes.values():
-        if told := _of_volume(cluster, volume):
-            yield f"PersistentVolume {volume.name}", told
+        if problem := _of_volume(cluster, volume):
+            yield f"PersistentVolume {volume.name}", problem
     yield from _devices_given_twice(cluster)
 
 
@@ -51,5 +52,7 @@ def _devices_given_twice(cluster: Cluster) -> Iterator[tuple[str, str]]:
     given = Counter(device for claim in claims for device in claim.devices)
     for device, times in sorted(given.items()):
         if times > 1:
-            names = [f"{each.namespace}/{each.name}" for each in claims if device in each.devices]
+            names = [
+                f"{claim.namespace}/{claim.name}" for claim in claims if device in claim.devices
+            ]
             yield f"device {device}", f"It was given to {', '.join(sorted(names))}."

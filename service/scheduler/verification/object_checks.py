@@ -1,12 +1,12 @@
-"""The objects of one cluster as they come out of a database, and what is wrong with them."""
+"""Checks the objects of one cluster as they are stored in a database."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from service.engine.rules.violations import Inspection
-from service.model.log.commit_log import ObjectRow
-from service.model.manifests.manifest import PodManifest, QuotaManifest, TemplateCache
-from service.model.quotas_and_limits.quota import format_amount
+from service.model.log.commit import ObjectRow
+from service.model.policies.quota import format_amount
+from service.model.registry.manifests import PodManifest, QuotaManifest, TemplateCache
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import StoredManifest, load_manifest
@@ -14,23 +14,23 @@ from service.scheduler.verification.claim_conflicts import torn_bindings
 from service.scheduler.verification.overcommitted_nodes import overfull_nodes
 
 Wrong = tuple[str, str]
-"""What something wrong is about, and a sentence that says what is wrong."""
+"""The subject of a problem, and its description."""
 
 
 class LoadedObjects:
-    """A replica that is made of the rows of a cluster, and notes the rows that cannot be true."""
+    """A replica built from the rows of a cluster, with the rows that cannot be valid."""
 
     def __init__(self, revision: int) -> None:
-        """`revision` is that of the head, beyond which no object can have been changed."""
+        """Create an empty one; no object can have changed after `revision`, that of the head."""
         self._revision = revision
         self._templates = TemplateCache()
         self._replica = Replica(self._templates)
         self._mistaken: list[Wrong] = []
         self.count = 0
-        """How many objects there are, those that cannot be read included."""
+        """How many objects there are, including those that cannot be read."""
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Add objects, in the order of their keys. Those that cannot be read are left out."""
+        """Add objects, in the order of their keys, ignoring those that cannot be read."""
         self.count += len(rows)
         self._replica.load([row for row in rows if self._is_readable(row)])
 
@@ -41,8 +41,8 @@ class LoadedObjects:
             error = raised.__cause__ or raised
             self._note(row, f"It cannot be read: {type(error).__name__}: {error}")
             return False
-        for told in _differences(row, manifest, self._revision):
-            self._note(row, told)
+        for difference in _differences(row, manifest, self._revision):
+            self._note(row, difference)
         return True
 
     def _note(self, row: ObjectRow, message: str) -> None:
@@ -51,7 +51,7 @@ class LoadedObjects:
             self._mistaken.append((f"{row.kind} {name}", message))
 
     def findings(self, check: Check) -> list[Finding]:
-        """What one of the checks of `service.model.verification_findings.STATE` finds."""
+        """Return the findings of one of the checks in `service.model.verification_findings.STATE`."""
         wrong = _CHECKS[check](self)
         return [
             Finding(check=check, subject=subject, message=message)
@@ -59,39 +59,39 @@ class LoadedObjects:
         ]
 
     def mistaken(self) -> Iterator[Wrong]:
-        """Yield rows whose columns are not those of their objects."""
+        """Yield rows whose columns differ from their objects."""
         yield from self._mistaken
 
     def overfull(self) -> Iterator[Wrong]:
-        """Yield nodes with pods that do not fit into them."""
+        """Yield nodes with more pods than they have room for."""
         yield from overfull_nodes(self._replica)
 
     def broken_rules(self) -> Iterator[Wrong]:
         """Yield placed pods that break a required rule, as `moorage violations` does."""
         inspection = Inspection(self._replica.cluster)
         for pod_class in inspection.suspects(self._replica.cluster.placed_classes()):
-            for each in inspection.of(pod_class):
-                pod, rule = each.pod, each.breach.rule
-                told = f"On node {pod.node_name} it breaks {rule.path} ({rule.plugin})"
-                yield f"Pod {pod.namespace}/{pod.name}", f"{told}: {each.breach.reason}."
+            for violation in inspection.of(pod_class):
+                pod, rule = violation.pod, violation.breach.rule
+                breach = f"On node {pod.node_name} it breaks {rule.path} ({rule.plugin})"
+                yield f"Pod {pod.namespace}/{pod.name}", f"{breach}: {violation.breach.reason}."
 
     def exceeded_quotas(self) -> Iterator[Wrong]:
-        """Yield quotas of which more is used than they allow."""
+        """Yield quotas whose usage exceeds them."""
         for stored in self._replica.objects(QuotaManifest.kind):
             namespace, name = stored.manifest.namespace, stored.manifest.name
             quota, used = self._replica.ledger.usage(namespace, name)
             for resource in sorted(quota.hard):
                 if used[resource] > quota.hard[resource]:
                     amounts = (used[resource], quota.hard[resource])
-                    told, allowed = (format_amount(resource, each) for each in amounts)
+                    used_amount, allowed = (format_amount(resource, amount) for amount in amounts)
                     subject = f"ResourceQuota {namespace}/{name}"
                     yield (
                         subject,
-                        f"Its pods use {told} of {resource}, of which {allowed} are allowed.",
+                        f"Its pods use {used_amount} of {resource}, of which {allowed} are allowed.",
                     )
 
     def torn_bindings(self) -> Iterator[Wrong]:
-        """Yield claims and volumes that contradict each other, and devices that are given twice."""
+        """Yield claims and volumes that contradict each other, and devices that are allocated twice."""
         yield from torn_bindings(self._replica.cluster)
 
 
@@ -105,7 +105,7 @@ _CHECKS: Mapping[Check, Callable[[LoadedObjects], Iterator[Wrong]]] = {
 
 
 def _differences(row: ObjectRow, manifest: StoredManifest, revision: int) -> Iterator[str]:
-    """Yield where the columns of a row say something else than the object itself."""
+    """Yield the differences between a row's columns and the object itself."""
     if (manifest.namespace, manifest.name) != (row.namespace, row.name):
         yield f"Its manifest is that of {manifest.namespace or '-'}/{manifest.name}."
     if manifest.uid != row.uid:

@@ -1,51 +1,51 @@
-"""Counts what the pods of each node need, without the engine's counters, and compares it with the node."""
+"""Recounts what the pods of each node request, without the engine's counters, to find overcommitted nodes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
 from service.engine.plugins import node_ports, node_resources_fit
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pod_resource_requests import host_ports, placed_requests
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.quantity import amounts, format_amount
+from service.model.core.quantity import amounts, format_amount
+from service.model.pods.pod import Pod
+from service.model.pods.requests import host_ports, placed_requests
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.replica.replica import Replica
 
 _PODS = "pods"
 
 
 def overfull_nodes(replica: Replica) -> Iterator[tuple[str, str]]:
-    """Yield what is too much for which node, unless no profile of the cluster filters by it.
+    """Yield overcommitted nodes and what exceeds them, if any profile of the cluster filters by it.
 
-    A node can have become too small after its pods were placed, if its owner changed it.
+    A node may have shrunk after its pods were placed, if its owner changed it.
     """
-    pipelines = replica.cluster.pipelines.values()
-    counts_room = any(each.filters_with(node_resources_fit.NAME) for each in pipelines)
-    counts_ports = any(each.filters_with(node_ports.NAME) for each in pipelines)
+    profiles = replica.cluster.profiles.values()
+    counts_room = any(pipeline.has_filter(node_resources_fit.NAME) for pipeline in profiles)
+    counts_ports = any(pipeline.has_filter(node_ports.NAME) for pipeline in profiles)
     pods_of, requests = _pods_by_node(replica), _Requests()
     for stored in replica.objects(NodeManifest.kind):
         manifest = stored.manifest
         assert isinstance(manifest, NodeManifest)
         pods = pods_of.get(manifest.name, [])
         if counts_room:
-            for told in _beyond(amounts(manifest.node.allocatable), requests.of(pods)):
-                yield f"Node {manifest.name}", told
+            for excess in _beyond(amounts(manifest.node.allocatable), requests.of(pods)):
+                yield f"Node {manifest.name}", excess
         if counts_ports:
-            for told in _shared_ports(pods):
-                yield f"Node {manifest.name}", told
+            for shared in _shared_ports(pods):
+                yield f"Node {manifest.name}", shared
 
 
 def _pods_by_node(replica: Replica) -> dict[str, list[Pod]]:
-    found: defaultdict[str, list[Pod]] = defaultdict(list)
+    pods_by_node: defaultdict[str, list[Pod]] = defaultdict(list)
     for stored in replica.objects(PodManifest.kind):
         manifest = stored.manifest
         assert isinstance(manifest, PodManifest)
         if manifest.pod.node_name is not None and not manifest.pod.finished:
-            found[manifest.pod.node_name].append(manifest.pod)
-    return found
+            pods_by_node[manifest.pod.node_name].append(manifest.pod)
+    return pods_by_node
 
 
 class _Requests:
-    """Sums what pods request; pods of one template share their spec, which is looked at once."""
+    """Sums the requests of pods; pods of one template share their spec, which is read once."""
 
     def __init__(self) -> None:
         self._known: dict[int, Mapping[str, int]] = {}
@@ -61,18 +61,18 @@ class _Requests:
         if pod.resize is not None:
             return placed_requests(pod.spec, pod.resize).amounts
         # Specs are known by id, as the replica keeps them all meanwhile.
-        found = self._known.get(id(pod.spec))
-        if found is None:
-            found = self._known[id(pod.spec)] = placed_requests(pod.spec, None).amounts
-        return found
+        requests = self._known.get(id(pod.spec))
+        if requests is None:
+            requests = self._known[id(pod.spec)] = placed_requests(pod.spec, None).amounts
+        return requests
 
 
 def _beyond(allocatable: dict[str, int], needed: Counter[str]) -> Iterator[str]:
     for resource, amount in sorted(needed.items()):
         if amount > allocatable.get(resource, 0):
             there = format_amount(resource, allocatable.get(resource, 0))
-            told = format_amount(resource, amount)
-            yield f"Its pods need {told} of {resource}, of which it has {there}."
+            needed_amount = format_amount(resource, amount)
+            yield f"Its pods need {needed_amount} of {resource}, of which it has {there}."
 
 
 def _shared_ports(pods: list[Pod]) -> Iterator[str]:

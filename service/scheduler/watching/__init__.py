@@ -1,7 +1,7 @@
-"""Following a cluster's log on behalf of many watchers.
+"""Follows a cluster's log on behalf of many watchers.
 
     log of the store ──▶ Feed: one reader for each cluster and process, with its RecentCommits
-                           ├──▶ Watch: a position in the log; who is behind the ring reads pages
+                           ├──▶ Watch: a position in the log; if behind the ring, it reads pages
                            └──▶ NodeIndex ──▶ NodeWatch: sleeps until a pod of its node changes
 
 Watchers pull. Nothing is queued for any of them, so a slow one costs no memory: it falls behind the

@@ -1,14 +1,14 @@
-"""What becomes of the bindings of pods to nodes, in small records: decided from each change alone."""
+"""Changes of bindings, as small records: each is derived from one change of the log alone."""
 
 from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
-from service.model.log.commit_log import Change
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import DISRUPTION_TARGET
-from service.model.selecting_objects.selectable_fields import NODE_NAME, PENDING, PHASE, TERMINATING
+from service.model.log.commit import Change
+from service.model.pods.status import DISRUPTION_TARGET
+from service.model.registry.manifests import PodManifest
+from service.model.selection.selectable_fields import NODE_NAME, PENDING, PHASE, TERMINATING
 from service.scheduler.watching.watch_events import altered_fields
 
 BindingAction = Literal[
@@ -63,7 +63,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _Pod(msgspec.Struct, frozen=True):
-    """The part of a pod's JSON of which records are made."""
+    """The part of a pod's JSON that records are made of."""
 
     metadata: _Metadata = _Metadata()
     status: _Status | None = None
@@ -75,8 +75,10 @@ class _Pod(msgspec.Struct, frozen=True):
     @property
     def disruption(self) -> str | None:
         conditions = (self.status and self.status.conditions) or ()
-        told = (each for each in conditions if each.type == DISRUPTION_TARGET)
-        return next((each.reason for each in told if each.status == "True"), None)
+        disruptions = (condition for condition in conditions if condition.type == DISRUPTION_TARGET)
+        return next(
+            (condition.reason for condition in disruptions if condition.status == "True"), None
+        )
 
     @property
     def reason(self) -> str | msgspec.UnsetType:
@@ -85,20 +87,21 @@ class _Pod(msgspec.Struct, frozen=True):
 
 _pod = msgspec.json.Decoder(_Pod)
 _UNBOUND: Mapping[str, str] = {NODE_NAME: "", PHASE: PENDING, TERMINATING: "false"}
-"""What a pod was before it was created."""
+"""The fields of a pod before its creation."""
 
 
 class BindingSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """The bindings that a watcher asks for; None asks for all."""
+    """The bindings that a watcher selects; None selects all."""
 
     namespace: str | None = None
     node: str | None = None
 
     def record(self, change: Change) -> BindingChange | None:
-        """Return what a change made of a binding; None if it made nothing of it, or of no selected one.
+        """Return a change's effect on a selected binding, or None.
 
-        There is at most one record for each revision, so that a stream can go on after any of them.
-        A watcher of one node gets Unplaced of a pod that has moved to another.
+        Each revision has at most one record, so that a stream can continue after any of them. A
+        watcher
+        of one node gets Unplaced for a pod that has moved to another.
 
         Raises:
             Compacted: the log does not say what the pod was before.
@@ -137,7 +140,7 @@ def _put(change: Change) -> BindingChange | None:
 
 
 def _action(pod: _Pod, before: Mapping[str, str]) -> BindingAction | None:
-    """Return what the present state of a pod with a node says, if a change has just made it so."""
+    """Return the action of a pod with a node, if the change has just caused it, or None."""
     if (ended := _ENDED.get(pod.phase)) is not None:
         return ended if NODE_NAME in before or PHASE in before else None
     is_new = NODE_NAME in before or before.get(PHASE) in _ENDED

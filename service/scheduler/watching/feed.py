@@ -5,8 +5,8 @@ import logging
 from collections.abc import Sequence
 from uuid import UUID
 
-from service.model.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
-from service.model.log.commit_log import Diverged, Head
+from service.model.core.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
+from service.model.log.commit import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.logged_commits import LoggedCommit
@@ -20,7 +20,7 @@ class Feed:
     """Keeps a ring of the newest commits up to date whenever it is woken.
 
     `watchers` counts the watches that use it. Once it has ended, by an error or by `end`, it does
-    not begin again.
+    not restart.
     """
 
     def __init__(
@@ -47,19 +47,19 @@ class Feed:
         self._wake.set()
 
     def hear(self, head: Head | None) -> None:
-        """Have the log read if its head, which is None if the cluster is gone, is new."""
+        """Schedule reading the log if its head is new; it is None if the cluster was deleted."""
         if head is None or (head.revision, head.tip) != (self.ring.revision, self.ring.tip):
             self.wake()
 
     def end(self, error: Exception | None = None) -> None:
-        """Take in no more commits; after the last one in the ring, `after` raises `error`."""
+        """Accept no more commits; after the last one in the ring, `after` raises `error`."""
         if not self.ended:
             self.ended, self._error = True, error
             self.wake()
             self._tell()
 
     def after(self, tip: UUID) -> Sequence[LoggedCommit] | None:
-        """Return the commits that follow one, none after the newest; None if it is not in the ring.
+        """Return the commits after `tip`, none after the newest, or None if it is not in the ring.
 
         Raises:
             Exception: the error that the feed ended with, once everything before it was taken.
@@ -71,9 +71,10 @@ class Feed:
         return commits
 
     def after_on_node(self, tip: UUID, node: str) -> Sequence[LoggedCommit] | None:
-        """Return as `after` does, but what concerns the pods of one node alone, as far back as that is known.
+        """Return the commits after `tip` that concern the pods of a node, as far back as that is known.
 
-        None of the commits up to the newest concern the node if there are none here.
+        If there are none, none of the commits up to the newest concern the node. Further back, this
+        returns what `after` does.
         """
         nodes, number = self.ring.nodes, self.ring.number_after(tip)
         if nodes is None or number is None or number < nodes.begin:
@@ -83,13 +84,13 @@ class Feed:
         return commits or self.after(self.ring.tip)
 
     def watch_nodes(self) -> None:
-        """Find commits by node from now on, until `leave_nodes` was called as often."""
+        """Index commits by node from now on, until `leave_nodes` was called as often."""
         self._node_watchers += 1
         if self.ring.nodes is None:
             self.ring.nodes = NodeIndex(self.ring.end)
 
     def leave_nodes(self) -> None:
-        """Let one watch less find commits by node."""
+        """End one use of the index by node."""
         self._node_watchers -= 1
         if self._node_watchers == 0:
             self.ring.nodes = None
@@ -132,16 +133,16 @@ class Feed:
         return page.revision < page.head.revision
 
     def _tell(self) -> None:
-        told, self.news = self.news, asyncio.Event()
-        told.set()
+        news, self.news = self.news, asyncio.Event()
+        news.set()
         if self.ended and self.ring.nodes is not None:
             self.ring.nodes.wake_all()
 
 
-def lost_history(found: Diverged, after: int) -> MoorageError:
-    """Say why the log does not go on from a revision: it was compacted, or is another log (P3)."""
-    if found.floor > after:
+def lost_history(diverged: Diverged, after: int) -> MoorageError:
+    """Return why the log does not continue a revision: compacted, or another log (protocol rule P3)."""
+    if diverged.floor > after:
         return Compacted(
-            f"The log reaches back to revision {found.floor} only; changes after {after} are gone."
+            f"The log reaches back to revision {diverged.floor} only; changes after {after} are gone."
         )
     return HistoryReplaced(f"The cluster's log does not continue what revision {after} was.")

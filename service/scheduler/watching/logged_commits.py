@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from service.model.log.commit_log import Change, CommitInfo, LogPage
+from service.model.log.commit import Change, CommitInfo, LogPage
 
 
 class LoggedCommit(msgspec.Struct, frozen=True):
-    """One commit with its changes; a reader who began within it has only the rest of them."""
+    """One commit with its changes; a reader that began within it has only the rest of them."""
 
     info: CommitInfo
     changes: Sequence[Change]

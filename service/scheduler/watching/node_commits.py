@@ -1,8 +1,8 @@
-"""Which recent commits concern the pods of which node, and which watches wait for them.
+"""The recent commits that concern each node's pods, and the watches that wait for them.
 
-With a watch for each node, every change concerns one or two of thousands of watches. So a change is
-looked at once, by the feed, and only the watches that it concerns are woken. A watch that waits
-costs nothing, however much happens elsewhere.
+With a watch for each node, every change concerns one or two of thousands of watches. So the feed
+examines a change once, and wakes only the watches that it concerns. A waiting watch costs nothing,
+whatever happens elsewhere.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from service.scheduler.watching.logged_commits import LoggedCommit
 from service.scheduler.watching.page_room import first_commits
 from service.scheduler.watching.watch_events import nodes_of
 
 
 class Position(NamedTuple):
-    """Between two commits: the revision and id of the one before."""
+    """Between two commits: the revision and id of the earlier one."""
 
     revision: int
     tip: UUID
@@ -34,10 +34,10 @@ class Waiter:
         self.node = node
         self.news = asyncio.Event()
         self.position: Position | None = None
-        """Just before the first commit since then that concerns the node; None if there is none."""
+        """Just before the first later commit that concerns the node, or None."""
 
     def wake(self, position: Position | None) -> None:
-        """Have the watch go on from a position; None: from the newest commit."""
+        """Let the watch continue from a position, or from the newest commit if None."""
         self.position = position
         self.news.set()
 
@@ -48,8 +48,9 @@ _Numbered = tuple[int, LoggedCommit]
 class NodeIndex:
     """The commits of a ring from the number `begin` on, by the nodes whose pods they concern.
 
-    A commit has only the changes that concern the node. One of which it is not known whom it concerns
-    concerns all nodes as a whole.
+    A commit has only the changes that concern the node. If it is unknown which nodes it concerns,
+    it
+    stands for all nodes as a whole.
     """
 
     def __init__(self, begin: int) -> None:
@@ -57,11 +58,11 @@ class NodeIndex:
         self._of_node: dict[str, deque[_Numbered]] = {}
         self._of_all: deque[_Numbered] = deque()
         self._order: deque[tuple[int, Collection[str]]] = deque()
-        """For each commit the nodes under which it stands."""
+        """The nodes that each commit is indexed under."""
         self._waiting: dict[str, dict[Waiter, None]] = {}
 
     def add(self, number: int, commit: LoggedCommit) -> None:
-        """Add the commit that has the next number, and wake those whom it concerns."""
+        """Add the commit with the next number, and wake the watches that it concerns."""
         before = Position(commit.info.first - 1, commit.info.parent)
         concerned = _by_node(commit)
         if concerned is None:
@@ -75,7 +76,7 @@ class NodeIndex:
         self._order.append((number, concerned.keys()))
 
     def drop_before(self, number: int) -> None:
-        """Forget the commits whose numbers are smaller, as the ring has dropped them."""
+        """Drop the commits with smaller numbers, as the ring has dropped them."""
         while self._of_all and self._of_all[0][0] < number:
             self._of_all.popleft()
         while self._order and self._order[0][0] < number:
@@ -86,10 +87,10 @@ class NodeIndex:
                     del self._of_node[node]
 
     def after(self, node: str, number: int, limit: int, bytes_max: int) -> list[LoggedCommit]:
-        """Return the commits from a number on that concern a node, about `limit` changes or `bytes_max` bytes."""
+        """Return commits from `number` on that concern a node: about `limit` changes, or `bytes_max` bytes."""
         own = _since(self._of_node.get(node, deque()), number)
-        found = sorted(chain(own, _since(self._of_all, number)), key=lambda each: each[0])
-        return first_commits((commit for _, commit in found), limit, bytes_max)
+        commits = sorted(chain(own, _since(self._of_all, number)), key=lambda numbered: numbered[0])
+        return first_commits((commit for _, commit in commits), limit, bytes_max)
 
     def wait(self, node: str) -> Waiter:
         """Return a waiter that is woken by the next commit that concerns a node."""
@@ -98,21 +99,21 @@ class NodeIndex:
         return waiter
 
     def stop_waiting(self, waiter: Waiter) -> None:
-        """Forget a waiter, whether it was woken or not."""
+        """Remove a waiter, whether it was woken or not."""
         waiting = self._waiting.get(waiter.node, {})
         waiting.pop(waiter, None)
         if not waiting:
             self._waiting.pop(waiter.node, None)
 
     def wake_all(self, position: Position | None = None) -> None:
-        """Wake all who wait."""
+        """Wake all waiters."""
         waiting, self._waiting = self._waiting, {}
         for waiter in chain.from_iterable(waiting.values()):
             waiter.wake(position)
 
 
 def _by_node(commit: LoggedCommit) -> dict[str, LoggedCommit] | None:
-    """Return the part of a commit that concerns each node; None if it may concern all nodes."""
+    """Return the part of a commit that concerns each node, or None if it may concern all nodes."""
     if len(commit.changes) == 1:  # most commits, where one pod after the other is placed
         nodes = nodes_of(commit.changes[0])
         return None if nodes is None else dict.fromkeys(nodes, commit)
@@ -130,10 +131,10 @@ def _by_node(commit: LoggedCommit) -> dict[str, LoggedCommit] | None:
 
 def _since(commits: deque[_Numbered], number: int) -> list[_Numbered]:
     """Return the commits from a number on; most often they are few, at the end."""
-    found: list[_Numbered] = []
-    for each in reversed(commits):
-        if each[0] < number:
+    recent: list[_Numbered] = []
+    for numbered in reversed(commits):
+        if numbered[0] < number:
             break
-        found.append(each)
-    found.reverse()
-    return found
+        recent.append(numbered)
+    recent.reverse()
+    return recent

@@ -1,21 +1,21 @@
-"""The bytes that a watch may hold of the log: its page, and the answer that is encoded from it."""
+"""The memory that a watch may use for the log: its page, and the answer encoded from it."""
 
 from collections.abc import Iterable
 from typing import Protocol
 
-from service.model.log.commit_log import LogPage
+from service.model.log.commit import LogPage
 from service.scheduler.watching.logged_commits import LoggedCommit
 
 
 class PageRoom(Protocol):
-    """Bounds what one watch holds in memory, together with all others."""
+    """Bounds the bytes that one watch holds, together with all others."""
 
     def fits(self, count: int) -> bool:
-        """Whether the watch may hold `count` bytes in all now."""
+        """Return whether the watch may hold `count` bytes in total now."""
         ...
 
     async def reserve(self, count: int) -> None:
-        """Hold `count` bytes in all, as soon as there is room for them."""
+        """Hold `count` bytes in total, as soon as there is room for them."""
         ...
 
     def settle(self, count: int) -> None:
@@ -24,10 +24,9 @@ class PageRoom(Protocol):
 
 
 class UnlimitedRoom:
-    """Room for everything, for watches in this process whose commits nobody has to wait for."""
+    """Unlimited room, for watches within this process."""
 
     def fits(self, count: int) -> bool:  # noqa: ARG002
-        """Return True."""
         return True
 
     async def reserve(self, count: int) -> None:
@@ -38,14 +37,14 @@ class UnlimitedRoom:
 
 
 def body_bytes(commit: LoggedCommit) -> int:
-    """Count the bytes of the bodies that a commit has."""
+    """Return the total size of a commit's bodies, in bytes."""
     return sum(len(change.body) for change in commit.changes)
 
 
 def first_commits(
     commits: Iterable[LoggedCommit], changes_max: int, bytes_max: int
 ) -> list[LoggedCommit]:
-    """Return the first commits, up to the one that reaches the most changes or bytes."""
+    """Return the first commits, up to the one that reaches either limit."""
     taken: list[LoggedCommit] = []
     changes = size = 0
     for commit in commits:
@@ -58,10 +57,10 @@ def first_commits(
 
 
 def page_bytes(page: LogPage) -> int:
-    """Count what a watch holds with a page, as `held_bytes` does."""
+    """Return how many bytes a watch holds for a page, as `held_bytes` does."""
     return 2 * sum(len(change.body) for change in page.changes)
 
 
 def held_bytes(commits: Iterable[LoggedCommit]) -> int:
-    """Count what a watch holds with these commits: their bodies, and about as much once they are encoded."""
+    """Return how many bytes a watch holds for commits: twice their bodies, for the encoded answer."""
     return 2 * sum(map(body_bytes, commits))

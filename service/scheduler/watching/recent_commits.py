@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from itertools import islice
 from uuid import UUID
 
-from service.model.log.commit_log import Head, LogPage
+from service.model.log.commit import Head, LogPage
 from service.scheduler.watching.logged_commits import LoggedCommit, commits_of
 from service.scheduler.watching.node_commits import NodeIndex
 from service.scheduler.watching.page_room import body_bytes, first_commits
 
 
 class RecentCommits:
-    """Recent commits, each standing on the one before.
+    """Recent commits, each based on the one before.
 
-    Old ones make room as soon as changes or bytes are over a bound; the newest is kept whatever
-    its size. Readers know where they stand by the id of the last commit they have (P3).
+    Old ones are dropped as soon as changes or bytes exceed a bound; the newest is kept whatever its
+    size. Readers track their position by the id of the last commit they have (protocol rule P3).
     """
 
     def __init__(self, head: Head, *, changes_max: int, bytes_max: int) -> None:
@@ -25,11 +25,13 @@ class RecentCommits:
         self._bytes_max = bytes_max
         self._commits: deque[LoggedCommit] = deque()
         self._numbers: dict[UUID, int] = {}
-        """The number of the commit that follows each commit, counted from the first in the ring ever."""
+        """The number of the commit that follows each commit, counted from the first ever in the
+        ring.
+        """
         self._dropped = 0
         self._changes = self._bytes = 0
         self.nodes: NodeIndex | None = None
-        """The commits by the nodes whose pods they concern, while anybody watches the pods of a node."""
+        """The commits by the nodes whose pods they concern, while any watch needs them."""
 
     def append(self, page: LogPage) -> None:
         """Add the commits that follow `tip` in the log."""
@@ -49,7 +51,7 @@ class RecentCommits:
             self.nodes.drop_before(self._dropped)
 
     def number_after(self, tip: UUID) -> int | None:
-        """Return the number of the commit that follows one, which may be still to come; None if it is gone."""
+        """Return the number of the commit after `tip`, possibly still to come, or None if dropped."""
         return self.end if tip == self.tip else self._numbers.get(tip)
 
     @property
@@ -58,7 +60,7 @@ class RecentCommits:
         return self._dropped + len(self._commits)
 
     def after(self, tip: UUID, limit: int, bytes_max: int) -> Sequence[LoggedCommit] | None:
-        """Return commits that follow one, about `limit` changes or `bytes_max` bytes; None if it is not in the ring."""
+        """Return commits after `tip`, about `limit` changes or `bytes_max` bytes, or None if dropped."""
         if tip == self.tip:
             return ()
         number = self._numbers.get(tip)

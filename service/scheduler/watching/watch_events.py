@@ -1,17 +1,17 @@
-"""Which changes are events for a watcher, and of which type: decided from the change alone."""
+"""Which changes are events for a watcher, and of which type: derived from the change alone."""
 
 from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
-from service.model.errors import Compacted
-from service.model.log.commit_log import Change
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import LabelSelector
-from service.model.objects.selectors import matches
-from service.model.selecting_objects.object_filters import FieldRequirement
-from service.model.selecting_objects.selectable_fields import NODE_NAME, OBJECT_FIELDS, Listed
+from service.model.core.errors import Compacted
+from service.model.core.primitives import LabelSelector
+from service.model.core.selectors import matches
+from service.model.log.commit import Change
+from service.model.registry.manifests import PodManifest
+from service.model.selection.object_filters import FieldRequirement
+from service.model.selection.selectable_fields import NODE_NAME, OBJECT_FIELDS, Listed
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -21,7 +21,7 @@ _PODS = frozenset({PodManifest.kind})
 
 
 class WatchSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that a watcher asks for; None asks for all."""
+    """The objects that a watcher selects; None selects all."""
 
     kinds: frozenset[str] | None = None
     namespace: str | None = None
@@ -30,17 +30,22 @@ class WatchSelection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def node(self) -> str | None:
-        """The node whose pods alone are asked for, "" for those without a node; None: there is none."""
+        """The only node whose pods are selected ("" for pods without one), or None."""
         if self.kinds != _PODS:
             return None
         return next(
-            (each.value for each in self.fields if each.wanted and each.field == NODE_NAME), None
+            (
+                requirement.value
+                for requirement in self.fields
+                if requirement.wanted and requirement.field == NODE_NAME
+            ),
+            None,
         )
 
     def event(self, change: Change) -> EventType | None:
-        """Return what a change is to a watcher who sees only the selected objects; None: nothing.
+        """Return the event that a change is for a watcher of the selected objects, or None.
 
-        An object that starts to match is added, one that ceases to is deleted.
+        An object that starts to match is added, one that ceases to match is deleted.
 
         Raises:
             Compacted: the log does not say whether the object matched before.
@@ -70,17 +75,23 @@ class WatchSelection(msgspec.Struct, frozen=True, kw_only=True):
         return self._passes(labels, {**self._values(now), **self._fields_before(change)})
 
     def _fields_before(self, change: Change) -> Mapping[str, str]:
-        if not any(OBJECT_FIELDS[each.field].may_change for each in self.fields):
+        if not any(OBJECT_FIELDS[requirement.field].may_change for requirement in self.fields):
             return {}
         return altered_fields(change)
 
     def _values(self, listed: Listed) -> dict[str, str]:
-        return {each.field: OBJECT_FIELDS[each.field].of_json(listed) for each in self.fields}
+        return {
+            requirement.field: OBJECT_FIELDS[requirement.field].of_json(listed)
+            for requirement in self.fields
+        }
 
     def _passes(self, labels: Mapping[str, str], values: Mapping[str, str]) -> bool:
         if self.labels is not None and not matches(self.labels, labels):
             return False
-        return all((values[each.field] == each.value) is each.wanted for each in self.fields)
+        return all(
+            (values[requirement.field] == requirement.value) is requirement.wanted
+            for requirement in self.fields
+        )
 
 
 def _plain_event(change: Change) -> EventType:
@@ -90,7 +101,7 @@ def _plain_event(change: Change) -> EventType:
 
 
 def altered_fields(change: Change) -> Mapping[str, str]:
-    """Return what those fields of an object were before that a Put of it altered.
+    """Return the earlier values of the fields that a Put altered.
 
     Raises:
         Compacted: the log does not say.
@@ -104,9 +115,9 @@ def altered_fields(change: Change) -> Mapping[str, str]:
 
 
 def nodes_of(change: Change) -> frozenset[str] | None:
-    """Return the nodes whose pods a change concerns, "" for pods without a node; None: any may be.
+    """Return the nodes whose pods a change concerns ("" for none), or None if any may be.
 
-    A pod that moves concerns the node that it leaves and the one that it is on now.
+    A pod that moves concerns the node that it leaves and its new one.
     """
     if change.kind != PodManifest.kind:
         return frozenset()

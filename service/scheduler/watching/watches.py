@@ -8,8 +8,8 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from service.model.errors import Denied, NotFound, Overloaded, StorageUnavailable
-from service.model.log.commit_log import ALL_BODIES, BodySelection, Diverged, Head, LogPage
+from service.model.core.errors import Denied, NotFound, Overloaded, StorageUnavailable
+from service.model.log.commit import ALL_BODIES, BodySelection, Diverged, Head, LogPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.feed import Feed, lost_history
@@ -20,11 +20,11 @@ from service.scheduler.watching.page_room import PageRoom, UnlimitedRoom, held_b
 _UNLIMITED = UnlimitedRoom()
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
-"""A function that runs a coroutine in the background, and keeps its task from being collected."""
+"""Runs a coroutine in the background, and keeps its task from being collected."""
 
 
 class Watching:
-    """All watches of this process, and one feed for each cluster that is watched."""
+    """All watches of this process, and one feed for each watched cluster."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         self._store = store
@@ -32,31 +32,32 @@ class Watching:
         self._limits = limits
         self._spawn = spawn
         self.feeds: dict[int, Feed] = {}
-        """The feed that the watches of a cluster share, for each cluster that is watched."""
-        self._seats: Counter[str | None] = Counter()
+        """The feed that the watches of a cluster share, for each watched cluster."""
+        self._slots: Counter[str | None] = Counter()
         """How many watches each caller has. A watch is counted before anything is awaited, so that
-        calls at the same time cannot exceed the limit together."""
+        concurrent calls cannot exceed the limit together.
+        """
         self._page_readers = asyncio.Semaphore(limits.watch_page_readers_max)
         self._closed = False
 
     @property
     def watchers(self) -> int:
         """How many watches are open."""
-        return self._seats.total()
+        return self._slots.total()
 
     @property
     def cluster_ids(self) -> set[int]:
-        """The clusters that are watched."""
+        """The watched clusters."""
         return set(self.feeds)
 
     def hear(self, heads: dict[int, Head], asked: set[int]) -> None:
-        """Take in the heads of the clusters `asked`; a cluster that is gone has none."""
+        """Process the heads of the clusters `asked`; a deleted cluster has none."""
         for cluster_id, feed in list(self.feeds.items()):
             if cluster_id in asked:
                 feed.hear(heads.get(cluster_id))
 
     def close(self) -> None:
-        """End all watches, and take no new ones."""
+        """End all watches, and accept no new ones."""
         self._closed = True
         self.end_feeds()
 
@@ -76,52 +77,54 @@ class Watching:
         bodies: BodySelection = ALL_BODIES,
         room: PageRoom = _UNLIMITED,
     ) -> "Watch":
-        """Open a watch of all changes after the revision `since`; after the present head if it is None.
+        """Open a watch of all changes after the revision `since`, or after the present head if None.
 
         Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
-        is a caller who has no limit. With a `node`, which is "" for pods without one, it may leave
-        out changes that concern no pod of this node. Changes without `bodies` may come without
-        them. What the watch holds of the log is held in its `room`.
+        is a caller without a limit. With a `node`, which is "" for pods without one, it may omit
+        changes
+        that concern no pod of this node. Changes without `bodies` may come without them. The memory
+        that
+        the watch uses for the log is reserved in its `room`.
 
         Raises:
-            NotFound: there is no such cluster.
+            NotFound: the cluster does not exist.
             Compacted: the log no longer reaches back to that revision.
             HistoryReplaced: the log never had that revision.
             Overloaded: there are too many watches, or the server is shutting down.
             Denied: the caller has too many watches.
         """
-        stand_up = self._take_seat(caller)
+        release_slot = self._acquire_slot(caller)
         try:
             begin = await self._begin(cluster, since, bodies, room)
         except BaseException:
             room.settle(0)
-            stand_up()
+            release_slot()
             raise
         if node is None:
-            return Watch(self, begin, stand_up)
-        return NodeWatch(self, begin, stand_up, node)
+            return Watch(self, begin, release_slot)
+        return NodeWatch(self, begin, release_slot, node)
 
-    def _take_seat(self, caller: str | None) -> Callable[[], None]:
-        """Count one more watch, and return the function that ends this; it works only once."""
+    def _acquire_slot(self, caller: str | None) -> Callable[[], None]:
+        """Count one more watch; return the function that ends this, which works only once."""
         limits = self._limits
         if self._closed:
             raise Overloaded("The server is shutting down.")
         if self.watchers >= self._limits.watchers_max:
             raise Overloaded("There are too many watches on this server.")
-        if caller is not None and self._seats[caller] >= limits.watchers_of_one_max:
+        if caller is not None and self._slots[caller] >= limits.watchers_of_one_max:
             raise Denied(
                 "TooManyWatches",
                 f"{caller} has {limits.watchers_of_one_max} watches on this server (principal_watchers_max).",
             )
-        self._seats[caller] += 1
+        self._slots[caller] += 1
         taken = [caller]
 
-        def stand_up() -> None:
+        def release_slot() -> None:
             if taken:
-                self._seats[taken.pop()] -= 1
-                self._seats = +self._seats
+                self._slots[taken.pop()] -= 1
+                self._slots = +self._slots
 
-        return stand_up
+        return release_slot
 
     async def _begin(
         self, cluster: str, since: int | None, bodies: BodySelection, room: PageRoom
@@ -147,16 +150,16 @@ class Watching:
 
     @property
     def _unknown_page_bytes(self) -> int:
-        """How much room a watch needs before it reads a page whose size it does not know yet."""
+        """How many bytes a watch reserves before it reads a page of unknown size."""
         return 2 * self._limits.watch_page_bytes
 
     async def _read(
         self, cluster_id: int, after: int, tip: UUID | None, bodies: BodySelection, room: PageRoom
     ) -> LogPage | Diverged:
-        """Read a page once there is room for it; one that is larger than expected is read again later."""
-        limits, wanted = self._limits, self._unknown_page_bytes
+        """Read a page once there is room for it; if it is larger than expected, read it again later."""
+        limits, size_needed = self._limits, self._unknown_page_bytes
         while True:
-            await room.reserve(wanted)
+            await room.reserve(size_needed)
             async with self._page_readers:
                 page = await self._store.read_log(
                     *(cluster_id, after, tip, limits.watch_page_changes),
@@ -169,18 +172,18 @@ class Watching:
                     return page
                 del page
             room.settle(0)
-            wanted = size
+            size_needed = size
 
     async def read_page(
         self, cluster_id: int, revision: int, tip: UUID, bodies: BodySelection, room: PageRoom
     ) -> list[LoggedCommit]:
-        """Read the commits that follow a position, for a watch behind the ring; none at the head.
+        """Read the commits after a position, for a watch behind the ring; none at the head.
 
-        While the database cannot be reached, this waits, unless all watches are to end.
+        While the database cannot be reached, this waits, unless all watches are ending.
 
         Raises:
             NotFound: the cluster is gone.
-            Compacted, HistoryReplaced: the log does not go on from there.
+            Compacted, HistoryReplaced: the log does not continue from there.
         """
         while True:
             try:
@@ -195,7 +198,7 @@ class Watching:
             return list(commits_of(page))
 
     def join(self, cluster_id: int, head: Head) -> Feed:
-        """Use the feed of a cluster, begun at `head` if there is none; call `leave` when done."""
+        """Use the feed of a cluster, started at `head` if there is none; call `leave` when done."""
         feed = self.feeds.get(cluster_id)
         if feed is None or feed.ended:
             feed = Feed(cluster_id, head, store=self._store, clock=self._clock, limits=self._limits)
@@ -230,10 +233,11 @@ class WatchBegin(NamedTuple):
 
 
 class Watch:
-    """One watcher's position in a log. It always has to be closed, even if `next` was never called.
+    """One watcher's position in a log. It has to be closed, even if `next` was never called.
 
-    The watcher has got all changes up to `revision`, which is the end of a commit, unless it is still
-    where the watch began. `head` is where the log ended when the watch was opened.
+    The watcher has received all changes up to `revision`, which is the end of a commit, unless it
+    is
+    still where the watch began. `head` is where the log ended when the watch was opened.
     """
 
     def __init__(self, watching: Watching, begin: WatchBegin, at_end: Callable[[], None]) -> None:
@@ -245,31 +249,31 @@ class Watch:
         self._first = begin.first
         self._bodies = begin.bodies
         self._room = begin.room
-        """It holds the last commits taken, until the next ones are asked for."""
+        """It holds the last commits taken, until the next ones are requested."""
         self._tip = begin.tip
-        """The id of the commit after which the watch goes on, once `_first` is taken."""
+        """The id of the commit after which the watch continues, once `_first` is taken."""
         self.feed: Feed | None = None
         """The feed, from the first call of `next` until the watch is closed."""
         self._asked: asyncio.Task[Sequence[LoggedCommit] | None] | None = None
         """It waits for the next commits when `next_within` has returned without them."""
 
     async def next(self) -> Sequence[LoggedCommit] | None:
-        """Wait for the next commits and return them; None when the server ends all watches.
+        """Wait for the next commits and return them, or None when the server ends all watches.
 
         The commits taken before are no longer held then. If there is no room for the next ones,
         this waits, and takes them later. If the call is cancelled, no commit is lost.
 
         Raises:
             NotFound: the cluster is gone.
-            Compacted: changes that the watcher has not got yet were removed from the log.
-            HistoryReplaced: the log is another one now (P3).
+            Compacted: changes that the watcher has not received were removed from the log.
+            HistoryReplaced: the log is another one now (protocol rule P3).
         """
         return self._take(await self._coming(self._use_feed()))
 
     async def next_within(self, seconds: float) -> Sequence[LoggedCommit] | None:
-        """Return what `next` does, or nothing if it does not come within so many seconds.
+        """Return the result of `next`, or no commits if there is none within some seconds.
 
-        The watch goes on to wait for it, so it keeps its place among those who wait for room.
+        The watch keeps waiting for it, so it keeps its place among the watches that wait for room.
 
         Raises:
             NotFound, Compacted, HistoryReplaced: as `next`.
@@ -279,11 +283,11 @@ class Watch:
         await asyncio.wait((self._asked,), timeout=max(0.0, seconds))
         if not self._asked.done():
             return ()
-        asked, self._asked = self._asked, None
-        return self._take(asked.result())
+        task, self._asked = self._asked, None
+        return self._take(task.result())
 
     async def _coming(self, feed: Feed) -> Sequence[LoggedCommit] | None:
-        """Wait for the next commits, which the watcher has not got yet then."""
+        """Wait for the next commits, without counting them as received."""
         return self._first or await self._more(feed)
 
     def _use_feed(self) -> Feed:
@@ -298,7 +302,7 @@ class Watch:
         return commits
 
     def advance(self) -> None:
-        """Move `revision` on past commits that `next_within`, while it waits, has found to be left out."""
+        """Advance `revision` past irrelevant commits that `next_within` has skipped while waiting."""
 
     def _join(self) -> Feed:
         return self._watching.join(self._cluster_id, self.head)
@@ -317,7 +321,7 @@ class Watch:
             await (news.wait() if is_behind else self._sleep(feed))
 
     async def _taken(self, feed: Feed) -> Sequence[LoggedCommit] | None:
-        """Return what follows in the ring, once there is room for it; None if the watch is not in it."""
+        """Return the commits after it in the ring, once they fit, or None if it is not in the ring."""
         while True:
             commits = self._in_ring(feed)
             size = held_bytes(commits or ())
@@ -334,7 +338,7 @@ class Watch:
         )
 
     def _in_ring(self, feed: Feed) -> Sequence[LoggedCommit] | None:
-        """Return what follows in the ring; None if the watch is not in it."""
+        """Return the commits after it in the ring, or None if it is not in the ring."""
         return feed.after(self._tip)
 
     async def _sleep(self, feed: Feed) -> object:
@@ -353,16 +357,16 @@ class Watch:
             self.feed = None
 
 
-def _ignore(asked: asyncio.Task[Sequence[LoggedCommit] | None]) -> None:
-    """Take note of an error that nobody waits for any more, so that asyncio does not log it."""
-    if not asked.cancelled():
-        asked.exception()
+def _ignore(task: asyncio.Task[Sequence[LoggedCommit] | None]) -> None:
+    """Retrieve an error that no caller waits for any more, so that asyncio does not log it."""
+    if not task.cancelled():
+        task.exception()
 
 
 class NodeWatch(Watch):
-    """A watch of the pods of one node: it may leave out all that does not concern them.
+    """A watch of the pods of one node, which may omit everything that does not concern them.
 
-    It sleeps while other things change, and then knows that it has got everything up to the newest
+    It sleeps while other things change, and then knows that it has everything up to the newest
     commit.
     """
 
@@ -376,7 +380,7 @@ class NodeWatch(Watch):
 
     @override
     def advance(self) -> None:
-        """Move `revision` on past commits that `next_within`, while it waits, has found to be left out."""
+        """Advance `revision` past irrelevant commits that `next_within` has skipped while waiting."""
         if self.feed is not None and self._waiter is not None:
             newest = Position(self.feed.ring.revision, self.feed.ring.tip)
             self.revision, self._tip = self._waiter.position or newest
@@ -393,7 +397,7 @@ class NodeWatch(Watch):
 
     @override
     async def _sleep(self, feed: Feed) -> None:
-        """Wait for a commit that concerns the node, and stand just before it; or else after all commits."""
+        """Wait for a commit that concerns the node, then move just before it, or after all commits."""
         nodes = feed.ring.nodes
         assert nodes is not None
         waiter = self._waiter = nodes.wait(self._node)

@@ -8,12 +8,12 @@ from service.engine.rules import violations
 from service.scheduler import dispatch as decide_module
 from service.scheduler.controllers import rule_evictions
 from service.scheduler.decide.evicting import (
-    minimal_evictions as evictions_that_mend_rules,
+    minimal_evictions,
     required_during_execution,
 )
 from service.scheduler.decide.evicting.minimal_evictions import (
     Cause,
-    EvictionsThatMendRules,
+    MinimalEvictions,
 )
 from service.scheduler.decide.evicting.required_during_execution import Sweep
 from service.scheduler.protocol.intents import EvictViolating
@@ -61,7 +61,7 @@ def the_marked_are_evicted_again(patch):
     def with_the_marked(context, intent):
         marked = [
             pod_class
-            for pod_class in context.replica.cluster.enduring_classes()
+            for pod_class in context.replica.cluster.execution_classes()
             if pod_class.terminating
         ]
         for each in marked:
@@ -104,45 +104,45 @@ def budget_of_each_look(patch):
     patch.setattr(required_during_execution, "recent_evictions", lambda state, now: [])
 
 
-@bug("A14", "minimal_evictions.let_leave")
+@bug("A14", "minimal_evictions.choose_evictions")
 def both_sides_evicted(patch):
     """Further victims are chosen as if nobody had gone."""
 
     def everybody(ordered, priorities, by_pod):
         broken = {key for key in ordered if any(q.is_broken_with(key) for q in by_pod.get(key, ()))}
         for key in broken:
-            for quarrel in by_pod[key]:
-                quarrel.leave(key)
+            for conflict in by_pod[key]:
+                conflict.leave(key)
         return broken
 
-    patch.setattr(evictions_that_mend_rules, "let_leave", everybody)
+    patch.setattr(minimal_evictions, "choose_evictions", everybody)
 
 
-@bug("A14", "EvictionsThatMendRules.in_order")
+@bug("A14", "MinimalEvictions.in_order")
 def the_highest_goes(patch):
     """The highest priority goes first, and the oldest among equals."""
-    in_order = EvictionsThatMendRules.in_order
-    patch.setattr(EvictionsThatMendRules, "in_order", lambda self, keys: in_order(self, keys)[::-1])
+    in_order = MinimalEvictions.in_order
+    patch.setattr(MinimalEvictions, "in_order", lambda self, keys: in_order(self, keys)[::-1])
 
 
-@bug("A14", "EvictionsThatMendRules.victims")
+@bug("A14", "MinimalEvictions.victims")
 def the_wrong_side_goes(patch):
     """Where the owner of a rule has to go, the other pod goes."""
-    chosen, made = EvictionsThatMendRules.victims, made_with(patch, EvictionsThatMendRules)
+    chosen, made = MinimalEvictions.victims, made_with(patch, MinimalEvictions)
 
     def others(self):
         if made[self]["config"].anti_affinity_victim == "LowestPriority":
             yield from chosen(self)
             return
-        for quarrel in list(self.quarrels.values()):
-            for key in sorted(quarrel.members - quarrel.owners.keys()):
-                owner = min(quarrel.owners, default=None)
+        for conflict in list(self.conflicts.values()):
+            for key in sorted(conflict.members - conflict.owners.keys()):
+                owner = min(conflict.owners, default=None)
                 if owner is not None:
-                    told = f"{quarrel.owners[owner]} does not hold."
+                    told = f"{conflict.owners[owner]} does not hold."
                     yield key, Cause("PodAntiAffinity", told)
                     self.leave(key)
 
-    patch.setattr(EvictionsThatMendRules, "victims", others)
+    patch.setattr(MinimalEvictions, "victims", others)
 
 
 @bug("A14", "violations.unmet_terms")

@@ -3,7 +3,8 @@
 import asyncpg
 import pytest
 
-from service.model.log.commit_log import DuplicateKey, ReplicaMismatch
+from service.model.log.commit import ReplicaMismatch
+from service.model.log.results import DuplicateKey
 from service.store.connecting.connections import connector, data_source_name
 from service.store.postgres import PostgresStore
 from service.store.schema.citus_sharding import (

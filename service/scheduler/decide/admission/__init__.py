@@ -1,1 +1,1 @@
-"""What becomes of objects that come in before they are stored: merged, judged, warned about."""
+"""Admission: objects are completed, checked, and warned about before they are stored."""

@@ -1,6 +1,6 @@
-"""Asking a cluster's policies about a pod that is created or changed.
+"""Evaluates a cluster's policies for a pod that is created or changed.
 
-A policy that has no answer denies: nothing comes in that its author has not thought of.
+A policy without an answer denies: nothing is admitted that its author has not considered.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,15 +8,15 @@ from typing import cast
 
 import msgspec
 
-from service.model.errors import Denied
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.manifest_base import ObjectManifest
-from service.model.manifests.metadata_and_status import Json
-from service.model.objects.admission_policies import AdmissionPolicy
-from service.model.objects.cel_expressions import ITEMS_MAX, OBJECT_BYTES_MAX
-from service.model.objects.cel_questions import TOO_MANY_ITEMS, PolicyQuestion
-from service.model.objects.selectors import matches
-from service.model.validation.combinators import entries_of
+from service.model.cel.evaluation import ITEMS_MAX, OBJECT_BYTES_MAX
+from service.model.cluster.admission_policies import AdmissionPolicy
+from service.model.core.errors import Denied
+from service.model.core.manifest import ObjectManifest
+from service.model.core.metadata import Json
+from service.model.core.selectors import matches
+from service.model.core.validators import entries_of
+from service.model.devices.cel_questions import TOO_MANY_ITEMS, PolicyQuestion
+from service.model.registry.manifests import PodManifest
 from service.scheduler.protocol.expressions import Unanswered
 from service.scheduler.replica.replica import Replica
 
@@ -25,20 +25,20 @@ _OF_ITS_END = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
 
 
 def admit_by_policies(replica: Replica, sent: PodManifest, stored: PodManifest | None) -> None:
-    """Deny a pod, or a change of the stored one, of which some policy is not true.
+    """Deny a pod, or a change of the stored one, that fails a policy.
 
     Raises:
         Denied: with the policy's id and message.
     """
-    asked = _asked(replica, sent, stored) if replica.config.policies else ()
-    if not asked or _is_a_report(sent, stored):
+    policies = _asked(replica, sent, stored) if replica.config.policies else ()
+    if not policies or _is_a_report(sent, stored):
         return
-    _refuse_large(asked[0], sent, stored)
-    is_open, failing = replica.questions.failing(_question(replica, asked, sent, stored))
+    _refuse_large(policies[0], sent, stored)
+    is_open, failing = replica.questions.failing(_question(replica, policies, sent, stored))
     if is_open or failing is None:
         return  # A decision with open questions is made again.
     index, problem = failing
-    policy = asked[index]
+    policy = policies[index]
     if problem == TOO_MANY_ITEMS:
         raise _denial(policy, _TOO_LARGE)
     if problem is not None:
@@ -47,15 +47,15 @@ def admit_by_policies(replica: Replica, sent: PodManifest, stored: PodManifest |
 
 
 def ask_about_new(replica: Replica, pods: Iterable[PodManifest]) -> None:
-    """Find out about new pods together, before any of them is placed.
+    """Evaluate policies for new pods together, before any of them is placed.
 
     Raises:
-        Unanswered: something is not known yet.
+        Unanswered: a result is not known yet.
     """
     for sent in pods:
-        asked = _asked(replica, sent, None)
-        if asked and len(sent.render()) <= OBJECT_BYTES_MAX:
-            replica.questions.failing(_question(replica, asked, sent, None))
+        policies = _asked(replica, sent, None)
+        if policies and len(sent.render()) <= OBJECT_BYTES_MAX:
+            replica.questions.failing(_question(replica, policies, sent, None))
     if replica.questions:
         raise Unanswered
 
@@ -63,7 +63,7 @@ def ask_about_new(replica: Replica, pods: Iterable[PodManifest]) -> None:
 def _asked(
     replica: Replica, sent: PodManifest, stored: PodManifest | None
 ) -> list[AdmissionPolicy]:
-    """Return the policies that are asked about this operation in the pod's namespace."""
+    """Return the policies that apply to this operation in the pod's namespace."""
     operation = "Create" if stored is None else "Update"
     return [
         policy
@@ -75,12 +75,12 @@ def _asked(
 def _selects(replica: Replica, policy: AdmissionPolicy, namespace: str) -> bool:
     if policy.namespace_selector is None:
         return True
-    found = replica.get("Namespace", "", namespace)
-    return matches(policy.namespace_selector, found.manifest.labels if found else {})
+    stored = replica.get("Namespace", "", namespace)
+    return matches(policy.namespace_selector, stored.manifest.labels if stored else {})
 
 
 def _is_a_report(sent: PodManifest, stored: PodManifest | None) -> bool:
-    """Whether a change only reports the pod's state, or its end."""
+    """Return whether a change only reports the pod's state, or its termination."""
     return stored is not None and _judged(_decoded(sent)) == _judged(_decoded(stored))
 
 
@@ -91,23 +91,23 @@ _TOO_LARGE = (
 
 
 def _refuse_large(policy: AdmissionPolicy, sent: PodManifest, stored: PodManifest | None) -> None:
-    """Let a policy deny what takes too long to be asked about."""
-    if max(len(each.render()) for each in (sent, stored) if each) > OBJECT_BYTES_MAX:
+    """Deny objects that are too large to evaluate policies for."""
+    if max(len(manifest.render()) for manifest in (sent, stored) if manifest) > OBJECT_BYTES_MAX:
         raise _denial(policy, _TOO_LARGE)
 
 
 def _question(
     replica: Replica,
-    asked: Sequence[AdmissionPolicy],
+    policies: Sequence[AdmissionPolicy],
     sent: PodManifest,
     stored: PodManifest | None,
 ) -> PolicyQuestion:
-    """Return the question whether all policies are true, with what expressions can speak of."""
-    found = replica.get("Namespace", "", sent.namespace)
-    namespace = found.manifest if found else None
+    """Return the question whether all policies hold, with the values that expressions can use."""
+    stored_namespace = replica.get("Namespace", "", sent.namespace)
+    namespace = stored_namespace.manifest if stored_namespace else None
     assert namespace is None or isinstance(namespace, ObjectManifest)
     return PolicyQuestion(
-        texts=tuple([each.expression for each in asked]),
+        texts=tuple([policy.expression for policy in policies]),
         new=sent.render(),
         old=None if stored is None else stored.render(),
         namespace=None if namespace is None else namespace.render(),
@@ -120,7 +120,7 @@ def _question(
 
 
 def _judged(pod: Json) -> Json:
-    """Return what of a pod a change is judged by: all but its status and the marks of its end."""
+    """Return the part of a pod that a change is judged by: all but its status and termination fields."""
     metadata = {
         name: value
         for name, value in entries_of(pod["metadata"]).items()

@@ -1,13 +1,13 @@
 """Who may write what about a pod: facts are for observers.
 
-If a pod is on a node, has run, or reports the resources that it runs with, somebody has observed
-this, and an observed fact cannot be refused. A node that is nominated for a pod takes room from all
-other pods, so that is for the scheduler to say, or for those who report what it did. So only callers with the right `observe` can state a
-fact, or change or delete a pod that is on a node. A pod that others write waits for a node, and has
-to pass admission and quotas.
+That a pod is on a node, has run, or reports the resources it runs with has been observed, and an
+observed fact cannot be refused. A node nominated for a pod takes room from all other pods, so that
+is for the scheduler to say, or for those who report what it did. So only callers with the right
+`observe` can state a fact, or change or delete a pod that is on a node. A pod that others write
+waits for a node, and has to pass admission and quotas.
 """
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.protocol.callers import Caller
 
 _NODE = "that the pod is on a node is a fact. To have it placed on this one, place it or bind it."
@@ -34,7 +34,7 @@ def authorize_change(caller: Caller, after: PodManifest, before: PodManifest | N
 def authorize_removal(caller: Caller, stored: PodManifest) -> None:
     """Check that a caller may delete a pod.
 
-    That a pod on a node is gone is a fact, which takes `observe`; for any other pod it takes `edit`.
+    That a pod on a node is gone is a fact, which takes `observe`; any other pod takes `edit`.
 
     Raises:
         Forbidden: the caller may not delete this pod.
@@ -46,7 +46,7 @@ def authorize_removal(caller: Caller, stored: PodManifest) -> None:
 
 
 def authorize_status(caller: Caller, sent: PodManifest) -> None:
-    """Check that a caller may have a pod placed that is sent with this status.
+    """Check that a caller may place a pod that is sent with this status.
 
     Raises:
         Forbidden: the status says that the pod has run, or nominates a node, and the caller may not
@@ -60,7 +60,7 @@ def authorize_status(caller: Caller, sent: PodManifest) -> None:
 
 
 def _fact_in(after: PodManifest, before: PodManifest | None) -> str | None:
-    """Return the sentence which says what in a change is a fact; None if nothing is."""
+    """Return the sentence that says which part of a change is a fact, or None."""
     if before is not None and before.pod.node_name is not None:
         return _PLACED
     if after.pod.node_name is not None:
@@ -77,7 +77,7 @@ _NOTHING = (None, None)
 
 
 def _reported(manifest: PodManifest) -> tuple[object, object]:
-    """Return what the status says of the pod's life, and the resources that the pod runs with."""
+    """Return the part of the status about the pod's life, and the resources that the pod runs with."""
     if manifest.status is None:
         return _NOTHING
     phase = manifest.phase

@@ -1,27 +1,27 @@
-"""What becomes of fields of features that the cluster has switched off."""
+"""Drops and reports fields of features that a cluster has disabled."""
 
 import msgspec
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.manifests.manifest import PodManifest, QuotaManifest
-from service.model.manifests.which_terms_have_namespace_selectors import (
+from service.model.cluster.features import NAMESPACE_SELECTOR
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.field_warnings import FEATURE_OFF, FieldWarnings, warning
+from service.model.core.validators import entries_of
+from service.model.pods.annotated_rules import PATH, annotation_of, rules_in
+from service.model.pods.namespace_selectors import (
     namespace_selectors,
     uses_namespace_selector,
     without_namespace_selectors,
 )
-from service.model.objects.switchable_features import NAMESPACE_SELECTOR
-from service.model.pod_templates.annotated_rules import PATH, annotation_of, rules_in
-from service.model.pod_templates.field_warnings import FEATURE_OFF, FieldWarnings, warning
-from service.model.quotas_and_limits.quota import CROSS_NAMESPACE
-from service.model.validation.combinators import entries_of
-from service.model.validation.quotas_and_priority_classes import scopes_of
+from service.model.policies.quota import CROSS_NAMESPACE
+from service.model.policies.quota_rules import scopes_of
+from service.model.registry.manifests import PodManifest, QuotaManifest
 from service.scheduler.decide.context import DecisionContext
 
 
 def without_features_off(
     context: DecisionContext, sent: PodManifest, stored: PodManifest | None
 ) -> PodManifest:
-    """Return a pod without the fields of features that are off, unless the stored pod has them."""
+    """Return a pod without the fields of disabled features, unless the stored pod has them."""
     if not _loses_selectors(context, sent):
         return sent
     if stored is not None and uses_namespace_selector(stored.pod.spec.affinity):
@@ -30,7 +30,7 @@ def without_features_off(
 
 
 def warnings_of_features(context: DecisionContext, sent: PodManifest) -> FieldWarnings:
-    """Return the warnings about fields of features that are off, in the spec and in an annotation.
+    """Return warnings about fields of disabled features, in the spec and in an annotation.
 
     The annotation stays as it was sent, but no selector in it is read.
     """
@@ -39,18 +39,18 @@ def warnings_of_features(context: DecisionContext, sent: PodManifest) -> FieldWa
     paths = [path for path, _ in namespace_selectors(sent.template.decoded())]
     annotation = annotation_of(sent.template.spec)
     if annotation is not None:
-        found = namespace_selectors(rules_in(annotation))
-        paths += [f"{PATH}.{path.removeprefix('spec.')}" for path, _ in found]
+        selectors = namespace_selectors(rules_in(annotation))
+        paths += [f"{PATH}.{path.removeprefix('spec.')}" for path, _ in selectors]
     return [warning(path, FEATURE_OFF) for path in paths]
 
 
 def check_scopes(
     context: DecisionContext, sent: QuotaManifest, stored: QuotaManifest | None
 ) -> None:
-    """Refuse a quota with a scope of a feature that is off, unless the stored quota has it.
+    """Refuse a quota with a scope of a disabled feature, unless the stored quota has it.
 
     Raises:
-        InvalidManifest: it names the scope.
+        InvalidManifest: the quota names the scope.
     """
     if context.replica.config.reads_namespace_selectors:
         return

@@ -1,12 +1,13 @@
-"""Who manages which fields of an object, recorded from its first server-side apply on."""
+"""Tracks which manager owns which fields of an object, from its first server-side apply on."""
 
 from typing import TypeGuard, cast
 
 import msgspec
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.managed_fields import Json, Manager, apply, update
-from service.model.manifests.manifest import AnyManifest, ObjectManifest, parse_as
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.managers import Manager
+from service.model.json.managed_fields import Json, apply, update
+from service.model.registry.manifests import AnyManifest, ObjectManifest, parse_as
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.intents import ApplyPatch
 from service.scheduler.replica.stored_kinds import StoredManifest
@@ -18,14 +19,14 @@ def decoded(manifest: StoredManifest | AnyManifest) -> Json:
 
 
 def is_managed(manifest: StoredManifest) -> TypeGuard[AnyManifest]:
-    """Return whether an object was ever applied; the status of others is none of that."""
+    """Return whether an object was ever applied; other objects have no managed fields."""
     return isinstance(manifest, ObjectManifest) and bool(manifest.managers)
 
 
 def recorded(
     context: DecisionContext, updated: AnyManifest, old: AnyManifest, manager: str
 ) -> AnyManifest:
-    """Return an update of an object that is managed, with whoever changed fields as their manager.
+    """Return an update of a managed object, with the writer as the manager of the changed fields.
 
     Raises:
         InvalidManifest: the managers would have too many fields.
@@ -46,11 +47,11 @@ def recorded(
 
 
 def applied(context: DecisionContext, intent: ApplyPatch, old: AnyManifest | None) -> AnyManifest:
-    """Return an object as it is once a manager's wishes are merged into it.
+    """Return an object with a manager's applied fields merged into it.
 
     Raises:
         FieldManagerConflict: others manage fields that would change, and it is not forced.
-        InvalidManifest: the result is not valid, or too many apply the object.
+        InvalidManifest: the result is not valid, or too many managers apply the object.
     """
     managers = () if old is None else old.managers
     made = apply(
@@ -70,7 +71,7 @@ def applied(context: DecisionContext, intent: ApplyPatch, old: AnyManifest | Non
 def _refuse_too_many_managers(
     context: DecisionContext, before: tuple[Manager, ...], after: tuple[Manager, ...]
 ) -> None:
-    """Refuse one more manager; those of other writes are made one instead (`update`)."""
+    """Refuse one more applying manager; managers of plain updates are merged instead (`update`)."""
     most = context.limits.field_managers_max
     if len(after) > max(most, len(before)):
         message = f"an object has at most {most} managers"
@@ -80,7 +81,7 @@ def _refuse_too_many_managers(
 def _refuse_too_many_fields(
     context: DecisionContext, before: tuple[Manager, ...], after: tuple[Manager, ...]
 ) -> None:
-    """Refuse more fields; an object that has too many already may have fewer."""
+    """Refuse too many fields; an object over the limit may only get fewer."""
     most = context.limits.managed_fields_max
     if _fields_of(after) > max(most, _fields_of(before)):
         message = f"the managers of an object have at most {most} fields together"
@@ -88,4 +89,4 @@ def _refuse_too_many_fields(
 
 
 def _fields_of(managers: tuple[Manager, ...]) -> int:
-    return sum(len(each.fields) for each in managers)
+    return sum(len(manager.fields) for manager in managers)

@@ -3,28 +3,28 @@
 from collections.abc import Iterable
 from typing import TypeVar, cast
 
-from service.model.errors import Conflict
-from service.model.manifests.generated_names import is_undrawn, prefix_of
-from service.model.manifests.manifest import Applicable, ObjectManifest
+from service.model.core.errors import Conflict
+from service.model.core.generate_name import is_undrawn, prefix_of
+from service.model.registry.manifests import Applicable, ObjectManifest
 from service.scheduler.decide.context import DecisionContext
 
 DRAWS_MAX = 100
-"""How often a name is drawn that is taken: less than half of all names are while this suffices."""
+"""How many names are tried; this suffices while less than half of all names are taken."""
 
 M = TypeVar("M", bound=Applicable)
 Key = tuple[str, str, str]
 
 
 def with_name(context: DecisionContext, manifest: M, taken: Iterable[Key] = ()) -> M:
-    """Return a manifest with a name that nobody has, if its name is still to be drawn.
+    """Return a manifest with an unused name, if its name is still to be generated.
 
     Args:
-        context: what the decision looks at.
-        manifest: one whose name is known already stays as it is.
-        taken: the kinds, namespaces and names that are taken as well, beside what is stored.
+        context: the context of the decision.
+        manifest: the manifest; one that has a name stays as it is.
+        taken: kinds, namespaces, and names that are taken in addition to those stored.
 
     Raises:
-        Conflict: so many names are taken that none was found.
+        Conflict: no free name was found, as too many are taken.
     """
     if not isinstance(manifest, ObjectManifest) or not is_undrawn(manifest):
         return manifest
@@ -39,12 +39,12 @@ def with_name(context: DecisionContext, manifest: M, taken: Iterable[Key] = ()) 
 
 
 def with_names(context: DecisionContext, manifests: Iterable[M]) -> tuple[M, ...]:
-    """Return manifests with names that neither what is stored has, nor one of the others."""
+    """Return manifests with names that differ from each other and from all stored ones."""
     given = tuple(manifests)
-    taken = {(each.kind, each.namespace, each.name) for each in given}
+    taken = {(manifest.kind, manifest.namespace, manifest.name) for manifest in given}
     named = []
-    for each in given:
-        made = with_name(context, each, taken)
+    for manifest in given:
+        made = with_name(context, manifest, taken)
         taken.add((made.kind, made.namespace, made.name))
         named.append(made)
     return tuple(named)

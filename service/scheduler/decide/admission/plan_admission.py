@@ -1,52 +1,52 @@
-"""What is asked of plans that clients write, and what of a plan clients cannot write."""
+"""Admission of plans that clients write, and the parts of a plan that they cannot write."""
 
 from typing import cast
 
 import msgspec
 
-from service.model.errors import Conflict, FieldError, Forbidden, InvalidManifest
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.manifests.manifest import AnyManifest, KeptManifest
-from service.model.manifests.manifest_kept_for_rules import edited, part_of
-from service.model.manifests.metadata_and_status import Json
-from service.model.manifests.rollout_templates import parse_template
-from service.model.plans.plans import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
-from service.model.pod_templates.template_cache import TemplateCache
-from service.model.principals import Verb
+from service.model.core.access import Verb
+from service.model.core.declared_manifest import edited, part_of
+from service.model.core.errors import Conflict, FieldError, Forbidden, InvalidManifest
+from service.model.core.kind import DeclaredObject
+from service.model.core.metadata import Json
+from service.model.plans.plan import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
+from service.model.plans.rollout_template import parse_template
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import AnyManifest, DeclaredManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.stored_kinds import StoredManifest
 
-KeptPlan = KeptObject[PlanBody]
+KeptPlan = DeclaredObject[PlanBody]
 _COUNTS = {
     "Drain": ("evicted", "leaving", "waiting", "staying"),
     "Replace": ("waves", "placed", "updated", "ready", "evicted", "leaving", "waiting"),
     "Rebalance": ("evicted", "leaving", "moved", "elsewhere", "missing"),
 }
-"""The counts that the status of a plan tells, even if they are 0."""
+"""The counts that the status of a plan always shows, even if they are 0."""
 _REPLACING = "its plan places and evicts pods there."
 
 
 def is_plan(manifest: object) -> bool:
-    """Whether an object is a plan."""
-    return isinstance(manifest, KeptManifest) and manifest.kind == PLAN.kind
+    """Return whether an object is a plan."""
+    return isinstance(manifest, DeclaredManifest) and manifest.kind == PLAN.kind
 
 
-def plan_of(manifest: KeptManifest) -> KeptPlan:
-    """Return the plan of a manifest, which has to be one."""
+def plan_of(manifest: DeclaredManifest) -> KeptPlan:
+    """Return the plan in a manifest, which has to be one."""
     return cast("KeptPlan", manifest.kept)
 
 
 def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
     """Return a plan as a caller may write it: with the progress that the stored one has made.
 
-    A new plan keeps the status that it was sent with, so that one that has ended can be restored.
+    A new plan keeps the status that it was sent with, so that a finished one can be restored.
 
     Raises:
         Forbidden: the caller may not do what the plan will: evict pods and change nodes, or place.
     """
-    if not isinstance(sent, KeptManifest) or not is_plan(sent):
+    if not isinstance(sent, DeclaredManifest) or not is_plan(sent):
         return sent
     goal = plan_of(sent).body.spec.goal
     if goal.type == "Replace":
@@ -55,27 +55,27 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
         _require_moving(caller, goal.namespace)
     else:
         require_draining(caller)
-    if not isinstance(stored, KeptManifest) or stored.uid != (sent.uid or stored.uid):
+    if not isinstance(stored, DeclaredManifest) or stored.uid != (sent.uid or stored.uid):
         return sent
     return with_status(sent, plan_of(stored).body.status)
 
 
-def with_status(manifest: KeptManifest, status: PlanProgress) -> KeptManifest:
-    """Return a plan with this status; without any if nothing has happened yet."""
+def with_status(manifest: DeclaredManifest, status: PlanProgress) -> DeclaredManifest:
+    """Return a plan with this status, or without any if nothing has happened yet."""
     kind = plan_of(manifest).body.spec.goal.type
     counts = {name: getattr(status, name) for name in _COUNTS[kind]}
-    told = {"phase": status.phase, **counts, **msgspec.to_builtins(status)}
+    fields_of_status = {"phase": status.phase, **counts, **msgspec.to_builtins(status)}
 
     def change(fields: Json) -> None:
         fields.pop("status", None)
         if status.started_at:
-            fields["status"] = told
+            fields["status"] = fields_of_status
 
     return edited(manifest, change)
 
 
-def with_state(manifest: KeptManifest, state: PlanState) -> KeptManifest:
-    """Return a plan that the server goes on with, or not."""
+def with_state(manifest: DeclaredManifest, state: PlanState) -> DeclaredManifest:
+    """Return a plan with this state."""
 
     def change(fields: Json) -> None:
         part_of(fields, "spec")["state"] = state
@@ -84,10 +84,10 @@ def with_state(manifest: KeptManifest, state: PlanState) -> KeptManifest:
 
 
 def require_draining(caller: Caller) -> None:
-    """Check that a caller may do what draining does: change nodes, and evict the pods of everybody.
+    """Check that a caller may drain: change nodes, and evict pods of all namespaces.
 
     Raises:
-        Forbidden: it may not.
+        Forbidden: the caller may not.
     """
     who, cluster = caller.principal, caller.cluster
     verbs: tuple[Verb, ...] = ("evict", "observe")
@@ -121,13 +121,13 @@ def _require_moving(caller: Caller, namespace: str | None) -> None:
 
 
 def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
-    """Check of a plan that replaces pods what its kind's rules do not: its template, and how many come.
+    """Check a plan that replaces pods beyond its schema: its template, and the number of pods.
 
     Raises:
-        InvalidManifest: the template is wrong, or there are more pods than one plan may be about.
-        Conflict: another plan is about the same pods, and has not ended.
+        InvalidManifest: the template is wrong, or there are more pods than a plan may have.
+        Conflict: another unfinished plan is about the same pods.
     """
-    if not isinstance(sent, KeptManifest) or not is_plan(sent):
+    if not isinstance(sent, DeclaredManifest) or not is_plan(sent):
         return
     goal = plan_of(sent).body.spec.goal
     if goal.type != "Replace":
@@ -144,17 +144,17 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
         _refuse_beside_others(context, sent.name, release)
 
 
-def is_active(manifest: KeptManifest) -> bool:
-    """Whether the server goes on with a plan, now or once it is resumed."""
+def is_active(manifest: DeclaredManifest) -> bool:
+    """Return whether a plan continues, now or once it is resumed."""
     body = plan_of(manifest).body
     return not body.has_ended and body.spec.state != "Cancelled"
 
 
 def _refuse_beside_others(context: DecisionContext, name: str, release: Replace) -> None:
-    """Refuse a release whose new pods another one would replace, or the other way round: neither would end."""
+    """Refuse a rollout that would replace another one's new pods, or vice versa: neither would end."""
     for stored in context.replica.objects(PLAN.kind):
         other = stored.manifest
-        if not isinstance(other, KeptManifest) or other.name == name or not is_active(other):
+        if not isinstance(other, DeclaredManifest) or other.name == name or not is_active(other):
             continue
         running = _release_of(other, context.templates)
         if running is not None and _are_at_odds(release, running):
@@ -164,8 +164,8 @@ def _refuse_beside_others(context: DecisionContext, name: str, release: Replace)
             )
 
 
-def _release_of(plan: KeptManifest, templates: TemplateCache) -> Replace | None:
-    """Return what a plan replaces; None if it is about something else, or cannot be read any more."""
+def _release_of(plan: DeclaredManifest, templates: TemplateCache) -> Replace | None:
+    """Return what a plan replaces, or None if it has another goal or is no longer readable."""
     goal = plan_of(plan).body.spec.goal
     if goal.type != "Replace":
         return None
@@ -183,7 +183,7 @@ def _are_at_odds(one: Replace, other: Replace) -> bool:
 
 
 def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
-    """Return what a plan that is kept is to replace.
+    """Return what a stored plan replaces.
 
     Raises:
         InvalidManifest: the template is wrong.
@@ -201,9 +201,9 @@ def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
 
 
 def has_plan_ended(manifest: object) -> bool:
-    """Whether an object is a plan for which nothing is to be done any more."""
+    """Return whether an object is a finished plan."""
     return (
-        isinstance(manifest, KeptManifest)
+        isinstance(manifest, DeclaredManifest)
         and is_plan(manifest)
         and plan_of(manifest).body.has_ended
     )

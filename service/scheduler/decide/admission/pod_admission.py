@@ -1,7 +1,8 @@
-"""Whether a pod may come in at all, whatever room there is for it on nodes, and what it becomes then.
+"""Whether a pod is admitted, regardless of room on nodes, and what admission adds to it.
 
-There is one way for all pods, whether they are written, placed or simulated: first something may be
-merged into them, then they are judged. What will be refused is left as it is: the judgement says why.
+All pods take the same path, whether they are written, placed, or simulated: first defaults are
+merged into them, then they are checked. A pod that will be refused is left as it is: the check says
+why.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +11,26 @@ from typing import cast
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.model.configuration.config import ClusterConfig
-from service.model.errors import Denied, InvalidManifest
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.runtime_classes import (
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.errors import Denied, InvalidManifest
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import Quantities
+from service.model.core.selectors import matches
+from service.model.pods.exclusive_terms import (
+    covers_all_namespaces,
+    required_terms,
+    without_tautologies,
+)
+from service.model.pods.pod import Pod, PodAffinityTerm, PodSpec
+from service.model.pods.requests import requirements
+from service.model.policies.limit_ranges import (
+    LIMIT_RANGE,
+    LimitRangeBody,
+    claim_violations,
+    defaults_of,
+    violations,
+)
+from service.model.policies.runtime_classes import (
     RUNTIME_CLASS,
     WITHOUT_CLASS,
     RuntimeClassBody,
@@ -21,23 +38,8 @@ from service.model.kinds_kept_for_rules.runtime_classes import (
     merge_of,
     read_by_runtime_class,
 )
-from service.model.kinds_kept_for_rules.volume_kinds import PersistentVolumeClaimBody
-from service.model.manifests.manifest import KeptManifest, PodManifest
-from service.model.objects.anti_affinity_to_all_pods import (
-    covers_all_namespaces,
-    required_terms,
-    without_tautologies,
-)
-from service.model.objects.pod_resource_requests import requirements
-from service.model.objects.pods_and_nodes import Pod, PodAffinityTerm, PodSpec, Quantities
-from service.model.objects.selectors import matches
-from service.model.quotas_and_limits.limit_ranges import (
-    LIMIT_RANGE,
-    LimitRangeBody,
-    claim_violations,
-    defaults_of,
-    violations,
-)
+from service.model.registry.manifests import DeclaredManifest, PodManifest
+from service.model.volumes.volume_kinds import PersistentVolumeClaimBody
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.replica.quotas import refusal
@@ -54,16 +56,16 @@ LIMIT_RANGE_VIOLATED = "LimitRangeViolated"
 QUOTA_EXCEEDED = "QuotaExceeded"
 DEVICE_CLAIMS = "DeviceClaimsRefused"
 ADMITTING_KINDS = frozenset({LIMIT_RANGE.kind, RUNTIME_CLASS.kind})
-"""The kinds of objects by which pods are judged, and by which something is merged into them."""
+"""The kinds of objects that pods are checked against, or that add something to them."""
 
 
 def admit(
     replica: Replica, pod: Pod, stored: Pod | None = None, *, was_admitted: bool = False
 ) -> None:
-    """Refuse a pod that may not be created, changed or placed; observed facts are never judged.
+    """Refuse a pod that may not be created, changed, or placed; observed facts are never checked.
 
-    What Kubernetes judges only at the creation of a pod is judged again if the fields change that
-    it reads; not of a pod that has been through the admission of an API server.
+    What Kubernetes checks only when a pod is created is checked again if the fields that it reads
+    change, except for pods that an API server has admitted.
 
     Raises:
         Denied: with the reason that clients see.
@@ -85,7 +87,7 @@ def _admit_by_objects(cluster: Cluster, pod: Pod, stored: Pod | None) -> None:
 
 
 def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
-    """Refuse a pod, or a change of the stored one, that quotas have no room for.
+    """Refuse a pod, or a change of the stored one, that exceeds a quota.
 
     Raises:
         Denied: in Kubernetes' words.
@@ -99,12 +101,12 @@ def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
 
 
 def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
-    """Whether the pod's `schedulerName` is one of the cluster's profiles."""
-    return pod.spec.scheduler_name in cluster.pipelines
+    """Return whether the pod's `schedulerName` is one of the cluster's profiles."""
+    return pod.spec.scheduler_name in cluster.profiles
 
 
 def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
-    """Make the refusal of a pod whose `schedulerName` is no profile."""
+    """Return the refusal of a pod whose `schedulerName` is not a profile."""
     known = ", ".join(sorted(cluster.config.scheduler_profiles()))
     return Denied(
         UNKNOWN_SCHEDULER,
@@ -114,66 +116,66 @@ def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
 
 def limit_ranges(cluster: Cluster, namespace: str) -> list[LimitRangeBody]:
     """Return the limit ranges of a namespace, by their names."""
-    found = cluster.objects.within(LIMIT_RANGE.kind, namespace)
-    return [cast("LimitRangeBody", found[name].body) for name in sorted(found)]
+    ranges_by_name = cluster.objects.within(LIMIT_RANGE.kind, namespace)
+    return [cast("LimitRangeBody", ranges_by_name[name].body) for name in sorted(ranges_by_name)]
 
 
 def admit_limits(cluster: Cluster, pod: Pod) -> None:
-    """Refuse a pod that asks for more or less than a limit range of its namespace allows.
+    """Refuse a pod that requests more or less than a limit range of its namespace allows.
 
     Raises:
         Denied: in Kubernetes' words, with the fields of the pod.
     """
-    for each in limit_ranges(cluster, pod.namespace):
-        _refuse_violations(violations(pod.spec, each))
+    for limit_range in limit_ranges(cluster, pod.namespace):
+        _refuse_violations(violations(pod.spec, limit_range))
 
 
 def admit_claim(
     cluster: Cluster,
-    claim: KeptObject[PersistentVolumeClaimBody],
-    stored: KeptObject[PersistentVolumeClaimBody] | None = None,
+    claim: DeclaredObject[PersistentVolumeClaimBody],
+    stored: DeclaredObject[PersistentVolumeClaimBody] | None = None,
 ) -> None:
-    """Refuse a claim, if what it asks for is new, that a limit range does not allow.
+    """Refuse a claim with a new request that a limit range does not allow.
 
     Raises:
         Denied: in Kubernetes' words, with the fields of the claim.
     """
-    asked = _requests_of(claim)
-    if stored is not None and asked == _requests_of(stored):
+    requests = _requests_of(claim)
+    if stored is not None and requests == _requests_of(stored):
         return
-    for each in limit_ranges(cluster, claim.namespace):
-        _refuse_violations(claim_violations(asked, each))
+    for limit_range in limit_ranges(cluster, claim.namespace):
+        _refuse_violations(claim_violations(requests, limit_range))
 
 
-def _requests_of(claim: KeptObject[PersistentVolumeClaimBody]) -> Quantities:
+def _requests_of(claim: DeclaredObject[PersistentVolumeClaimBody]) -> Quantities:
     resources = claim.body.spec.resources
     return (resources.requests if resources else None) or {}
 
 
-def _refuse_violations(found: list[str]) -> None:
-    if found:
-        raise Denied(LIMIT_RANGE_VIOLATED, "; ".join(found))
+def _refuse_violations(messages: list[str]) -> None:
+    if messages:
+        raise Denied(LIMIT_RANGE_VIOLATED, "; ".join(messages))
 
 
 def differs(pod: Pod, stored: Pod | None, read: Callable[[PodSpec], object]) -> bool:
-    """Whether a pod is new, or says something else than the stored one in what is read of it."""
+    """Return whether a pod is new, or differs from the stored one in what `read` returns."""
     if stored is None:
         return True
     return pod.spec is not stored.spec and read(pod.spec) != read(stored.spec)
 
 
 def has_runtime_classes(cluster: Cluster) -> bool:
-    """Whether any RuntimeClass is kept; else none are expected to be."""
+    """Return whether any RuntimeClass is stored; if none is, pods need not name a stored one."""
     return bool(cluster.objects.having(RuntimeClassBody))
 
 
 def runtime_class_merge(cluster: Cluster, pod: Pod) -> RuntimeClassMerge | None:
-    """Return what the pod's runtime class has merged into it; None if there is no such class."""
+    """Return what the pod's runtime class merges into it, or None if the class does not exist."""
     name = pod.spec.runtime_class_name
     if not name:
         return WITHOUT_CLASS
-    found = cluster.objects.having(RuntimeClassBody).get(("", name))
-    return None if found is None else merge_of(found.body)
+    runtime_class = cluster.objects.having(RuntimeClassBody).get(("", name))
+    return None if runtime_class is None else merge_of(runtime_class.body)
 
 
 def _admit_runtime_class(cluster: Cluster, pod: Pod) -> None:
@@ -193,7 +195,7 @@ def _admit_runtime_class(cluster: Cluster, pod: Pod) -> None:
 
 
 def _admit_device_claims(config: ClusterConfig, pod: Pod) -> None:
-    """Refuse a pod that needs devices, unless the cluster says that they do not matter."""
+    """Refuse a pod that needs devices, if the cluster refuses device claims."""
     if pod.spec.resource_claims and config.device_claims == "Refuse":
         raise Denied(
             DEVICE_CLAIMS,
@@ -203,23 +205,26 @@ def _admit_device_claims(config: ClusterConfig, pod: Pod) -> None:
 
 
 def _admit_priority(config: ClusterConfig, pod: Pod, stored: Pod | None) -> None:
-    """Refuse an unknown class, and what is neither what the class says nor what the stored pod has."""
+    """Refuse an unknown class, and a priority of neither the class nor the stored pod."""
     name, sent = pod.spec.priority_class_name, pod.spec
     if not name:
         return
-    found = config.priority_class(name)
-    if found is None:
+    priority_class = config.priority_class(name)
+    if priority_class is None:
         raise Denied(UNKNOWN_PRIORITY_CLASS, f"spec.priorityClassName: there is no class {name}.")
     old = stored.spec if stored and stored.spec.priority_class_name == name else None
-    if sent.priority not in (None, found.value, old and old.priority):
+    if sent.priority not in (None, priority_class.value, old and old.priority):
         raise Denied(
             PRIORITY_DIFFERS,
-            f"spec.priority: class {name} has priority {found.value}, not {sent.priority}.",
+            f"spec.priority: class {name} has priority {priority_class.value}, not {sent.priority}.",
         )
-    if sent.preemption_policy not in (found.preemption_policy, old and old.preemption_policy):
+    if sent.preemption_policy not in (
+        priority_class.preemption_policy,
+        old and old.preemption_policy,
+    ):
         raise Denied(
             PREEMPTION_POLICY_DIFFERS,
-            f"spec.preemptionPolicy: class {name} has {found.preemption_policy}, "
+            f"spec.preemptionPolicy: class {name} has {priority_class.preemption_policy}, "
             f"not {sent.preemption_policy}.",
         )
 
@@ -244,7 +249,7 @@ def _admit_anti_affinity(replica: Replica, config: ClusterConfig, pod: Pod) -> N
         if term.topology_key not in config.node_topology_keys
     ]
     for path, term in terms:
-        alike = [each for _, each in terms if _differ_by_namespaces_only(each, term)]
+        alike = [other for _, other in terms if _differ_by_namespaces_only(other, term)]
         if _apply_to_all_namespaces(replica, pod.namespace, alike):
             raise Denied(
                 TOO_BROAD,
@@ -259,7 +264,7 @@ _PLAIN = {
     "except_namespace_selector": None,
     "max_per_domain": None,
 }
-"""What tells no terms apart here: rules that together close all namespaces may each leave out some."""
+"""Fields ignored when grouping terms: several terms may cover all namespaces only together."""
 
 
 def _differ_by_namespaces_only(one: PodAffinityTerm, other: PodAffinityTerm) -> bool:
@@ -267,11 +272,11 @@ def _differ_by_namespaces_only(one: PodAffinityTerm, other: PodAffinityTerm) -> 
 
 
 def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffinityTerm]) -> bool:
-    """Whether terms together apply to all namespaces: to every possible one, or to all there are.
+    """Return whether terms together apply to all namespaces: every possible one, or all existing.
 
-    Selectors that match all present namespaces, and one without labels, too, mean the same as `{}`:
-    they ask for the absence of a label that no namespace has, or one term matches what the other
-    leaves out. `own` is the pod's namespace.
+    Selectors that match all present namespaces, and one without labels, too, amount to `{}`: they
+    require the absence of a label that no namespace has, or one term matches what another
+    excludes. `own` is the pod's namespace.
     """
     means_all = replica.config.empty_namespaces_mean_all
     if any(covers_all_namespaces(term, empty_list_means_all=means_all) for term in terms):
@@ -287,17 +292,17 @@ def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffi
     named |= {own for term in terms if not term.namespaces and term.namespace_selector is None}
     stored = (replica.get("Namespace", *key) for key in replica.keys("Namespace"))
     return all(
-        each.manifest.name in named
-        or any(matches(selector, each.manifest.labels) for selector in selectors)
-        for each in stored
-        if each is not None
+        namespace.manifest.name in named
+        or any(matches(selector, namespace.manifest.labels) for selector in selectors)
+        for namespace in stored
+        if namespace is not None
     )
 
 
-def was_admitted(sent: PodManifest | KeptManifest, caller: Caller) -> bool:
-    """Whether an object has been through the admission of an API server already.
+def was_admitted(sent: PodManifest | DeclaredManifest, caller: Caller) -> bool:
+    """Return whether an API server has already admitted an object.
 
-    Then it has a uid, and whoever passes it on may state facts: others could invent a uid.
+    Then it has a uid, and its sender may state facts: others could invent a uid.
     """
     return bool(sent.uid) and caller.may("observe", sent.namespace)
 
@@ -306,7 +311,7 @@ def as_created(context: DecisionContext, sent: PodManifest, *, was_admitted: boo
     """Return a pod as its creation makes it.
 
     Raises:
-        InvalidManifest: what is merged into it contradicts what it says itself.
+        InvalidManifest: the pod contradicts what is merged into it.
     """
     created = sent.created_now(context.templates) if sent.template.label_keys else sent
     config = context.replica.cluster.config
@@ -323,12 +328,12 @@ def as_created(context: DecisionContext, sent: PodManifest, *, was_admitted: boo
 def as_updated(
     context: DecisionContext, sent: PodManifest, stored: PodManifest, *, was_admitted: bool
 ) -> PodManifest:
-    """Return an update of a pod with what was merged into the stored one when that was created.
+    """Return an update of a pod, with what was merged into the stored pod at its creation.
 
-    Where it says something else than the stored pod, it gets what a new pod would get.
+    Where it differs from the stored pod, it gets what a new pod would get.
 
     Raises:
-        InvalidManifest: what is merged into it contradicts what it says itself.
+        InvalidManifest: the pod contradicts what is merged into it.
     """
     updated = sent.keeping_terms(stored, context.templates)
     old, name = stored.pod.spec, updated.pod.spec.priority_class_name
@@ -340,7 +345,7 @@ def as_updated(
 
 
 def _merged(context: DecisionContext, pod: PodManifest, stored: Pod | None = None) -> PodManifest:
-    """Return a pod with the defaults of its namespace and what its runtime class adds.
+    """Return a pod with its namespace's defaults and what its runtime class adds.
 
     That a pod is on a node is a fact, so one that contradicts what is added stays as it is.
     """
@@ -361,8 +366,8 @@ def _added_by_runtime_class(spec: PodSpec) -> object:
 
 
 def _with_defaults(context: DecisionContext, pod: PodManifest) -> PodManifest:
-    for each in limit_ranges(context.replica.cluster, pod.namespace):
-        defaults = defaults_of(each)
+    for limit_range in limit_ranges(context.replica.cluster, pod.namespace):
+        defaults = defaults_of(limit_range)
         if defaults is not None:
             pod = pod.amended(defaults, context.templates)
     return pod
@@ -381,15 +386,15 @@ def _with_runtime_class(context: DecisionContext, pod: PodManifest) -> PodManife
 def prioritized(
     context: DecisionContext, manifest: PodManifest, name: str, old: PodSpec | None
 ) -> PodManifest:
-    """Return a pod with what the priority class of this name gives it, unless it says so itself.
+    """Return a pod with the priority and policy of this class, unless it states its own.
 
     As long as a pod keeps its class, it keeps the priority that it was created with, even if the
     class changes. A pod of an unknown class gets nothing.
     """
     spec, config = manifest.pod.spec, context.replica.config
-    kept = old if old is not None and old.priority_class_name == name else None
-    stale = old is not None and kept is None and spec.priority == old.priority is not None
-    fields = _given(config, name, kept)
+    admitted = old if old is not None and old.priority_class_name == name else None
+    stale = old is not None and admitted is None and spec.priority == old.priority is not None
+    fields = _given(config, name, admitted)
     stated = spec.priority is not None and not stale
     if stated or fields.get("priority") == spec.priority:
         fields.pop("priority", None)
@@ -402,11 +407,11 @@ def prioritized(
     return manifest.with_fields(fields, context.templates) if fields else manifest
 
 
-def _given(config: ClusterConfig, name: str, kept: PodSpec | None) -> dict[str, object]:
-    """What a class gives to a pod, or has given to the stored one."""
-    found = config.priority_class(name)
-    if kept is not None and kept.priority is not None:
-        return {"priority": kept.priority, "preemptionPolicy": kept.preemption_policy}
-    if found is None:
+def _given(config: ClusterConfig, name: str, admitted: PodSpec | None) -> dict[str, object]:
+    """Return the fields that a class sets, or has set on the stored pod."""
+    priority_class = config.priority_class(name)
+    if admitted is not None and admitted.priority is not None:
+        return {"priority": admitted.priority, "preemptionPolicy": admitted.preemption_policy}
+    if priority_class is None:
         return {}
-    return {"priority": found.value, "preemptionPolicy": found.preemption_policy}
+    return {"priority": priority_class.value, "preemptionPolicy": priority_class.preemption_policy}

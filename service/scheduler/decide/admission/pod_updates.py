@@ -4,36 +4,37 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pod_resource_requests import host_ports
-from service.model.objects.pods_and_nodes import (
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.primitives import Quantities
+from service.model.core.quantity import parse_quantity
+from service.model.pods.annotated_rules import PATH, annotation_of
+from service.model.pods.connections import stated_affinity
+from service.model.pods.pod import (
     Container,
     DataAffinity,
     NodeAffinity,
     PodAffinity,
     PodSpec,
-    Quantities,
     ResourceRequirements,
     Toleration,
 )
-from service.model.objects.quantity import parse_quantity
-from service.model.pod_templates.annotated_rules import PATH, annotation_of
-from service.model.pod_templates.pod_traffic import stated_affinity
+from service.model.pods.requests import host_ports
+from service.model.registry.manifests import PodManifest
 
 FIXED = "may not change in a placed pod"
 NO_NODE_AFFINITY, NO_POD_AFFINITY = NodeAffinity(), PodAffinity()
 
 
 def check_update(stored: PodManifest, updated: PodManifest) -> None:
-    """Refuse changes of a placed pod's spec on which earlier decisions may rest.
+    """Refuse changes to a placed pod's spec that earlier decisions may rest on.
 
-    Tolerations may be added, and gates removed; the resources of containers, and all that scheduling
+    Tolerations may be added, and gates removed; the resources of containers, and all that
+    scheduling
     does not read, may change. That a pod is on another node now is an observed fact: then
     everything may be different.
 
     Raises:
-        InvalidManifest: fields of `spec`, which it names, may not change in this way.
+        InvalidManifest: with the fields of `spec` that may not change in this way.
     """
     old_node = stored.pod.node_name
     if old_node is None or updated.pod.node_name != old_node:
@@ -60,12 +61,12 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
 
 
 def check_reserved_update(stored: PodManifest, updated: PodManifest) -> None:
-    """Refuse changes of a pod whose node is reserved that would be passed over when it is bound.
+    """Refuse changes to a pod with a reserved node that binding it would ignore.
 
-    No volumes are bound with it, and a node that it is to be placed on is not looked at any more.
+    No volumes are bound with it, and the node that it requires is not checked any more.
 
     Raises:
-        InvalidManifest: the update names such fields.
+        InvalidManifest: the update has such fields.
     """
     errors = []
     if updated.pod.claims or updated.pod.spec.volumes:
@@ -77,8 +78,11 @@ def check_reserved_update(stored: PodManifest, updated: PodManifest) -> None:
 
 
 def _containers(containers: tuple[Container, ...]) -> object:
-    """Return what is fixed of containers; their requests may change, by a resize in place."""
-    return [(each.name, each.restart_policy == "Always", _host_ports(each)) for each in containers]
+    """Return the fixed fields of containers; their requests may change, by an in-place resize."""
+    return [
+        (container.name, container.restart_policy == "Always", _host_ports(container))
+        for container in containers
+    ]
 
 
 def _host_ports(container: Container) -> object:
@@ -86,7 +90,7 @@ def _host_ports(container: Container) -> object:
 
 
 def _affinity(spec: PodSpec) -> object:
-    """Return all lists of affinity rules; a list that is absent means the same as an empty one."""
+    """Return all lists of affinity rules; an absent list means the same as an empty one."""
     affinity = stated_affinity(spec)
     nodes = affinity.node_affinity or NO_NODE_AFFINITY
     sides = (affinity.pod_affinity, affinity.pod_anti_affinity)
@@ -118,7 +122,7 @@ def _amounts(quantities: Quantities | None) -> object:
 
 
 def _toleration(toleration: Toleration) -> Toleration:
-    """Return what a toleration tolerates, but not for how long, like kube-apiserver."""
+    """Return a toleration without its duration, like kube-apiserver."""
     operator = toleration.operator or "Equal"
     return replace(toleration, operator=operator, toleration_seconds=None)
 

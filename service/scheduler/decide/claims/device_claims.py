@@ -1,22 +1,18 @@
-"""Giving claims their devices together with the pods that use them, and taking them back.
+"""Allocates devices to claims together with the pods that use them, and releases them.
 
-A claim is allocated, and reserved for the pod, in the commit that gives the pod its node: so no other
-claim gets the devices, and a pod that is placed has its devices. A claim that a pod names a template
-for is made in the same commit. When the pod is gone or has ended, its reservation is; a claim
-without any loses its devices, and one that was made for the pod is deleted if nobody else uses it.
+A claim is allocated, and reserved for the pod, in the commit that binds the pod: so no other claim
+gets the devices, and a placed pod has its devices. A claim from a template that a pod names is
+created in the same commit. When the pod is deleted or finished, its reservation ends; a claim
+without any loses its devices, and one that was created for the pod is deleted if unused.
 """
 
 from collections.abc import Sequence
 from typing import TypeGuard
 
 from service.engine import DeviceUse, allocations_on, device_uses
-from service.model.errors import Conflict, Denied, FieldError, InvalidManifest
-from service.model.kinds_kept_for_rules.device_kinds import (
-    DEVICE_CLASS,
-    RESOURCE_CLAIM,
-    RESOURCE_CLAIM_TEMPLATE,
-)
-from service.model.manifests.allocated_claims import (
+from service.model.core.declared_manifest import DeclaredManifest
+from service.model.core.errors import Conflict, Denied, FieldError, InvalidManifest
+from service.model.devices.allocation import (
     allocation_of,
     claim_allocated,
     claim_keeping_allocation,
@@ -30,11 +26,15 @@ from service.model.manifests.allocated_claims import (
     was_allocated_here,
     was_made_for,
 )
-from service.model.manifests.manifest import AnyManifest, PodManifest
-from service.model.manifests.manifest_kept_for_rules import KeptManifest
-from service.model.objects.device_manifest_types import ResourceClaimBody, ResourceClaimTemplateBody
-from service.model.objects.devices import ClaimAllocation
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import ClaimAllocation
+from service.model.devices.device_fields import ResourceClaimBody, ResourceClaimTemplateBody
+from service.model.devices.device_kinds import (
+    DEVICE_CLASS,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+)
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import AnyManifest, PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.replica.replica import Replica
@@ -42,7 +42,7 @@ from service.scheduler.replica.stored_kinds import StoredManifest
 
 ADMIN_ACCESS = "AdminAccessDenied"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
-"""Label of namespaces, "true" where claims may ask for access to devices that others use."""
+"""Namespace label; "true" lets claims ask for access to devices that others use."""
 
 
 class DevicesMissingError(RuntimeError):
@@ -58,17 +58,18 @@ def allocate_devices(
     *,
     forced: bool = False,
 ) -> PodManifest:
-    """Give the claims that a pod brings to a node their devices, and reserve all of them for the pod.
+    """Allocate devices to a pod's claims on its node, and reserve the claims for the pod.
 
     Args:
-        context: what is decided on.
+        context: the context of the decision.
         manifest: the pod.
         node_name: the node.
         uid: the pod's uid.
-        allocations: what the pod was checked with; None: what is found now.
+        allocations: the allocations that the pod was checked with, or None to compute them.
         forced: whether the pod is placed even if its claims get no devices there.
 
-    Returns the pod, whose status names the claims that were made for it.
+    Returns:
+        The pod, whose status names the claims that were created for it.
 
     Raises:
         DevicesMissingError: they get none, and it is not forced.
@@ -76,12 +77,12 @@ def allocate_devices(
     pod = manifest.pod
     if not pod.spec.resource_claims or context.replica.config.device_claims != "Allocate":
         return manifest
-    found = allocations
-    if found is None:
-        found = allocations_on(context.replica.cluster, pod, node_name)
-    if found is None and not forced:
+    granted = allocations
+    if granted is None:
+        granted = allocations_on(context.replica.cluster, pod, node_name)
+    if granted is None and not forced:
         raise DevicesMissingError(f"The claims of {pod.namespace}/{pod.name} get no devices.")
-    given = {each.pod_claim: each for each in found or ()}
+    given = {allocation.pod_claim: allocation for allocation in granted or ()}
     made: dict[str, str] = {}
     for use in device_uses(pod):
         claim = _claim_for(context, pod, use, uid, given.get(use.pod_claim))
@@ -100,20 +101,20 @@ def _claim_for(
     use: DeviceUse,
     uid: str,
     given: ClaimAllocation | None,
-) -> KeptManifest | None:
-    """Return a claim with what it is given now, made if need be; None if there is none."""
+) -> DeclaredManifest | None:
+    """Return a claim with its new allocation, created if need be, or None if there is no claim."""
     replica = context.replica
     claim = _kept(replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim) if use.claim else None
     if given is None:
         return claim
     if claim is None:
         claim = _make_claim(context, pod, use, uid)
-    names = dict.fromkeys(each.class_name for each in given.grants)
+    names = dict.fromkeys(grant.class_name for grant in given.grants)
     classes = {name: _kept(replica, DEVICE_CLASS.kind, "", name) for name in names}
     return claim_allocated(claim, allocation_of(claim, given.grants, classes))
 
 
-def _make_claim(context: DecisionContext, pod: Pod, use: DeviceUse, uid: str) -> KeptManifest:
+def _make_claim(context: DecisionContext, pod: Pod, use: DeviceUse, uid: str) -> DeclaredManifest:
     replica = context.replica
     assert use.template is not None
     template = _kept(replica, RESOURCE_CLAIM_TEMPLATE.kind, pod.namespace, use.template)
@@ -130,7 +131,7 @@ def _make_claim(context: DecisionContext, pod: Pod, use: DeviceUse, uid: str) ->
 def release_devices(
     context: DecisionContext, before: StoredManifest, after: StoredManifest | None
 ) -> None:
-    """Release the claims of a pod that was on a node, if it is gone or has ended."""
+    """Release the claims of a pod that was on a node, if it is deleted or finished."""
     if not isinstance(before, PodManifest) or not before.pod.spec.resource_claims:
         return
     pod = before.pod
@@ -143,8 +144,8 @@ def release_devices(
             _release(context.replica, claim, pod.uid)
 
 
-def _release(replica: Replica, claim: KeptManifest, pod_uid: str) -> None:
-    """Take a pod from the users of a claim; one that was made for it stays while others use its devices."""
+def _release(replica: Replica, claim: DeclaredManifest, pod_uid: str) -> None:
+    """Remove a pod from a claim's users; delete the claim if it was created for it and is unused."""
     users = consumers_of(claim).keys()
     if was_made_for(claim, pod_uid) and users <= {pod_uid}:
         replica.delete(claim.kind, claim.namespace, claim.name)
@@ -153,17 +154,17 @@ def _release(replica: Replica, claim: KeptManifest, pod_uid: str) -> None:
 
 
 def as_written(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
-    """Return a claim as a caller may write it: what it was given is a fact, for observers to tell."""
+    """Return a claim as a caller may write it: its allocation is a fact, which observers report."""
     if not _is_claim(sent) or caller.may("observe", sent.namespace):
         return sent
     return claim_keeping_status(sent, stored if _is_claim(stored) else None)
 
 
-def keep_allocation(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
-    """Return an update of a claim with what it leaves out of an allocation that was made here.
+def keep_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
+    """Return an update of a claim, with omitted parts of an allocation made here.
 
     Raises:
-        InvalidManifest: it asks for something else than it was given.
+        InvalidManifest: it requests something else than was allocated.
     """
     if not _is_claim(stored):
         return sent
@@ -173,12 +174,12 @@ def keep_allocation(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
 
 
 def admit_devices(
-    context: DecisionContext, sent: KeptManifest, stored: KeptManifest | None = None
+    context: DecisionContext, sent: DeclaredManifest, stored: DeclaredManifest | None = None
 ) -> None:
-    """Refuse a claim to devices that others use, in a namespace that is not labelled for that.
+    """Refuse admin access to devices in a namespace that is not labeled for it.
 
-    Unlike in Kubernetes a claim may be changed until it has devices, so updates are looked at as
-    well, if they change what is asked for.
+    Unlike in Kubernetes, a claim may change until it has devices, so updates are checked, too, if
+    they change its requests.
 
     Raises:
         Denied: in Kubernetes' words.
@@ -196,7 +197,7 @@ def admit_devices(
 
 
 def refuse_while_reserved(manifest: StoredManifest) -> None:
-    """Keep a claim that has devices from being deleted while a pod may use them.
+    """Refuse to delete a claim that has devices while a pod may use them.
 
     Raises:
         Conflict: it is such a claim.
@@ -210,19 +211,19 @@ def refuse_while_reserved(manifest: StoredManifest) -> None:
         )
 
 
-def _is_claim(manifest: object) -> TypeGuard[KeptManifest]:
-    return isinstance(manifest, KeptManifest) and manifest.kind == RESOURCE_CLAIM.kind
+def _is_claim(manifest: object) -> TypeGuard[DeclaredManifest]:
+    return isinstance(manifest, DeclaredManifest) and manifest.kind == RESOURCE_CLAIM.kind
 
 
-def _asks(claim: KeptManifest) -> object:
-    """What a claim, or a template, asks for, as far as devices are given by it."""
+def _asks(claim: DeclaredManifest) -> object:
+    """Return the requests of a claim or a template."""
     body = claim.kept.body
     assert isinstance(body, ResourceClaimBody | ResourceClaimTemplateBody)
     return body.spec
 
 
-def _admin_request(sent: KeptManifest) -> str | None:
-    """The path of the first request of a claim, or of a template, for devices that others use."""
+def _admin_request(sent: DeclaredManifest) -> str | None:
+    """Return the path of the first request with admin access in a claim or template, or None."""
     body = sent.kept.body
     if isinstance(body, ResourceClaimBody):
         spec, path = body.spec, "spec"
@@ -230,13 +231,13 @@ def _admin_request(sent: KeptManifest) -> str | None:
         spec, path = body.spec.spec, "spec.spec"
     else:
         return None
-    for index, each in enumerate(spec.devices.requests):
-        if each.exactly is not None and each.exactly.admin_access:
+    for index, request in enumerate(spec.devices.requests):
+        if request.exactly is not None and request.exactly.admin_access:
             return f"{path}.devices.requests[{index}].exactly.adminAccess"
     return None
 
 
-def _kept(replica: Replica, kind: str, namespace: str, name: str) -> KeptManifest | None:
+def _kept(replica: Replica, kind: str, namespace: str, name: str) -> DeclaredManifest | None:
     stored = replica.get(kind, namespace, name)
     manifest = stored.manifest if stored is not None else None
-    return manifest if isinstance(manifest, KeptManifest) else None
+    return manifest if isinstance(manifest, DeclaredManifest) else None

@@ -1,19 +1,17 @@
-"""Binding claims to volumes together with the pods that use them, and undoing it.
+"""Binds claims to volumes together with the pods that use them, and undoes it.
 
-A claim that waits for its first consumer is bound in the commit that gives the pod its node: so no
-other pod gets the volume, and a pod that is placed has its volumes. Kubernetes' scheduler writes
-the claim before the pod, and its controller completes what it has begun; here both is one change.
+A claim that waits for its first consumer is bound in the commit that binds the pod: so no other pod
+gets the volume, and a placed pod has its volumes. Kubernetes' scheduler writes the claim before the
+pod, and its controller completes the binding; here both are one change.
 """
 
 from collections.abc import Mapping
 
 from service.engine import PROVISION, bindings_on, user_of_claim
-from service.model.errors import Conflict
-from service.model.kinds_kept_for_rules.volume_kinds import (
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-)
-from service.model.manifests.bound_volumes import (
+from service.model.core.declared_manifest import DeclaredManifest
+from service.model.core.errors import Conflict
+from service.model.pods.pod import Pod
+from service.model.volumes.bound_volumes import (
     claim_bound_to,
     claim_for_node,
     claim_keeping_binding,
@@ -23,8 +21,10 @@ from service.model.manifests.bound_volumes import (
     volume_released,
     was_bound_here,
 )
-from service.model.manifests.manifest_kept_for_rules import KeptManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.volumes.volume_kinds import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+)
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.stored_kinds import StoredManifest
 
@@ -41,22 +41,22 @@ def bind_volumes(
     *,
     forced: bool = False,
 ) -> None:
-    """Bind the claims that a pod brings to a node, or have volumes provisioned for them there.
+    """Bind a pod's claims on its node, or have volumes provisioned for them there.
 
     Args:
-        context: what is decided on.
+        context: the context of the decision.
         pod: the pod.
         node_name: the node.
-        bindings: those that the pod was checked with; None: those that are found now.
+        bindings: the bindings that the pod was checked with, or None to compute them.
         forced: whether the pod is placed even if its claims can't be bound there.
 
     Raises:
         VolumesMissingError: they can't be bound, and it is not forced.
     """
-    found = bindings_on(context.replica.cluster, pod, node_name) if bindings is None else bindings
-    if found is None and not forced:
+    volumes = bindings_on(context.replica.cluster, pod, node_name) if bindings is None else bindings
+    if volumes is None and not forced:
         raise VolumesMissingError(f"The claims of {pod.namespace}/{pod.name} find no volumes.")
-    for name, volume_name in (found or {}).items():
+    for name, volume_name in (volumes or {}).items():
         claim = _kept(context, PERSISTENT_VOLUME_CLAIM.kind, pod.namespace, name)
         if volume_name == PROVISION:
             context.replica.put(claim_for_node(claim, node_name))
@@ -67,9 +67,9 @@ def bind_volumes(
 
 
 def keep_binding(
-    context: DecisionContext, sent: KeptManifest, stored: KeptManifest
-) -> KeptManifest:
-    """Return an update of a claim or volume with what it leaves out of a binding that was made here."""
+    context: DecisionContext, sent: DeclaredManifest, stored: DeclaredManifest
+) -> DeclaredManifest:
+    """Return an update of a claim or volume, with omitted parts of a binding made here."""
     if stored.kind == PERSISTENT_VOLUME.kind:
         return volume_keeping_binding(sent, stored)
     if _volume_bound_here(context, stored) is not None:
@@ -80,16 +80,16 @@ def keep_binding(
 def release_volumes(
     context: DecisionContext, before: StoredManifest, after: StoredManifest | None
 ) -> None:
-    """Release the volume that a claim was bound to here, if it is gone or names it no longer."""
+    """Release the volume that a claim was bound to here, if it is deleted or no longer names it."""
     volume = _volume_bound_here(context, before)
     if volume is None:
         return
-    if not isinstance(after, KeptManifest) or volume_named_by(after) != volume.name:
+    if not isinstance(after, DeclaredManifest) or volume_named_by(after) != volume.name:
         context.replica.put(volume_released(volume))
 
 
 def refuse_while_in_use(context: DecisionContext, manifest: StoredManifest) -> None:
-    """Keep a claim that was bound here from being deleted while a pod that is on a node uses it.
+    """Refuse to delete a claim that was bound here while a placed pod uses it.
 
     Raises:
         Conflict: it is such a claim.
@@ -104,20 +104,20 @@ def refuse_while_in_use(context: DecisionContext, manifest: StoredManifest) -> N
         )
 
 
-def _volume_bound_here(context: DecisionContext, claim: StoredManifest) -> KeptManifest | None:
-    """The volume that was bound to a claim here; None if there is none, or it is no claim."""
-    if not isinstance(claim, KeptManifest) or claim.kind != PERSISTENT_VOLUME_CLAIM.kind:
+def _volume_bound_here(context: DecisionContext, claim: StoredManifest) -> DeclaredManifest | None:
+    """Return the volume that was bound to a claim here, or None, also for objects of other kinds."""
+    if not isinstance(claim, DeclaredManifest) or claim.kind != PERSISTENT_VOLUME_CLAIM.kind:
         return None
     name = volume_named_by(claim)
     stored = context.replica.get(PERSISTENT_VOLUME.kind, "", name) if name else None
     volume = stored.manifest if stored is not None else None
-    if isinstance(volume, KeptManifest) and was_bound_here(volume, claim):
+    if isinstance(volume, DeclaredManifest) and was_bound_here(volume, claim):
         return volume
     return None
 
 
-def _kept(context: DecisionContext, kind: str, namespace: str, name: str) -> KeptManifest:
+def _kept(context: DecisionContext, kind: str, namespace: str, name: str) -> DeclaredManifest:
     stored = context.replica.get(kind, namespace, name)
     assert stored is not None
-    assert isinstance(stored.manifest, KeptManifest)
+    assert isinstance(stored.manifest, DeclaredManifest)
     return stored.manifest

@@ -1,1 +1,1 @@
-"""Decides which pods are evicted, and which placed pods violate a rule."""
+"""Decides which pods to evict because placed pods break rules required during execution."""

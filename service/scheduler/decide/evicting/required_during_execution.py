@@ -1,23 +1,22 @@
-"""Evicting placed pods whose rules that are required during execution do not hold.
+"""Evicts placed pods whose rules required during execution do not hold.
 
 Evictions are decided like every request, on the state with all earlier ones applied, and again
-after every lost race. Since when a rule of pod affinity does not hold, how many pods were evicted in
-the last minute, and who waits for a disruption budget, is stored in an object of its own, which
-changes in the same commit.
+after every lost race. An object of its own, which changes in the same commit, stores since when a
+rule of pod affinity has not held, how many pods were evicted in the last minute, and which
+evictions
+a disruption budget blocks.
 """
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from service.engine.rules.violations import Inspection, Violation, key_of
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, PodSpec
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import PodSpec
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
-from service.scheduler.decide.evicting.minimal_evictions import (
-    Cause,
-    EvictionsThatMendRules,
-)
+from service.scheduler.decide.evicting.minimal_evictions import Cause, MinimalEvictions
 from service.scheduler.decide.eviction_rate import (
     MINUTE,
     budget_left,
@@ -40,13 +39,13 @@ from service.scheduler.replica.stored_kinds import (
 )
 
 _STEP_CLASSES = 100
-"""How many classes are looked at in one step, before other tasks may run."""
+"""How many classes are examined in one step, before other tasks may run."""
 EVICTIONS_MAX = 500
 """How many pods one commit may evict; the rest follow in the next."""
 
 
 def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decision[EvictionsAnswer]:
-    """Evict as many pods as may be evicted now, start and stop timers, and say when to look again.
+    """Evict as many pods as allowed now, start and stop timers, and return when to sweep again.
 
     Raises:
         Overloaded: too many races were lost.
@@ -54,7 +53,11 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
     context.give_up_in_time("Pods could not be evicted in time.")
     now, inspection = intent.clock(), Inspection(context.replica.cluster)
     broken: list[Violation] = []
-    enduring = (each for each in context.replica.cluster.enduring_classes() if not each.terminating)
+    enduring = (
+        pod_class
+        for pod_class in context.replica.cluster.execution_classes()
+        if not pod_class.terminating
+    )
     for index, pod_class in enumerate(inspection.suspects(enduring)):
         broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
@@ -65,7 +68,7 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
 
 
 class Sweep:
-    """One look for pods to evict, at all rules on one state and at one time."""
+    """One check of all rules for pods to evict, on one state and at one time."""
 
     def __init__(
         self,
@@ -84,18 +87,18 @@ class Sweep:
         self._allowed = min(budget_left(self._config, self.recent), EVICTIONS_MAX)
         self._gone: set[ObjectName] = set()
         self._over: list[datetime] = []
-        """When the grace periods ended that are over."""
+        """When the expired grace periods ended."""
         self._held_back = False
         """Whether there are victims beyond what is allowed now."""
         self._budgets = BudgetsByNamespace(context.replica.cluster)
         self._blocked: list[BlockedEviction] = []
         self._told = frozenset(self._state.blocked)
-        """The blocked evictions that pods have been told of before."""
-        self._conflicts = EvictionsThatMendRules(self._config, inspection)
-        self._timers = {key_of_timer(each): each for each in self._running_timers()}
+        """The blocked evictions that have been reported to pods before."""
+        self._conflicts = MinimalEvictions(self._config, inspection)
+        self._timers = {key_of_timer(timer): timer for timer in self._running_timers()}
 
     def run(self) -> None:
-        """Evict, and remember what changed."""
+        """Evict pods, and store what changed."""
         seen: set[ObjectName] = set()
         for key, cause in self.victims():
             if key in seen:
@@ -107,12 +110,14 @@ class Sweep:
             self._evict_unless_blocked(key, cause)
         if self._held_back:
             self._blocked += [
-                each for each in self._state.blocked if (each.namespace, each.name) not in seen
+                blocked
+                for blocked in self._state.blocked
+                if (blocked.namespace, blocked.name) not in seen
             ]
         self.remember()
 
     def due(self) -> datetime | None:
-        """When the next timer ends or the next eviction is allowed; None if neither is to come."""
+        """Return when the next timer ends or the next eviction is allowed, or None."""
         ends = map(self._end, self._timers.values())
         times = [end for end in ends if end > self._now]
         if self._held_back and len(self._gone) == EVICTIONS_MAX:
@@ -122,35 +127,36 @@ class Sweep:
         return min(times, default=None)
 
     def grace(self, timer: ViolationTimer) -> timedelta:
-        """How long the rule of a timer may be broken: as its term says, or its pod, or the cluster."""
+        """Return how long a timer's rule may be broken, as set by its term, its pod, or the cluster."""
         manifest = self._context.replica.pod(timer.namespace, timer.name)
         assert manifest is not None
-        told = tolerance_seconds(manifest.pod.spec, timer.rule)
+        seconds = tolerance_seconds(manifest.pod.spec, timer.rule)
         return timedelta(
-            seconds=self._config.affinity_violation_grace_seconds if told is None else told
+            seconds=self._config.affinity_violation_grace_seconds if seconds is None else seconds
         )
 
     def _end(self, timer: ViolationTimer) -> datetime:
         return timer.since + self.grace(timer)
 
     def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
-        """Find whom to evict, each pod once or more often.
+        """Yield the pods to evict, each at least once.
 
-        First come those whom nothing else can help: for node affinity, and for affinity whose grace
-        period is over. Of all others, the fewest leave with which every rule holds.
+        First come pods that nothing else can help: those with broken node affinity, and affinity
+        whose
+        grace period is over. Of all others, the fewest leave that let every rule hold.
         """
         lost = {
-            key_of(each.pod): _cause("NodeAffinity", each)
-            for each in self._broken
-            if each.breach.rule.is_about_nodes
+            key_of(violation.pod): _cause("NodeAffinity", violation)
+            for violation in self._broken
+            if violation.breach.rule.is_about_nodes
         }
         for violation in self._overdue():
-            if violation.breach.rivals is None:
+            if violation.breach.competing_pods is None:
                 lost.setdefault(key_of(violation.pod), _cause("PodAffinity", violation))
             else:
                 self._conflicts.add(violation)
         for violation in self._broken:
-            if violation.breach.crowd is not None:
+            if violation.breach.domain_pods is not None:
                 self._conflicts.add(violation)
         for key in lost:
             self._conflicts.leave(key)
@@ -159,7 +165,7 @@ class Sweep:
 
     def _overdue(self) -> Iterator[Violation]:
         """Yield the broken rules of affinity whose grace period is over."""
-        late = [each for each in self._timers.values() if self._end(each) <= self._now]
+        late = [timer for timer in self._timers.values() if self._end(timer) <= self._now]
         reasons = {timer_key(v): v for v in self._broken if _is_affinity(v)}
         for timer in sorted(late, key=self._end):
             self._over.append(self._end(timer))
@@ -186,8 +192,8 @@ class Sweep:
         self._gone.add((manifest.namespace, manifest.name))
 
     def _running_timers(self) -> Iterator[ViolationTimer]:
-        """Keep the timers of rules that still don't hold, and start one for each newly broken rule."""
-        before = {key_of_timer(each): each for each in self._state.timers}
+        """Yield the timers of rules that still don't hold, and a new one for each newly broken rule."""
+        before = {key_of_timer(timer): timer for timer in self._state.timers}
         for violation in sorted(self._broken, key=timer_key):
             if _is_affinity(violation):
                 key = timer_key(violation)
@@ -197,34 +203,39 @@ class Sweep:
                 )
 
     def remember(self) -> None:
-        """Store timers and evictions if they changed; a pod that is evicted needs no timer any more."""
+        """Store timers and evictions if they changed; an evicted pod needs no timer any more."""
         self._timers = {k: t for k, t in self._timers.items() if k[:2] not in self._gone}
         if self._gone:
             self.recent.append(EvictionsAt(at=self._now, pods=len(self._gone)))
         timers = tuple(self._timers.values())
-        blocked = tuple(sorted(self._blocked, key=lambda each: (each.namespace, each.name)))
+        blocked = tuple(
+            sorted(
+                self._blocked,
+                key=lambda blocked_eviction: (blocked_eviction.namespace, blocked_eviction.name),
+            )
+        )
         if self._gone or timers != self._state.timers or blocked != self._state.blocked:
             recent = tuple(self.recent)
             self._context.replica.put(EvictionState(timers=timers, recent=recent, blocked=blocked))
 
 
 TimerKey = tuple[str, str, str, str]
-"""A pod's namespace, name and uid, and the path of the rule that it breaks."""
+"""A pod's namespace, name, and uid, and the path of the rule that it breaks."""
 
 
 def key_of_timer(timer: ViolationTimer) -> TimerKey:
-    """Return the pod and the rule that a timer is for."""
+    """Return the key of a timer: its pod and rule."""
     return timer.namespace, timer.name, timer.uid, timer.rule
 
 
 def timer_key(violation: Violation) -> TimerKey:
-    """Return the key of the timer that belongs to a violation."""
+    """Return the key of a violation's timer."""
     pod = violation.pod
     return pod.namespace, pod.name, pod.uid, violation.breach.rule.path
 
 
 def tolerance_seconds(spec: PodSpec, rule: str) -> int | None:
-    """Return how long a pod wants a rule of its affinity to be tolerated; None: it does not say.
+    """Return how long a pod tolerates a broken rule of its affinity, in seconds, or None.
 
     `rule` is the path of a term of pod affinity that is required during execution.
     """
@@ -238,7 +249,7 @@ def tolerance_seconds(spec: PodSpec, rule: str) -> int | None:
 
 def _is_affinity(violation: Violation) -> bool:
     breach = violation.breach
-    return breach.rule.is_about_pods and breach.crowd is None
+    return breach.rule.is_about_pods and breach.domain_pods is None
 
 
 def _cause(rule: Rule, violation: Violation) -> Cause:

@@ -1,14 +1,16 @@
-"""The fewest pods that have to leave so that no rule between pods is broken any more.
+"""Finds the fewest pods to evict so that no rule between pods stays broken.
 
-Of all pods that may leave, those of the highest priority leave as rarely as possible, then those of
-the next lower priority, and so on; of pods of one priority, as few as possible. Between equally good
-choices, the pods that leave are those that come first in the order of importance.
+Of all pods that may leave, as few as possible of the highest priority do, then as few as possible
+of
+the next lower priority, and so on. Between equally good choices, the pods that come first in the
+order of importance leave.
 
-Pods that are in conflict with each other, directly or through others, make a component. Up to
-`EXACT_MAX` pods of a component are tried in all ways that may be better than the best way so far. In
-larger ones the least important pods leave one by one until every rule holds, and then those come
-back, the most important first, whose return breaks no rule. If all pods of a component have the
-same rule, that finds the fewest, too.
+Pods in conflict with each other, directly or through others, form a component. For up to
+`EXACT_MAX`
+pods of a component, all choices are tried that may be better than the best one so far. In larger
+components the least important pods leave one by one until every rule holds, and then those return,
+the most important first, whose return breaks no rule. If all pods of a component have the same
+rule, that finds the fewest, too.
 """
 
 from collections import defaultdict
@@ -17,20 +19,20 @@ from functools import cached_property
 from heapq import nsmallest
 from itertools import chain
 
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 
 EXACT_MAX = 12
-"""Up to so many pods in conflict with each other, the choice is the best that there is."""
+"""The largest number of pods in conflict for which the choice is optimal."""
 
 
-class Quarrel:
+class RuleConflict:
     """The pods of one domain that a rule matches, and those that have the rule there."""
 
     def __init__(self, members: set[ObjectName], max_per_domain: int | None = None) -> None:
         self.members = members
         """The matched pods that stay."""
         self.max_per_domain = max_per_domain
-        """How many members the rule allows; None: nobody besides the pod that has it."""
+        """How many members the rule allows, or None for no pod but its owner."""
         self.owners: dict[ObjectName, str] = {}
         """The pods that have the rule and stay, each with the rule's path in its manifest."""
         self._left: set[ObjectName] = set()
@@ -46,7 +48,7 @@ class Quarrel:
             self._left_owners[key] = self.owners.pop(key)
 
     def come_back(self, key: ObjectName) -> None:
-        """Count a pod that left as there again."""
+        """Count a pod that left as present again."""
         if key in self._left:
             self._left.discard(key)
             self.members.add(key)
@@ -54,55 +56,55 @@ class Quarrel:
             self.owners[key] = self._left_owners.pop(key)
 
     def too_many(self, owner: ObjectName) -> bool:
-        """Whether the rule matches more pods than it allows beside its owner."""
+        """Return whether the rule matches more pods than it allows besides its owner."""
         if self.max_per_domain is not None:
             return len(self.members) > self.max_per_domain
         return len(self.members) > (owner in self.members)
 
     def breaks_others(self, member: ObjectName) -> bool:
-        """Whether another pod has the rule, and does not allow the member in the domain."""
+        """Return whether another pod has the rule, and does not allow the member in the domain."""
         owned = len(self.owners) > (member in self.owners)
         if self.max_per_domain is not None:
             return owned and len(self.members) > self.max_per_domain
         return owned
 
     def matched(self, key: ObjectName) -> bool:
-        """Whether the rule matches the pod, that may have left."""
+        """Return whether the rule matches a pod, which may have left."""
         return key in self.members or key in self._left
 
     def path_of(self, key: ObjectName) -> str | None:
-        """Return the rule's path if the pod has it, that may have left."""
+        """Return the rule's path if a pod, which may have left, has the rule, or None."""
         return self.owners.get(key) or self._left_owners.get(key)
 
     @cached_property
     def first_members(self) -> list[ObjectName]:
-        """The first two members, of those that left, too, as soon as all are known."""
+        """The first two members, including those that left, once all are known."""
         return nsmallest(2, chain(self.members, self._left))
 
     @cached_property
     def first_owners(self) -> list[ObjectName]:
-        """The first two pods that have the rule, like the first members."""
+        """The first two pods that have the rule, including those that left."""
         return nsmallest(2, chain(self.owners, self._left_owners))
 
     def is_broken_with(self, key: ObjectName) -> bool:
-        """Whether the rule does not hold, and the pod has part in that."""
+        """Return whether the rule is broken and involves the pod."""
         if key in self.owners and self.too_many(key):
             return True
         return key in self.members and self.breaks_others(key)
 
 
-QuarrelsByPod = Mapping[ObjectName, Sequence[Quarrel]]
+ConflictsByPod = Mapping[ObjectName, Sequence[RuleConflict]]
 
 
-def let_leave(
-    ordered: Sequence[ObjectName], priorities: Mapping[ObjectName, int], by_pod: QuarrelsByPod
+def choose_evictions(
+    ordered: Sequence[ObjectName], priorities: Mapping[ObjectName, int], by_pod: ConflictsByPod
 ) -> set[ObjectName]:
-    """Choose who leaves, and count those pods as gone.
+    """Choose the pods that leave, and count them as gone.
 
     Args:
         ordered: the pods that may leave, the least important first.
-        priorities: of each of them.
-        by_pod: the quarrels of each pod, from which all rules can be made true by such pods.
+        priorities: the priority of each of them.
+        by_pod: the conflicts of each pod, all of which evicting such pods can resolve.
     """
     leaving: set[ObjectName] = set()
     for component in _components(ordered, by_pod):
@@ -113,13 +115,15 @@ def let_leave(
     return leaving
 
 
-def _components(ordered: Sequence[ObjectName], by_pod: QuarrelsByPod) -> Iterator[list[ObjectName]]:
-    """Yield the pods that are in conflict with each other, directly or through others, in order."""
+def _components(
+    ordered: Sequence[ObjectName], by_pod: ConflictsByPod
+) -> Iterator[list[ObjectName]]:
+    """Yield the groups of pods in conflict with each other, directly or through others, in order."""
     position = {key: index for index, key in enumerate(ordered)}
-    pods_of: defaultdict[Quarrel, list[ObjectName]] = defaultdict(list)
+    pods_of: defaultdict[RuleConflict, list[ObjectName]] = defaultdict(list)
     for key in ordered:
-        for quarrel in by_pod.get(key, ()):
-            pods_of[quarrel].append(key)
+        for conflict in by_pod.get(key, ()):
+            pods_of[conflict].append(key)
     seen: set[ObjectName] = set()
     for first in ordered:
         if first not in seen:
@@ -128,46 +132,46 @@ def _components(ordered: Sequence[ObjectName], by_pod: QuarrelsByPod) -> Iterato
 
 def _reached(
     first: ObjectName,
-    by_pod: QuarrelsByPod,
-    pods_of: dict[Quarrel, list[ObjectName]],
+    by_pod: ConflictsByPod,
+    pods_of: dict[RuleConflict, list[ObjectName]],
     seen: set[ObjectName],
 ) -> list[ObjectName]:
-    found, waiting = [], [first]
+    reached, waiting = [], [first]
     seen.add(first)
     while waiting:
         key = waiting.pop()
-        found.append(key)
-        for quarrel in by_pod.get(key, ()):
-            for other in pods_of.pop(quarrel, ()):
+        reached.append(key)
+        for conflict in by_pod.get(key, ()):
+            for other in pods_of.pop(conflict, ()):
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
-    return found
+    return reached
 
 
-def _one_by_one(component: Sequence[ObjectName], by_pod: QuarrelsByPod) -> set[ObjectName]:
+def _one_by_one(component: Sequence[ObjectName], by_pod: ConflictsByPod) -> set[ObjectName]:
     leaving = []
     for key in component:
-        if any(quarrel.is_broken_with(key) for quarrel in by_pod.get(key, ())):
+        if any(conflict.is_broken_with(key) for conflict in by_pod.get(key, ())):
             _leave(key, by_pod)
             leaving.append(key)
     return {key for key in reversed(leaving) if not _may_come_back(key, by_pod)}
 
 
-def _leave(key: ObjectName, by_pod: QuarrelsByPod) -> None:
-    for quarrel in by_pod[key]:
-        quarrel.leave(key)
+def _leave(key: ObjectName, by_pod: ConflictsByPod) -> None:
+    for conflict in by_pod[key]:
+        conflict.leave(key)
 
 
-def _come_back(key: ObjectName, by_pod: QuarrelsByPod) -> None:
-    for quarrel in by_pod[key]:
-        quarrel.come_back(key)
+def _come_back(key: ObjectName, by_pod: ConflictsByPod) -> None:
+    for conflict in by_pod[key]:
+        conflict.come_back(key)
 
 
-def _may_come_back(key: ObjectName, by_pod: QuarrelsByPod) -> bool:
-    """Whether no rule is broken if the pod stays after all; then it does."""
+def _may_come_back(key: ObjectName, by_pod: ConflictsByPod) -> bool:
+    """Return a pod to its conflicts if that breaks no rule; return whether it did."""
     _come_back(key, by_pod)
-    if not any(quarrel.is_broken_with(key) for quarrel in by_pod[key]):
+    if not any(conflict.is_broken_with(key) for conflict in by_pod[key]):
         return True
     _leave(key, by_pod)
     return False
@@ -176,10 +180,10 @@ def _may_come_back(key: ObjectName, by_pod: QuarrelsByPod) -> bool:
 def _best(
     component: Sequence[ObjectName],
     priorities: Mapping[ObjectName, int],
-    by_pod: QuarrelsByPod,
+    by_pod: ConflictsByPod,
     chosen: set[ObjectName],
 ) -> set[ObjectName]:
-    """Try all ways that may be better than the one that was chosen, and go the best."""
+    """Try all choices that may be better than the given one, and apply the best."""
     for key in chosen:
         _come_back(key, by_pod)
     search = _Search(component, priorities, by_pod, chosen)
@@ -190,16 +194,16 @@ def _best(
 
 
 class _Search:
-    """All ways in which pods of one component may leave, as far as they may be the best one.
+    """An exhaustive search of the choices in one component, bounded by the best one so far.
 
-    While it looks, the pods that leave are really out of the quarrels, and come back afterwards.
+    During the search, the pods that leave are taken out of the conflicts, and put back afterwards.
     """
 
     def __init__(
         self,
         component: Sequence[ObjectName],
         priorities: Mapping[ObjectName, int],
-        by_pod: QuarrelsByPod,
+        by_pod: ConflictsByPod,
         chosen: set[ObjectName],
     ) -> None:
         self._component = component
@@ -212,7 +216,7 @@ class _Search:
         self._best_cost = sum(self._costs[key] for key in chosen)
 
     def run(self) -> None:
-        """Decide of one pod that has part in a broken rule, and then of the others."""
+        """Decide on one pod that is involved in a broken rule, and then on the others."""
         if self._spent >= self._best_cost:
             return
         broken = [key for key in self._component if self._is_broken_with(key)]
@@ -240,7 +244,7 @@ class _Search:
         self._staying.discard(key)
 
     def _is_possible(self) -> bool:
-        """Whether those that are to stay could stay, if all others left."""
+        """Return whether the pods that are to stay could stay if all others left."""
         others = [
             key for key in self._component if key not in self._staying and key not in self._leaving
         ]
@@ -252,18 +256,20 @@ class _Search:
         return possible
 
     def _is_broken_with(self, key: ObjectName) -> bool:
-        return any(quarrel.is_broken_with(key) for quarrel in self._by_pod.get(key, ()))
+        return any(conflict.is_broken_with(key) for conflict in self._by_pod.get(key, ()))
 
 
 def _costs(
     component: Sequence[ObjectName], priorities: Mapping[ObjectName, int]
 ) -> dict[ObjectName, int]:
-    """What it costs that each pod leaves: more than all pods of lower priority together.
+    """Return the cost of each pod's leaving: more than all pods of lower priority together.
 
-    Of equally many pods of the same priorities, those cost less that come first.
+    Of equally many pods of the same priorities, those that come first cost less.
     """
     size = len(component)
-    ranks = {each: rank for rank, each in enumerate(sorted({priorities[k] for k in component}))}
+    ranks = {
+        priority: rank for rank, priority in enumerate(sorted({priorities[k] for k in component}))
+    }
     return {
         key: ((size + 1) ** ranks[priorities[key]] << size) - (1 << (size - 1 - index))
         for index, key in enumerate(component)

@@ -1,1 +1,1 @@
-"""Which pods have to get nodes together, in which domain, and which of them wait."""
+"""Groups of pods: which pods have to be placed together, in which domain, and which of them wait."""

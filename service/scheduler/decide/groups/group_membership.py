@@ -1,4 +1,4 @@
-"""Which pods are in a group, how many have to get nodes together, and how many have some."""
+"""The members of a group: how many have to get nodes together, and how many have one."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD, WorkloadBody
-from service.model.manifests.manifest import KeptManifest, PodGroupManifest, PodManifest
-from service.model.objects.pod_group import PodGroupStatus, phase_of
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod_group import PodGroupStatus, phase_of
+from service.model.pods.scheduling_groups import WORKLOAD, WorkloadBody
+from service.model.registry.manifests import DeclaredManifest, PodGroupManifest, PodManifest
 from service.scheduler.decide.status.references import pod_named
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
@@ -18,41 +18,45 @@ from service.scheduler.replica.stored_kinds import WaitingGroup
 
 
 class Members(NamedTuple):
-    """A group with its members at present."""
+    """A group with its present members."""
 
     title: str
     namespaces: frozenset[str]
-    """The namespaces of the members: who may read one of these may read messages on the group."""
+    """The namespaces of the members: who may read one of these may read messages about the
+    group.
+    """
     min_member: int
-    """So many members have to have nodes before any of them may have one; 0: they do not wait."""
+    """How many members need nodes before any may have one; 0 if they do not wait."""
     scheduled: int
-    """How many members have a node and have not ended."""
+    """How many members have a node and have not finished."""
     waiting: tuple[PodManifest, ...]
     """Stored members without a node: highest priority first, then oldest."""
     timeout_seconds: int | None = None
     since: str = ""
-    """When the timeout began: when the group or its oldest waiting member came, whichever is later."""
+    """When the timeout began: when the group or its oldest waiting member was created, the
+    later.
+    """
     missing: str | None = None
-    """The object without which no member may be placed, if it does not exist."""
+    """A required object that does not exist, so that no member may be placed, or None."""
     topology_key: str | None = None
-    """All members have to be on nodes that have the same value of this label."""
+    """All members have to be on nodes with the same value of this label."""
     node_names: frozenset[str] = frozenset()
-    """The nodes of members that hold one, if there is such a label."""
+    """The nodes that members hold, if there is such a label."""
 
     @property
     def gated(self) -> int:
-        """How many of the waiting members are held back by scheduling gates."""
-        return sum(bool(each.pod.spec.scheduling_gates) for each in self.waiting)
+        """How many of the waiting members have scheduling gates."""
+        return sum(bool(manifest.pod.spec.scheduling_gates) for manifest in self.waiting)
 
     def deadline(self) -> datetime | None:
-        """Return when the group will have waited too long; None if it has no timeout."""
+        """Return when the group's timeout expires, or None if it has none."""
         if self.timeout_seconds is None or not self.since:
             return None
         return datetime.fromisoformat(self.since) + timedelta(seconds=self.timeout_seconds)
 
 
 def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
-    """Return the group that a pod waits with: its own, or the pods of one placement request."""
+    """Return the group that a pod waits with, its own or that of a placement request, or None."""
     own = group_of(manifest)
     if own is not None:
         return own
@@ -68,7 +72,7 @@ def members_of(replica: Replica, group: GroupRef) -> Members:
 
 
 def shortage(members: Members, waiting: int, gated: int) -> str | None:
-    """Say why a group has too few members to be tried; None if it has enough.
+    """Return why a group has too few members to be tried, or None.
 
     `waiting` is the number of all members without a node, of which `gated` have scheduling gates.
     """
@@ -77,12 +81,12 @@ def shortage(members: Members, waiting: int, gated: int) -> str | None:
     here = members.scheduled + waiting
     if here - gated >= members.min_member:
         return None
-    told = f"{here} of {members.min_member} members of {members.title} are here"
-    return told + (f", {gated} of them with scheduling gates" if gated else "")
+    message = f"{here} of {members.min_member} members of {members.title} are here"
+    return message + (f", {gated} of them with scheduling gates" if gated else "")
 
 
 def waits_for_members(replica: Replica, manifest: PodManifest) -> str | None:
-    """Say why a stored pod's group has too few members; None if it has enough, or is no group."""
+    """Return why a stored pod's group has too few members, or None, also for a pod without a group."""
     group = waits_with(replica, manifest)
     if group is None:
         return None
@@ -95,7 +99,7 @@ def status_of(replica: Replica, manifest: PodGroupManifest) -> PodGroupStatus:
     group = manifest.group
     members = members_of(replica, GroupRef(group.namespace, group.name))
     stored = _stored(replica, replica.groups.members(GroupRef(group.namespace, group.name)))
-    phases = Counter(each.status_fields().get("phase") for each in stored)
+    phases = Counter(manifest.status_fields().get("phase") for manifest in stored)
     counts = {phase.lower(): phases[phase] for phase in ("Running", "Succeeded", "Failed")}
     return PodGroupStatus(
         phase=phase_of(group.min_member, scheduled=members.scheduled, **counts),
@@ -107,7 +111,7 @@ def status_of(replica: Replica, manifest: PodGroupManifest) -> PodGroupStatus:
 
 
 class _Terms(NamedTuple):
-    """What a group demands, by the object that describes it."""
+    """What a group requires, from the object that describes it."""
 
     min_member: int = 0
     missing: str | None = None
@@ -120,8 +124,8 @@ def _of_group(replica: Replica, group: GroupRef) -> Members:
     terms = _terms_of_workload(replica, group) if group.workload else _terms_of(replica, group)
     pods = _stored(replica, replica.groups.members(group))
     waiting = _in_order(replica, pods)
-    oldest = min((each.pod.created for each in waiting), default="")
-    holding = [each.pod.node_name for each in pods if _holds_a_node(each)]
+    oldest = min((manifest.pod.created for manifest in waiting), default="")
+    holding = [manifest.pod.node_name for manifest in pods if _holds_a_node(manifest)]
     return Members(
         title=_title(group),
         namespaces=frozenset({group.namespace}),
@@ -148,11 +152,11 @@ def _terms_of(replica: Replica, group: GroupRef) -> _Terms:
     if stored is None:
         return _Terms(missing=_title(group))
     assert isinstance(stored.manifest, PodGroupManifest)
-    found = stored.manifest.group
+    pod_group = stored.manifest.group
     return _Terms(
-        min_member=found.min_member,
-        topology_key=found.topology_key,
-        timeout_seconds=found.schedule_timeout_seconds,
+        min_member=pod_group.min_member,
+        topology_key=pod_group.topology_key,
+        timeout_seconds=pod_group.schedule_timeout_seconds,
         created=stored.manifest.created,
     )
 
@@ -161,13 +165,13 @@ def _terms_of_workload(replica: Replica, group: GroupRef) -> _Terms:
     stored = replica.get(WORKLOAD.kind, group.namespace, group.workload)
     if stored is None:
         return _Terms(missing=f"Workload {group.workload}")
-    assert isinstance(stored.manifest, KeptManifest)
+    assert isinstance(stored.manifest, DeclaredManifest)
     body = stored.manifest.kept.body
     assert isinstance(body, WorkloadBody)
-    found = body.pod_group(group.name)
-    if found is None:
+    pod_group = body.pod_group(group.name)
+    if pod_group is None:
         return _Terms(missing=_title(group))
-    gang = found.policy.gang
+    gang = pod_group.policy.gang
     return _Terms(min_member=gang.min_count if gang is not None else 0)
 
 
@@ -182,16 +186,16 @@ def _of_waiting(replica: Replica, name: str) -> Members:
         title=f"the group of {pod_named(*keys[0], told_in=namespaces)}",
         namespaces=namespaces,
         min_member=len(keys),
-        scheduled=sum(_holds_a_node(each) for each in pods),
+        scheduled=sum(_holds_a_node(manifest) for manifest in pods),
         waiting=_in_order(replica, pods),
     )
 
 
 def _stored(replica: Replica, keys: Iterable[ObjectName]) -> list[PodManifest]:
-    found = [pod for key in keys if (pod := replica.pod(*key)) is not None]
+    manifests = [pod for key in keys if (pod := replica.pod(*key)) is not None]
     if not replica.reservations:
-        return found
-    return [replace(each, pod=replica.counted(each)) for each in found]
+        return manifests
+    return [replace(manifest, pod=replica.counted(manifest)) for manifest in manifests]
 
 
 def _holds_a_node(manifest: PodManifest) -> bool:
@@ -206,4 +210,4 @@ def _in_order(replica: Replica, pods: list[PodManifest]) -> tuple[PodManifest, .
             priority = replica.config.priority_of(pod.spec.priority_class_name) or 0
         return -priority, pod.created, pod.namespace, pod.name
 
-    return tuple(sorted((each for each in pods if each.pod.wants_node), key=order))
+    return tuple(sorted((manifest for manifest in pods if manifest.pod.wants_node), key=order))

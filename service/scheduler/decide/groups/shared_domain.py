@@ -1,27 +1,27 @@
-"""The domain of a node label in which the members of a group have to be together."""
+"""The domain of a node label that the members of a group have to share."""
 
 from typing import NamedTuple
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.groups.group_membership import Members, members_of, waits_with
 from service.scheduler.replica.replica import Replica
 
 
 class SharedDomain(NamedTuple):
-    """Where the members of a group have to be together."""
+    """The domain that the members of a group have to share."""
 
     key: str
-    """They have to be on nodes with the same value of this label."""
+    """The label whose value has to be the same on their nodes."""
     value: str | None = None
-    """The value where members are already; None: any, as long as enough of them find room there."""
+    """The value where members already are, or None for any that has room for enough of them."""
     conflict: str | None = None
-    """Why there is no such domain, by where members are already; None: nothing speaks against one."""
+    """Why no such domain exists, given where members already are, or None."""
 
 
 def shared_domain(replica: Replica, members: Members) -> SharedDomain | None:
-    """Return the domain for the waiting members of a group; None if they may go anywhere.
+    """Return the domain for the waiting members of a group, or None if they may go anywhere.
 
-    Members on nodes that do not exist any more do not count.
+    Members on deleted nodes do not count.
     """
     key = members.topology_key
     if key is None:
@@ -31,18 +31,18 @@ def shared_domain(replica: Replica, members: Members) -> SharedDomain | None:
     unlabelled = [name for name, value in labels.items() if value is None]
     values = sorted({value for value in labels.values() if value is not None})
     if unlabelled:
-        told = (
+        conflict = (
             f"a member of {members.title} is on node {unlabelled[0]}, which lacks the label {key}"
         )
-        return SharedDomain(key, conflict=told)
+        return SharedDomain(key, conflict=conflict)
     if len(values) > 1:
-        told = f"members of {members.title} are in more than one domain of {key}: "
-        return SharedDomain(key, conflict=told + ", ".join(values))
+        conflict = f"members of {members.title} are in more than one domain of {key}: "
+        return SharedDomain(key, conflict=conflict + ", ".join(values))
     return SharedDomain(key, value=values[0] if values else None)
 
 
 def shares_domain(replica: Replica, manifest: PodManifest) -> str | None:
-    """Say with whom a stored pod has to share a domain, and where; None if with nobody."""
+    """Return which group a stored pod has to share a domain with, and where, or None."""
     group = waits_with(replica, manifest)
     if group is None:
         return None
@@ -50,5 +50,5 @@ def shares_domain(replica: Replica, manifest: PodManifest) -> str | None:
     shared = shared_domain(replica, members)
     if shared is None or shared.conflict is not None:
         return shared and shared.conflict
-    told = f"all members of {members.title} have to be in one domain of {shared.key}"
-    return told if shared.value is None else f"{told}: {shared.value}, where some of them are"
+    message = f"all members of {members.title} have to be in one domain of {shared.key}"
+    return message if shared.value is None else f"{message}: {shared.value}, where some of them are"

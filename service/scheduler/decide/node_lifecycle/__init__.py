@@ -1,1 +1,1 @@
-"""What becomes of nodes that are not ready, silent, tainted or deleted, and of the pods on them."""
+"""Node lifecycles: nodes that are not ready, silent, tainted, or deleted, and the pods on them."""

@@ -1,27 +1,33 @@
-"""What writes of clients keep of a node's state, and which taints they add for its conditions.
+"""What a client's write to a node keeps of its state, and the taints that conditions add to it.
 
-A PUT of a whole node begins nothing anew.
+A PUT of a whole node does not restart anything that is in progress.
 """
 
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import NodeManifest
-from service.model.objects.condition_taints import asked_keys, conditioned, unconditioned
-from service.model.objects.pods_and_nodes import Taint
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import (
+    asked_keys,
+    with_condition_taints,
+    without_condition_taints,
+)
+from service.model.registry.manifests import NodeManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import NodeState
 
 
 def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
-    """Return an update of a node with what it cannot undo.
+    """Return an update of a node, with the state that the update cannot undo.
 
-    Taints that evict keep the time at which they were added, so that it does not run anew with each
-    update. Taints that a condition asks for stay as long as it does. A node that is silent stays
-    so until it reports; what the update says of Ready is remembered for then.
+    Taints that evict keep the time at which they were added, so that it does not start again with
+    each
+    update. Taints that a condition requires stay as long as it does. A silent node stays silent
+    until
+    it reports; what the update says of Ready is remembered for then.
     """
     if not old.node.taints and old.node.ready in ("", "True"):
         return sent
@@ -35,23 +41,23 @@ def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifes
 
 
 def conditionally_tainted(config: ClusterConfig, node: NodeManifest, now: str) -> NodeManifest:
-    """Return a node with the taints that its conditions ask for, unless that is left to others."""
-    return _with(node, conditioned(node.node, now)) if config.taints_nodes else node
+    """Return a node with the taints that its conditions require, if the cluster taints nodes."""
+    return _with(node, with_condition_taints(node.node, now)) if config.taints_nodes else node
 
 
 def changed_taints(
     replica: Replica, before: ClusterConfig, now: str
 ) -> Iterator[tuple[NodeManifest, tuple[Taint, ...]]]:
-    """Yield nodes with their new taints, as conditions come to mean taints or are to be ignored."""
+    """Yield nodes whose taints a change of the configuration changes, with their new taints."""
     config = replica.config
     if config.taints_nodes == before.taints_nodes:
         return
-    for node in [each for each in replica.cluster.nodes.nodes if each is not None]:
+    for node in [node for node in replica.cluster.nodes.nodes if node is not None]:
         taints = node.taints
         if config.taints_nodes:
-            taints = conditioned(node, now)
+            taints = with_condition_taints(node, now)
         elif config.node_conditions == "Ignore":
-            taints = unconditioned(node)
+            taints = without_condition_taints(node)
         if taints != node.taints:
             manifest = replica.node(node.name)
             assert manifest is not None
@@ -59,7 +65,7 @@ def changed_taints(
 
 
 def note_deletion(replica: Replica, name: str) -> None:
-    """Remember that a node is deleted while pods are on it; forget what was remembered otherwise."""
+    """Remember that a node with pods is deleted; otherwise forget what was remembered of it."""
     state = replica.node_state(name)
     fails = replica.config.fails_pods_of_deleted_nodes
     if fails and any(not pod.finished for pod in replica.cluster.pods_of(name)):
@@ -71,28 +77,28 @@ def note_deletion(replica: Replica, name: str) -> None:
 
 
 def _timed(taints: tuple[Taint, ...], old: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """Give taints that lack it the time at which an equal taint was added before."""
-    times = {(each.key, each.value, each.effect): each.time_added for each in old}
+    """Return taints with missing times taken from equal taints added before."""
+    times = {(taint.key, taint.value, taint.effect): taint.time_added for taint in old}
     return tuple(
-        each
-        if each.time_added is not None
-        else replace(each, time_added=times.get((each.key, each.value, each.effect)))
-        for each in taints
+        taint
+        if taint.time_added is not None
+        else replace(taint, time_added=times.get((taint.key, taint.value, taint.effect)))
+        for taint in taints
     )
 
 
 def _keeping_asked(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
-    """Keep the taints that the conditions ask for, unless the cluster leaves them to others."""
-    asked = asked_keys(sent.node)
-    if not asked or not context.replica.config.taints_nodes:
+    """Keep the taints that the conditions require, if the cluster taints nodes."""
+    required_keys = asked_keys(sent.node)
+    if not required_keys or not context.replica.config.taints_nodes:
         return sent
-    present = {(each.key, each.effect) for each in sent.node.taints}
-    kept = tuple(
-        each
-        for each in old.node.taints
-        if each.key in asked and (each.key, each.effect) not in present
+    present = {(taint.key, taint.effect) for taint in sent.node.taints}
+    required = tuple(
+        taint
+        for taint in old.node.taints
+        if taint.key in required_keys and (taint.key, taint.effect) not in present
     )
-    return _with(sent, (*sent.node.taints, *kept))
+    return _with(sent, (*sent.node.taints, *required))
 
 
 def _still_silent(

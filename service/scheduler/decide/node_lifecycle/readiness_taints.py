@@ -1,20 +1,20 @@
-"""Keeping the taints of nodes in step with their readiness, as far as zones allow it."""
+"""Keeps the taints of nodes in step with their readiness, at the rate that their zones allow."""
 
 from datetime import datetime
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import NodeManifest
-from service.model.manifests.node_manifest import READY
-from service.model.objects.condition_taints import (
+from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import (
     READINESS_KEYS,
     TAINT_OF,
-    conditioned,
+    with_condition_taints,
     with_readiness,
 )
-from service.model.objects.manifest_types import NodeCondition
-from service.model.objects.pods_and_nodes import Taint
+from service.model.nodes.node import NodeCondition
+from service.model.nodes.node_manifest import READY
+from service.model.registry.manifests import NodeManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import (
     added_at,
@@ -33,20 +33,20 @@ from service.scheduler.replica.stored_kinds import NodeState
 
 SILENT_REASON = "NodeStatusUnknown"
 SILENT_MESSAGE = "Kubelet stopped posting node status."
-"""The words are those of Kubernetes' node controller."""
+"""As reword by Kubernetes' node controller."""
 RENEWED_REASON = "NodeLeaseRenewed"
 RENEWED_MESSAGE = "The node reports again."
 
 
 class Judged(NamedTuple):
-    """A node, what is remembered of it, and what is known of its readiness now."""
+    """A node with its remembered state and its present readiness."""
 
     manifest: NodeManifest
     state: NodeState | None
     ready: str
-    """What the condition Ready has to say."""
+    """The status that the condition Ready should have."""
     is_silent: bool
-    """Whether it says so because the node is silent."""
+    """Whether it has that status because the node is silent."""
 
     @property
     def was_silent(self) -> bool:
@@ -55,7 +55,7 @@ class Judged(NamedTuple):
 
 
 def judge(manifest: NodeManifest, state: NodeState | None, intent: SweepNodes) -> Judged:
-    """Find out whether a node is ready, by what it said last and whether it still reports."""
+    """Determine whether a node is ready, by its last report and whether it still reports."""
     node = manifest.node
     if state is not None and state.silent:
         returned = intent.silent is not None and node.name not in intent.silent
@@ -68,17 +68,17 @@ def judge(manifest: NodeManifest, state: NodeState | None, intent: SweepNodes) -
 
 
 class Readiness:
-    """What the readiness of all nodes means for the taints of each."""
+    """The effect of all nodes' readiness on the taints of each."""
 
     def __init__(self, context: DecisionContext, judged: list[Judged], now: datetime) -> None:
         self._context = context
         self._config = context.replica.config
         self._now = now
         self._at = in_whole_seconds(now)
-        counts = count_zones((each.manifest.node, each.ready) for each in judged)
+        counts = count_zones((node.manifest.node, node.ready) for node in judged)
         self.all_down = bool(counts) and all(count.is_down for count in counts.values())
         self.due: datetime | None = None
-        """When the next node may get the taint that evicts, if one waits for it."""
+        """When the next waiting node may get the taint that evicts, or None."""
         self._may_evict = self._chosen(judged, counts)
 
     def as_it_should_be(self, judged: Judged) -> NodeManifest:
@@ -90,25 +90,25 @@ class Readiness:
         return manifest if taints == manifest.node.taints else manifest.with_taints(taints)
 
     def remember(self, judged: Judged) -> None:
-        """Note that the node is silent, or not any more."""
+        """Store that the node is silent, or no longer is."""
         replica, name = self._context.replica, judged.manifest.name
         if judged.is_silent and not judged.was_silent:
-            told = judged.manifest.node.ready
-            replica.put(NodeState(name=name, silent=True, told_ready=told))
+            ready = judged.manifest.node.ready
+            replica.put(NodeState(name=name, silent=True, told_ready=ready))
         elif judged.was_silent and not judged.is_silent:
             replica.delete(NodeState.kind, "", name)
 
     def _chosen(self, judged: list[Judged], counts: dict[Zone, ZoneCount]) -> frozenset[str]:
-        """The nodes that may get the taint that evicts now: those first that are not ready longest."""
+        """Return the nodes to get the taint that evicts now: those that are not ready longest first."""
         waiting: dict[Zone, list[tuple[str, str]]] = {}
         last: dict[Zone, datetime] = {}
-        for each in judged:
-            node, zone = each.manifest.node, zone_of(each.manifest.node)
+        for node_readiness in judged:
+            node, zone = node_readiness.manifest.node, zone_of(node_readiness.manifest.node)
             own = [taint for taint in node.taints if taint.key in READINESS_KEYS]
             times = [time for taint in evicting(own) if (time := added_at(taint))]
             if times:
                 last[zone] = max(*times, last.get(zone, times[0]))
-            elif each.ready in TAINT_OF:
+            elif node_readiness.ready in TAINT_OF:
                 since = min((taint.time_added or "" for taint in own), default=self._at)
                 waiting.setdefault(zone, []).append((since, node.name))
         if self.all_down:
@@ -127,14 +127,16 @@ class Readiness:
         if not self._config.taints_nodes:  # It was silent when that still meant a taint.
             return with_readiness(node.taints, "True", self._at)
         ready = judged.ready or "True"  # It was silent, and said nothing of it before.
-        taints = conditioned(replace(node, ready=ready), self._at)
+        taints = with_condition_taints(replace(node, ready=ready), self._at)
         if judged.ready not in TAINT_OF:
             return taints
         if not self.all_down:
             evicts = node.name in self._may_evict
             return with_readiness(taints, judged.ready, self._at, evicting=evicts)
         return tuple(
-            each for each in taints if each.key not in READINESS_KEYS or each.effect != "NoExecute"
+            taint
+            for taint in taints
+            if taint.key not in READINESS_KEYS or taint.effect != "NoExecute"
         )
 
     def _with_condition(self, judged: Judged) -> NodeManifest:

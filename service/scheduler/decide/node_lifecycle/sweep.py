@@ -1,4 +1,4 @@
-"""One look at all nodes that need one: readiness, taints that evict, deleted nodes.
+"""One sweep over all nodes: readiness, taints that evict, deleted nodes.
 
 It is decided like every request, on the state with all earlier ones applied, and again after every
 lost race. Times are the database's.
@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import DELETED_NODE_REASON
-from service.model.objects.condition_taints import READINESS_KEYS
-from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
+from service.model.core.primitives import ObjectName, Taint
+from service.model.nodes.condition_taints import READINESS_KEYS
+from service.model.nodes.node import Node
+from service.model.pods.pod import PodSpec
+from service.model.pods.status import DELETED_NODE_REASON
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (
@@ -38,15 +40,15 @@ from service.scheduler.replica.stored_kinds import NodeState
 TAINT_REASON = "DeletionByTaintManager"
 TAINT_MESSAGE = "Taint manager: deleting due to NoExecute taint"
 DELETED_MESSAGE = "PodGC: node no longer exists"
-"""The words are those of Kubernetes' controllers."""
+"""As reword by Kubernetes' controllers."""
 CHANGES_MAX = 500
 """How many objects one sweep changes at most; the rest follows in the next."""
 _STEP_NODES = 200
-"""How many nodes are looked at in one step, before other tasks may run."""
+"""How many nodes are examined in one step, before other tasks may run."""
 
 
 def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesAnswer]:
-    """Bring taints in step with readiness, evict whom taints evict, and end pods of deleted nodes.
+    """Bring taints in step with readiness, evict pods for taints, and end pods of deleted nodes.
 
     Raises:
         Overloaded: too many races were lost.
@@ -58,7 +60,7 @@ def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesA
 
 
 class _Sweep:
-    """One look at all nodes, on one state and at one time."""
+    """A sweep over all nodes, on one state and at one time."""
 
     def __init__(self, context: DecisionContext, intent: SweepNodes) -> None:
         self._context = context
@@ -68,13 +70,13 @@ class _Sweep:
         self._now = intent.clock()
         self._left = CHANGES_MAX
         self._times: list[datetime] = []
-        """When something will have to be done."""
+        """When something becomes due."""
         self._tolerated: dict[tuple[int, tuple[Taint, ...]], Tolerated | None] = {}
-        """What specs, by their ids, tolerate of the taints of nodes."""
+        """The tolerations of specs, by their ids, for the taints of nodes."""
         self.all_down = False
 
     def run(self) -> Steps[None]:
-        """Do what there is to do now."""
+        """Do all that is due now."""
         yield from self._keep_readiness()
         for node in self._tainted():
             self._keep_times(node)
@@ -85,7 +87,7 @@ class _Sweep:
             self._end_pods_of(name)
 
     def due(self) -> datetime | None:
-        """When there is more to do; None: not before something changes."""
+        """Return when more becomes due even if nothing changes, or None."""
         if self._left <= 0:
             return self._now
         return min(self._times, default=None)
@@ -105,31 +107,31 @@ class _Sweep:
             judged.append(judge(manifest, self._replica.node_state(node.name), self._asked()))
         readiness = Readiness(self._context, judged, self._now)
         self.all_down = readiness.all_down
-        for place, each in enumerate(judged):
+        for place, node_readiness in enumerate(judged):
             if place % _STEP_NODES == _STEP_NODES - 1:
                 yield
-            if self._manages or each.was_silent:
-                self._keep(readiness, each)
+            if self._manages or node_readiness.was_silent:
+                self._keep(readiness, node_readiness)
         if readiness.due is not None and self._manages:
             self._times.append(readiness.due)
 
     def _any_unready(self, nodes: list[Node]) -> bool:
-        """Whether any node is not ready, silent, or has a taint for that; usually there is none."""
+        """Return whether any node is not ready, silent, or has a readiness taint; usually none is."""
         if self._intent.silent or self._replica.keys(NodeState.kind):
             return True
         return any(
             node.ready not in ("", "True")
-            or any(each.key in READINESS_KEYS for each in node.taints)
+            or any(taint.key in READINESS_KEYS for taint in node.taints)
             for node in nodes
         )
 
     @property
     def _manages(self) -> bool:
-        """Whether conditions and silence mean taints in this cluster."""
+        """Whether conditions and silence lead to taints in this cluster."""
         return self._config.taints_nodes
 
     def _asked(self) -> SweepNodes:
-        """The intent; where silence means nothing, no node is silent."""
+        """Return the intent, without silent nodes if silence has no effect in this cluster."""
         return self._intent if self._manages else replace(self._intent, silent=frozenset())
 
     def _keep(self, readiness: Readiness, judged: Judged) -> None:
@@ -149,17 +151,17 @@ class _Sweep:
         return [node for node in self._nodes() if evicting(node.taints)]
 
     def _keep_times(self, node: Node) -> None:
-        """Note now when taints were added whose time nobody has noted."""
-        if self._left <= 0 or all(each.time_added for each in evicting(node.taints)):
+        """Set the time of taints that were added without one."""
+        if self._left <= 0 or all(taint.time_added for taint in evicting(node.taints)):
             return
         manifest = self._replica.node(node.name)
         assert manifest is not None
         at = in_whole_seconds(self._now)
         timed = tuple(
-            replace(each, time_added=at)
-            if each.effect == "NoExecute" and each.time_added is None
-            else each
-            for each in node.taints
+            replace(taint, time_added=at)
+            if taint.effect == "NoExecute" and taint.time_added is None
+            else taint
+            for taint in node.taints
         )
         self._replica.put(manifest.with_taints(timed))
         self._left -= 1
@@ -172,7 +174,7 @@ class _Sweep:
         state = self._replica.node_state(name)
         if state is not None and state.silent and not self._intent.judges:
             # The node may not have had a chance to report yet.
-            taints = tuple(each for each in taints if each.key not in READINESS_KEYS)
+            taints = tuple(taint for taint in taints if taint.key not in READINESS_KEYS)
         for pod in cluster.pods_of(name) if taints else ():
             if self._left <= 0:
                 return
@@ -208,7 +210,7 @@ class _Sweep:
     # Deleted nodes
 
     def _end_pods_of(self, name: str) -> None:
-        """End the pods of a deleted node once their time is over; a new node of the name keeps them."""
+        """End the pods of a deleted node once their time is over; a new node of its name keeps them."""
         state = self._replica.node_state(name)
         if state is None or not state.deleted or self._left <= 0:
             return

@@ -1,6 +1,6 @@
 """How long pods tolerate taints that evict.
 
-Rules and words are those of Kubernetes' `pkg/controller/tainteviction` and
+The rules and messages are those of Kubernetes' `pkg/controller/tainteviction` and
 `plugin/pkg/admission/defaulttolerationseconds`, v1.35.
 """
 
@@ -9,25 +9,27 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from service.engine.state.nodes.taints import tolerates
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.condition_taints import NOT_READY, UNREACHABLE
-from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import NOT_READY, UNREACHABLE
+from service.model.nodes.node import Node
+from service.model.pods.pod import Pod, Toleration
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 Tolerated = Sequence[tuple[Taint, Toleration]]
-"""Taints that evict, each with the first toleration for it."""
+"""Taints that evict, each with its first matching toleration."""
 
 
 def evicting(taints: Iterable[Taint]) -> tuple[Taint, ...]:
     """Return the taints with the effect NoExecute."""
-    return tuple(each for each in taints if each.effect == "NoExecute")
+    return tuple(taint for taint in taints if taint.effect == "NoExecute")
 
 
 def with_defaults(
     tolerations: tuple[Toleration, ...], config: ClusterConfig
 ) -> tuple[Toleration, ...]:
-    """Add the tolerations of a pod that says nothing of nodes that are not ready or unreachable.
+    """Add default tolerations for nodes that are not ready or unreachable, if a pod has none.
 
     Kubernetes' admission writes them into the pod; here they are added when they are used.
     """
@@ -53,24 +55,27 @@ def _with_defaults(
 def first_tolerations(
     taints: Iterable[Taint], tolerations: Sequence[Toleration]
 ) -> Tolerated | None:
-    """Return the first toleration for each taint; None if there is none for one of them."""
-    found = []
+    """Return the first toleration of each taint, or None if one has none."""
+    tolerated = []
     for taint in taints:
-        toleration = next((each for each in tolerations if tolerates(each, taint)), None)
+        toleration = next(
+            (candidate for candidate in tolerations if tolerates(candidate, taint)), None
+        )
         if toleration is None:
             return None
-        found.append((taint, toleration))
-    return found
+        tolerated.append((taint, toleration))
+    return tolerated
 
 
 def leaves_at(tolerated: Tolerated | None, since: datetime | None = None) -> datetime | None:
-    """Return when a pod has to leave: the first time that one of its tolerations is over.
+    """Return when a pod has to leave: when the first of its tolerations ends.
 
     Args:
-        tolerated: as `first_tolerations` returns them.
-        since: when the pod came to the node, if that may have been after the taints.
+        tolerated: taints and tolerations, as `first_tolerations` returns them.
+        since: when the pod was placed, if that may have been after the taints.
 
-    Returns `AT_ONCE` if a taint is not tolerated at all, None if the pod may stay for ever.
+    Returns:
+        `AT_ONCE` if a taint is not tolerated at all, or None if the pod may stay forever.
     """
     if tolerated is None:
         return AT_ONCE
@@ -89,7 +94,7 @@ def leaves_at(tolerated: Tolerated | None, since: datetime | None = None) -> dat
 
 
 def may_have_to_leave(pod: Pod, node: Node, config: ClusterConfig) -> bool:
-    """Whether a pod that is on a node will be evicted for its taints, now or later."""
+    """Return whether a placed pod will be evicted for its node's taints, now or later."""
     taints = evicting(node.taints)
     if not taints or pod.terminating or pod.finished:
         return False
@@ -104,22 +109,24 @@ def may_have_to_leave(pod: Pod, node: Node, config: ClusterConfig) -> bool:
 def _leaves(
     tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...], seconds: tuple[int, int]
 ) -> bool:
-    told = first_tolerations(taints, _with_defaults(tolerations, *seconds))
-    return told is None or any(each.toleration_seconds is not None for _, each in told)
+    tolerated = first_tolerations(taints, _with_defaults(tolerations, *seconds))
+    return tolerated is None or any(
+        toleration.toleration_seconds is not None for _, toleration in tolerated
+    )
 
 
 def added_at(taint: Taint) -> datetime | None:
-    """Return when a taint was added; None if nobody has noted it yet."""
+    """Return when a taint was added, or None if that is not recorded yet."""
     return None if taint.time_added is None else parsed(taint.time_added)
 
 
 @lru_cache(maxsize=4_096)
 def parsed(time: str) -> datetime:
-    """Return a valid RFC 3339 time."""
+    """Parse a valid RFC 3339 time."""
     return datetime.fromisoformat(time)
 
 
 def in_whole_seconds(time: datetime) -> str:
-    """Return the first whole second that is not before a time, RFC 3339, so that no grace is shortened."""
+    """Format a time in RFC 3339, rounded up to whole seconds so that no grace is shortened."""
     whole = time.astimezone(UTC).replace(microsecond=0)
     return (whole if whole == time else whole + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""How fast nodes of a zone get the taint that evicts, by how many of its nodes are not ready.
+"""The rate at which nodes of a zone get the taint that evicts, by the share that is not ready.
 
 The rules are those of Kubernetes' `pkg/controller/nodelifecycle` (`ComputeZoneState`,
 `handleDisruption`, `ReducedQPSFunc`), v1.35.
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import Node
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.nodes.node import Node
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 """The label of nodes that do not count for the state of their zone."""
@@ -32,7 +32,7 @@ class ZoneCount(NamedTuple):
         return self.ready == 0 and self.unready > 0
 
     def rate(self, config: ClusterConfig) -> float:
-        """How many nodes of the zone may get the taint that evicts, per second."""
+        """Return how many nodes of the zone may get the taint that evicts, per second."""
         share = self.unready / (self.ready + self.unready)
         if self.is_down or self.unready <= 2 or share < config.unhealthy_zone_threshold:  # noqa: PLR2004 - Kubernetes' own number
             return config.node_eviction_rate
@@ -41,14 +41,14 @@ class ZoneCount(NamedTuple):
 
 
 def zone_of(node: Node) -> Zone:
-    """Return the zone of a node, as Kubernetes' `GetZoneKey` has it."""
+    """Return the zone of a node, as Kubernetes' `GetZoneKey` does."""
     return _first_label(node, _REGION_LABELS), _first_label(node, _ZONE_LABELS)
 
 
 def count_zones(nodes: Iterable[tuple[Node, str]]) -> dict[Zone, ZoneCount]:
-    """Count the nodes of each zone; each node comes with the status of its condition Ready.
+    """Count the nodes of each zone, given each node with the status of its condition Ready.
 
-    A node without that condition counts as ready: nobody watches over it.
+    A node without that condition counts as ready: nothing monitors it.
     """
     counts: dict[Zone, ZoneCount] = {}
     for node, ready in nodes:
@@ -62,9 +62,9 @@ def count_zones(nodes: Iterable[tuple[Node, str]]) -> dict[Zone, ZoneCount]:
 
 
 def allowed_now(rate: float, last: datetime | None, now: datetime) -> tuple[int, datetime | None]:
-    """Return how many nodes of a zone may be tainted now, and when the next may; None: never.
+    """Return how many nodes of a zone may be tainted now, and when the next may, or None for never.
 
-    `last` is when the last one was.
+    `last` is when the last one was tainted.
     """
     if rate <= 0:
         return 0, None

@@ -1,12 +1,12 @@
-"""Placing a group: all of its pods in one commit, or none."""
+"""Places a group: all of its pods in one commit, or none."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from service.engine import Colocation, GroupRefusal, Placement, placing_group
-from service.model.objects.pods_and_nodes import ObjectName
+from service.engine import Colocation, GroupRefusal, Placement, place_group_in_steps
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of, shortage
 from service.scheduler.decide.groups.shared_domain import SharedDomain, shared_domain
@@ -23,10 +23,7 @@ from service.scheduler.decide.placing.pod_placement import (
 )
 from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
 from service.scheduler.decide.placing.step_size import StepSize
-from service.scheduler.decide.status.pod_conditions import (
-    GATED_REASON,
-    tell_failed,
-)
+from service.scheduler.decide.status.pod_conditions import GATED_REASON, tell_failed
 from service.scheduler.decide.status.references import reference
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
@@ -43,10 +40,10 @@ from service.scheduler.replica.pod_groups import GroupRef, group_of
 def place_as_group(
     context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
-    """Place all pods of an AllOrNothing request together; those that have a node keep it.
+    """Place all pods of an AllOrNothing request together; placed pods keep their nodes.
 
-    After a lost race the nodes chosen before are checked as a whole, and kept if they still
-    hold (P10).
+    After a lost race, the nodes chosen before are checked as a whole, and kept if they still fit
+    (protocol rule P10).
     """
     group = GroupAttempt(context, intent, candidates)
     yield from group.refuse_at_once()
@@ -67,9 +64,9 @@ def _each(
 ) -> Steps[list[PlacementResult]]:
     """Make the results of all members step by step, since each may have an explanation."""
     results, step = list[PlacementResult](), StepSize()
-    for each in candidates:
-        results.append(make(each))
-        if step.is_over(each.pod):
+    for candidate in candidates:
+        results.append(make(candidate))
+        if step.is_over(candidate.pod):
             yield
     return results
 
@@ -93,7 +90,7 @@ class GroupAttempt:
         self._failure: GroupFailure | None = None
 
     def refuse_at_once(self) -> Steps[None]:
-        """Find the members that may not be placed, whatever room there is on nodes."""
+        """Find the members that may not be placed, regardless of room on nodes."""
         if self._intent.reserving is not None and self._are_stored_meanwhile():
             return
         denied = yield from denials(self._context, self._fresh)
@@ -113,35 +110,38 @@ class GroupAttempt:
             if step.is_over(candidate.pod):
                 yield
             group = self._group_of(candidate)
-            told = None if group is None else lacking[group]
+            shortfall = None if group is None else lacking[group]
             if self._intent.reserving is not None and binds_more(candidate.pod):
-                told = BOUND_WITH_IT
-            if told is not None and candidate.key not in self.failed:
-                self._fail(candidate, "Unschedulable", told)
+                shortfall = BOUND_WITH_IT
+            if shortfall is not None and candidate.key not in self.failed:
+                self._fail(candidate, "Unschedulable", shortfall)
 
     def _are_stored_meanwhile(self) -> bool:
-        """Whether others have stored members that are to be reserved as new pods; then the group fails.
+        """Return whether others have stored members that are to be reserved as new pods.
 
-        What an attempt to place a group has reserved is told as that (`RESERVED_REASON`).
+        Then the group fails. Members that an attempt has reserved are reported as such
+        (`RESERVED_REASON`).
         """
         for candidate in self._candidates:
             is_reserved = candidate.key in self._context.replica.reservations
             if candidate.stored is not None and not is_reserved:
-                told = "a pod of this name was stored meanwhile; ask again"
-                self._fail(candidate, "Denied", told, reason=STORED_MEANWHILE)
+                message = "a pod of this name was stored meanwhile; ask again"
+                self._fail(candidate, "Denied", message, reason=STORED_MEANWHILE)
         return bool(self.failed)
 
     def search(self) -> Steps[list[Placement] | None]:
-        """Search nodes for all members that have none; if there are none, note why and return None."""
+        """Return nodes for all members that have none, or None after recording why that fails."""
         context = self._context
         pods = [candidate.pod for candidate in self._fresh]
         if not pods:
             return []
         hints = [context.hint(pod.namespace, pod.name) for pod in pods]
-        found = yield from placing_group(context.replica.cluster, pods, hints, self._colocations())
-        if not isinstance(found, GroupRefusal):
-            return list(found.placements)
-        self._fail_search(found)
+        gang = yield from place_group_in_steps(
+            context.replica.cluster, pods, hints, self._colocations()
+        )
+        if not isinstance(gang, GroupRefusal):
+            return list(gang.placements)
+        self._fail_search(gang)
         return None
 
     def bind(self, placements: list[Placement]) -> Steps[None]:
@@ -177,14 +177,14 @@ class GroupAttempt:
         )
 
     def refused(self, candidate: Candidate) -> PlacementResult:
-        """Return the result of a member of a refused group, kept as pending if that is wanted."""
+        """Return the result of a member of a refused group, stored as pending if requested."""
         if candidate.is_placed:
             return already_placed(self._context, self._intent, candidate)
         assert self._failure is not None
         result = self.failed.get(candidate.key)
         if result is None:
-            told, reason = self._told(candidate), self._failure.reason
-            result = self._result(candidate, "GroupRefused", told, reason)
+            message, reason = self._told(candidate), self._failure.reason
+            result = self._result(candidate, "GroupRefused", message, reason)
         if not self._intent.queue or result.outcome == "Denied":
             if candidate.stored is not None and result.outcome != "Denied":
                 tell_failed(self._context, candidate.stored, self._told(candidate))
@@ -199,7 +199,7 @@ class GroupAttempt:
         return replace(result, uid=None if self._intent.dry_run else uid)
 
     def _told(self, candidate: Candidate) -> str:
-        """Say why a member gets no node; if the group fails at a pod of another namespace, say which."""
+        """Return why a member gets no node, naming a failed pod of another namespace."""
         assert self._failure is not None
         failed = self._failure.failed[0]
         if failed.namespace == candidate.key[0]:
@@ -208,14 +208,15 @@ class GroupAttempt:
         return f"the group fails at {at}"
 
     def keep_together(self) -> None:
-        """If members are kept as pending, have them wait for each other."""
+        """Make members that are stored as pending wait for each other."""
         if self._intent.queue:
             wait_together(
-                self._context, [each.key for each in self._fresh if not group_of(each.manifest)]
+                self._context,
+                [candidate.key for candidate in self._fresh if not group_of(candidate.manifest)],
             )
 
     def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
-        """Make the answer with these results."""
+        """Return the answer with these results."""
         return PlacementAnswer(
             revision=self._context.replica.revision,
             committed=False,
@@ -238,7 +239,7 @@ class GroupAttempt:
         self._plugin = plugin
 
     def conclude(self) -> None:
-        """Sum up why the group failed, once all members are known at which it did."""
+        """Summarize why the group failed, once all failed members are known."""
         first = next(iter(self.failed.values()))
         self._failure = GroupFailure(
             failed=[PodRef(namespace=namespace, name=name) for namespace, name in self.failed],
@@ -250,7 +251,7 @@ class GroupAttempt:
     def _result(
         self, candidate: Candidate, outcome: Outcome, message: str, reason: str | None = None
     ) -> PlacementResult:
-        """Make the result of a member without a node, explained as if no other member was placed."""
+        """Return the result of a member without a node, explained as if no other member were placed."""
         return result_of(
             self._context,
             candidate,
@@ -267,18 +268,18 @@ class GroupAttempt:
         self._fail(candidate, "Unschedulable", refused.message, reason=reason, plugin=plugin)
 
     def _lacking_members(self) -> dict[GroupRef, str | None]:
-        """Say how many members each group lacks if those of this request are the only new ones.
+        """Return how many members each group lacks if no members but those of this request are added.
 
-        Or say that members are in several domains already, if they have to be in one.
+        The message may also say that members are in several domains but have to share one.
         """
         joining = Counter(
-            group for each in self._fresh if (group := self._group_of(each)) is not None
+            group for candidate in self._fresh if (group := self._group_of(candidate)) is not None
         )
         lacking: dict[GroupRef, str | None] = {}
         for group, count in joining.items():
             shared = self._shared_by(group)
-            told = shortage(members_of(self._context.replica, group), count, 0)
-            lacking[group] = told or (shared.conflict if shared is not None else None)
+            shortfall = shortage(members_of(self._context.replica, group), count, 0)
+            lacking[group] = shortfall or (shared.conflict if shared is not None else None)
         return lacking
 
     def _group_of(self, candidate: Candidate) -> GroupRef | None:
@@ -288,7 +289,7 @@ class GroupAttempt:
         return shared_domain(self._context.replica, members_of(self._context.replica, group))
 
     def _colocations(self) -> list[Colocation]:
-        """Say which members have to be in one domain, by the groups that they are in."""
+        """Return which members have to share a domain, by the groups that they are in."""
         members: dict[GroupRef, list[int]] = {}
         for index, candidate in enumerate(self._fresh):
             group = self._group_of(candidate)
@@ -296,7 +297,7 @@ class GroupAttempt:
                 members.setdefault(group, []).append(index)
         shared = {group: self._shared_by(group) for group in members}
         return [
-            Colocation(each.key, tuple(members[group]), each.value)
-            for group, each in shared.items()
-            if each is not None
+            Colocation(domain.key, tuple(members[group]), domain.value)
+            for group, domain in shared.items()
+            if domain is not None
         ]

@@ -1,4 +1,4 @@
-"""Says for one pod who would have to leave which node, for somebody else who chooses among them."""
+"""Reports the victims that one pod would need on each node; the caller chooses a node."""
 
 from service.engine import NoPreemption, Victims, preempt
 from service.scheduler.decide.context import DecisionContext
@@ -8,7 +8,7 @@ from service.scheduler.protocol.placements import NodeVictims, VictimsAnswer
 
 
 def find_victims(context: DecisionContext, intent: FindVictims) -> VictimsAnswer:
-    """Find the victims on every node where room can be made; a pod that is held back gains by none.
+    """Find the victims on every node where room can be made; a pod that may not be placed has none.
 
     Raises:
         InvalidManifest, PodDiffers, Forbidden: the pod cannot be placed as it was sent.
@@ -18,16 +18,20 @@ def find_victims(context: DecisionContext, intent: FindVictims) -> VictimsAnswer
     if candidate.is_placed or held_back_by(context, candidate) is not None:
         return VictimsAnswer(revision=revision, nodes={})
     cluster, budgets = context.replica.cluster, context.budgets(as_given=False)
-    found = preempt(cluster, candidate.pod, budgets, all_candidates=True)
-    if isinstance(found, NoPreemption) or found.candidates is None:
+    preemption = preempt(cluster, candidate.pod, budgets, all_candidates=True)
+    if isinstance(preemption, NoPreemption) or preemption.candidates is None:
         return VictimsAnswer(revision=revision, nodes={})
-    nodes = {name: _told(each) for name, each in sorted(found.candidates.items()) if each.pods}
+    nodes = {
+        name: _told(victims)
+        for name, victims in sorted(preemption.candidates.items())
+        if victims.pods
+    }
     return VictimsAnswer(revision=revision, nodes=nodes)
 
 
 def _told(victims: Victims) -> NodeVictims:
     return NodeVictims(
-        uids=tuple(each.uid for each in victims.pods),
-        namespaces=frozenset(each.namespace for each in victims.pods),
+        uids=tuple(pod.uid for pod in victims.pods),
+        namespaces=frozenset(pod.namespace for pod in victims.pods),
         budget_violations=victims.violations,
     )

@@ -1,4 +1,4 @@
-"""Placing pending pods, when something has changed that may help them."""
+"""Places pending pods after changes that may help them."""
 
 from collections.abc import Hashable
 
@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from service.engine import GroupDomain, Placement, Refusal, place
 from service.engine.explain.nearest_fit import nearest_node
-from service.engine.placing.signature import verdict_key
+from service.engine.placing.signature import pod_signature
 from service.engine.plugins.node_resources_fit import NAME as FIT
-from service.model.errors import Denied
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
+from service.model.core.errors import Denied
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod, PodSpec
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import UNKNOWN_SCHEDULER
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
@@ -46,13 +47,13 @@ UNANSWERED = "The selectors of the pod's claims are still being evaluated."
 _STEP_PODS = 8
 """How many pods are tried, or their conditions written, in one step, before other tasks may run."""
 _ASKING_MAX = 16
-"""The number of pods of which the extenders are asked after one request; others are tried again after that."""
+"""How many pods' extenders are asked after one request; others are tried again after that."""
 _STEPS_CHEAP_MAX = 1_000
 """A search for a group's nodes with more steps (about 50 ms) is costly, and is repeated rarely."""
 
 
 def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[PendingAnswer]:
-    """Try pods in their order, and update the conditions of other pods that say why they wait.
+    """Try pods in their order, and update the conditions of other waiting pods.
 
     If this takes long, it ends early: a pod that was not tried is not refused either.
     """
@@ -78,7 +79,7 @@ def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[Pe
 
 
 class _Attempts:
-    """The attempts of one request on one state; if it is decided again, there is a new object."""
+    """The attempts of one request on one state; deciding it again creates a new object."""
 
     def __init__(self, context: DecisionContext, intent: PlacePending) -> None:
         self._context = context
@@ -86,19 +87,19 @@ class _Attempts:
         self._starving = intent.attempts.starving
         self._stand_in: Pod | None = None
         self._verdicts: dict[Hashable, Refused] = {}
-        """The refusals since the last placement, which hold for all pods that are equal."""
+        """The refusals since the last placement, which hold for all equal pods."""
         self.refused: dict[ObjectName, Refused] = {}
         self.placed: list[ObjectName] = []
         self.asking: list[ObjectName] = []
 
     def try_pod(self, key: ObjectName, *, behind: bool) -> Steps[None]:
-        """Place one pod, or note why it cannot be placed."""
+        """Place one pod, or record why it cannot be placed."""
         manifest = self._waiting_pod(key)
         if manifest is None:
             return
         if key in self._context.replica.reservations:
-            told = Denied(RESERVED_REASON, RESERVED)
-            self.refused[key] = _refused_for(self._context, told)
+            denied = Denied(RESERVED_REASON, RESERVED)
+            self.refused[key] = _refused_for(self._context, denied)
             return
         if self._context.has_waited:
             yield from self._try_answered(key, manifest, behind=behind)
@@ -113,7 +114,7 @@ class _Attempts:
             self._try_alone(manifest, behind=behind)
 
     def _try_answered(self, key: ObjectName, manifest: PodManifest, *, behind: bool) -> Steps[None]:
-        """Try a pod, but let it wait on if expressions have still to be evaluated for it."""
+        """Try a pod, but let it keep waiting if expressions still have to be evaluated for it."""
         replica = self._context.replica
         start, events = replica.mark(), len(self._context.events)
         known = dict(self.refused), list(self.placed), list(self.asking)
@@ -137,28 +138,32 @@ class _Attempts:
         self, manifest: PodManifest, *, behind: bool, within: GroupDomain | None = None
     ) -> None:
         key = (manifest.namespace, manifest.name)
-        found = self._find(manifest, behind=behind, within=within)
-        if isinstance(found, Refused) and within is not None:
-            self._refuse(key, found)  # As in Kubernetes, nobody is evicted for such a member.
+        placement = self._find(manifest, behind=behind, within=within)
+        if isinstance(placement, Refused) and within is not None:
+            self._refuse(key, placement)  # As in Kubernetes, nobody is evicted for such a member.
             return
-        if isinstance(found, Refused):
-            self._refuse(key, *self._preempt(manifest, found, behind=behind))
+        if isinstance(placement, Refused):
+            self._refuse(key, *self._preempt(manifest, placement, behind=behind))
             return
         if self._context.replica.config.profiles and extenders_for(self._context, manifest.pod):
             if len(self.asking) < _ASKING_MAX:
                 self.asking.append(key)
             return
-        bind(self._context, Candidate(manifest, manifest), found)
+        bind(self._context, Candidate(manifest, manifest), placement)
         self.placed.append(key)
         self._verdicts.clear()
 
     def _try_members(self, key: ObjectName, group: GroupRef, *, behind: bool) -> Steps[None]:
-        """Place the waiting members of a group, or note why they have to wait on.
+        """Place the waiting members of a group, or record why they keep waiting.
 
-        If they are refused together, only the condition of the first says so at once (P18).
+        If they are refused together, only the first one's condition is updated at once (protocol
+        rule
+        P18).
         """
         members = members_of(self._context.replica, group)
-        gang = Gang(self._context, members, [Candidate(each, each) for each in members.waiting])
+        gang = Gang(
+            self._context, members, [Candidate(manifest, manifest) for manifest in members.waiting]
+        )
         yield from gang.assemble(self._standing_in() if behind else None)
         self.placed.extend(gang.placed)
         if gang.placed:
@@ -175,42 +180,42 @@ class _Attempts:
     def _preempt(
         self, manifest: PodManifest, refused: Refused, *, behind: bool
     ) -> tuple[Refused, PodManifest]:
-        """Make room for a refused pod, if the settings and the budget of evictions allow it.
+        """Make room for a refused pod, if the settings and the eviction budget allow it.
 
-        Returns why the pod has to wait on, and the pod with the node that is nominated for it.
+        Returns why the pod keeps waiting, and the pod with the node that is nominated for it.
         """
         context, pod = self._context, manifest.pod
         if self._clock is None or context.replica.config.queue_preemption == "Never":
             return refused, manifest
         if ADMISSION in refused.reasons or (behind and isinstance(self._place(pod), Placement)):
             return refused, manifest
-        found, now = find_room_for_queue(context, pod), self._clock()
-        evictions = to_be_evicted(found)
+        preemption, now = find_room_for_queue(context, pod), self._clock()
+        evictions = to_be_evicted(preemption)
         seconds = seconds_until_allowed(context.replica, evictions, now) if evictions else None
         if seconds is not None:
             return replace(refused, again_after=seconds), manifest
         if evictions:
             spend(context.replica, evictions, now)
             self._verdicts.clear()
-        return refused, make_room(context, manifest, found)
+        return refused, make_room(context, manifest, preemption)
 
     def _refuse(
         self, key: ObjectName, refused: Refused, nominated: PodManifest | None = None
     ) -> None:
-        """Have a pod wait on, with the condition that says why; `nominated` is as it may be now."""
+        """Keep a pod waiting, with its reason in the condition; `nominated` has its new nominated node."""
         stored = self._waiting_pod(key)
         if stored is None:
             return
         self.refused[key] = refused
-        told = waiting(self._context, nominated or stored, refused.wait_reason, refused.message)
-        if told is not stored:
-            self._context.replica.put(told)
+        updated = waiting(self._context, nominated or stored, refused.wait_reason, refused.message)
+        if updated is not stored:
+            self._context.replica.put(updated)
         if nominated is not None and nominated is not stored:
             self._verdicts.clear()
         tell_failed(self._context, stored, refused.message)
 
     def _refused_together(self, gang: Gang, refusal: Refusal) -> Refused:
-        reasons = {plugin: tuple(each) for plugin, each in refusal.reasons.items()}
+        reasons = {plugin: tuple(messages) for plugin, messages in refusal.reasons.items()}
         return Refused(
             self._context.replica.revision,
             reasons or {NO_NODES: ()},
@@ -219,12 +224,12 @@ class _Attempts:
             again_after=gang.seconds_left(),
         )
 
-    def tell(self, tell: ConditionUpdate) -> None:
-        """Have a pod's condition say why it waits."""
-        manifest = self._waiting_pod(tell.key)
+    def tell(self, update: ConditionUpdate) -> None:
+        """Write in a pod's condition why it waits."""
+        manifest = self._waiting_pod(update.key)
         if manifest is not None:
-            message = tell.message or GATED
-            if self._write(manifest, tell.reason, message):
+            message = update.message or GATED
+            if self._write(manifest, update.reason, message):
                 tell_failed(self._context, manifest, message)
 
     def _waiting_pod(self, key: ObjectName) -> PodManifest | None:
@@ -240,14 +245,14 @@ class _Attempts:
             denied = Denied(GATED_REASON, GATED)
         if denied is not None:
             return _refused_for(context, denied)
-        known = (verdict_key(context.replica.cluster, pod), behind, within and within.domain)
+        known = (pod_signature(context.replica.cluster, pod), behind, within and within.domain)
         if known in self._verdicts:
             return self._verdicts[known]
-        found = self._place_behind(pod, within) if behind else self._place(pod, within=within)
-        if isinstance(found, Placement):
-            return found
-        reasons = {plugin: tuple(each) for plugin, each in found.reasons.items()}
-        refused = Refused(context.replica.revision, reasons or {NO_NODES: ()}, found.message)
+        placement = self._place_behind(pod, within) if behind else self._place(pod, within=within)
+        if isinstance(placement, Placement):
+            return placement
+        reasons = {plugin: tuple(messages) for plugin, messages in placement.reasons.items()}
+        refused = Refused(context.replica.revision, reasons or {NO_NODES: ()}, placement.message)
         self._verdicts[known] = refused
         return refused
 
@@ -258,10 +263,10 @@ class _Attempts:
         return place(self._context.replica.cluster, pod, hint, within)
 
     def _place_behind(self, pod: Pod, within: GroupDomain | None) -> Placement | Refusal:
-        """Place a pod as if the starving pod had the room that it waits for already.
+        """Place a pod as if the starving pod already had the room that it waits for.
 
         A stand-in for the starving pod takes resources and ports, but has no labels or rules. It is
-        not really there, so the node that is found must be feasible without it, too.
+        not really there, so the node must be feasible without it, too.
         """
         stand_in = self._standing_in()
         if stand_in is None:
@@ -269,19 +274,19 @@ class _Attempts:
         cluster = self._context.replica.cluster
         mark = cluster.mark()
         cluster.put_pod(stand_in)
-        found = self._place(pod, within=within)
+        placement = self._place(pod, within=within)
         cluster.undo(mark)
-        if isinstance(found, Refusal):
-            return found
-        confirmed = self._place(pod, found.node_name, within)
-        if isinstance(confirmed, Refusal) or confirmed.node_name == found.node_name:
+        if isinstance(placement, Refusal):
+            return placement
+        confirmed = self._place(pod, placement.node_name, within)
+        if isinstance(confirmed, Refusal) or confirmed.node_name == placement.node_name:
             return confirmed
         # The pod fits on the first node only beside the stand-in. It may go to any other node.
         taken = confirmed.node_name == stand_in.node_name
         return _kept_free(confirmed.node_name) if taken else confirmed
 
     def _standing_in(self) -> Pod | None:
-        """Return the stand-in that keeps a node free for the starving pod, if that still waits."""
+        """Return the stand-in that keeps a node free for the starving pod, or None if that no longer waits."""
         starving = self._waiting_pod(self._starving) if self._starving else None
         if starving is None:
             return None
@@ -303,11 +308,11 @@ class _Attempts:
         return self._stand_in if self._stand_in.node_name is not None else None
 
     def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> bool:
-        """Write a pod's condition, and return whether it said something else before."""
-        told = waiting(self._context, manifest, reason, message)
-        if told is not manifest:
-            self._context.replica.put(told)
-        return told is not manifest
+        """Write a pod's condition, and return whether it changed."""
+        updated = waiting(self._context, manifest, reason, message)
+        if updated is not manifest:
+            self._context.replica.put(updated)
+        return updated is not manifest
 
 
 def _refused_for(context: DecisionContext, denied: Denied) -> Refused:

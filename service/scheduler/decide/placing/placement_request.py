@@ -1,6 +1,6 @@
-"""A placement request: as a whole, for real or as a dry run, and its pods one after the other.
+"""Decides a placement request: its pods one after the other, for real or as a dry run.
 
-How all of its pods are placed or none is in `all_or_nothing`.
+Placing all pods or none is in `group_placement`.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine import Explanation, Placement, Refusal, Summary, compare_cluster
-from service.model.errors import FieldError, InvalidManifest
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.comparison import ClusterComparison
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.admission.admission_policies import ask_about_new
 from service.scheduler.decide.admission.generated_names import with_names
 from service.scheduler.decide.admission.ignored_fields import warnings_of
@@ -49,7 +49,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
         intent = replace(intent, pods=with_names(context, intent.pods))
     candidates = candidates_of(context, intent)
     if context.replica.config.policies:
-        new = [each.manifest for each in candidates if each.stored is None]
+        new = [candidate.manifest for candidate in candidates if candidate.stored is None]
         ask_about_new(context.replica, new)
     place = place_as_group if intent.all_or_nothing else place_one_by_one
     before = context.replica.revision
@@ -58,7 +58,10 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     answer = yield from place(context, intent, candidates)
     # Without a function: there are no warnings about most pods, and nothing is to be done for them.
     if any(
-        [each.manifest.template.warnings or each.manifest.status for each in candidates]  # noqa: C419
+        [  # noqa: C419
+            candidate.manifest.template.warnings or candidate.manifest.status
+            for candidate in candidates
+        ]
     ):
         _warn(context, intent, candidates)
     if context.warnings is not None:
@@ -78,11 +81,14 @@ def _compared(
 ) -> Steps[list[ClusterComparison]]:
     """Compare the cluster for each pod, as it is before any of them is placed."""
     replica, compared, step = context.replica, list[ClusterComparison](), StepSize()
-    for each in candidates:
-        found = compare_cluster(replica.cluster, each.pod)
-        group, reserved = group_comparison(replica, each), reservation_comparison(replica, each)
-        compared.append(replace(found, group=group, reserved=reserved))
-        if step.is_over(each.pod):
+    for candidate in candidates:
+        comparison = compare_cluster(replica.cluster, candidate.pod)
+        group, reserved = (
+            group_comparison(replica, candidate),
+            reservation_comparison(replica, candidate),
+        )
+        compared.append(replace(comparison, group=group, reserved=reserved))
+        if step.is_over(candidate.pod):
             yield
     return compared
 
@@ -94,12 +100,12 @@ def _with(result: PlacementResult, comparison: ClusterComparison) -> PlacementRe
 def _warn(context: DecisionContext, intent: PlacePods, candidates: Sequence[Candidate]) -> None:
     """Warn about pods; the warnings of a template are the same for all of its replicas."""
     for index, candidate in enumerate(candidates[:1] if intent.path == "template" else candidates):
-        found = warnings_of(context, candidate.manifest)
-        context.warn(found, intent.place_of(index))
+        warnings = warnings_of(context, candidate.manifest)
+        context.warn(warnings, intent.place_of(index))
 
 
 def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> None:
-    """Refuse a full explanation of too many pods on too many nodes: it says something of each pair."""
+    """Refuse a full explanation for too many pairs of a pod and a node."""
     if intent.explain != "Full":
         return
     pods, nodes = len(intent.pods) + len(intent.pod_refs), len(context.replica.keys("Node"))
@@ -110,7 +116,7 @@ def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> Non
 
 
 def _asked_by(intent: PlacePods) -> str:
-    """Name the field to blame: `explain`, or for a simulation, always explained, the pods' field."""
+    """Return the field to blame: `explain`, or the pods' field of an always explained simulation."""
     return "explain" if intent.path in ("pods", "podRefs", "template") else intent.path
 
 
@@ -119,8 +125,8 @@ def place_one_by_one(
 ) -> Decision[PlacementAnswer]:
     """Place the pods of a BestEffort request one after the other; one that fails stops no other.
 
-    When the first member of a PodGroup is reached, all its members in the request are placed, with
-    those that are pending already.
+    When the first member of a PodGroup is reached, all its members in the request are placed,
+    together with those that are already pending.
     """
     results: dict[ObjectName, PlacementResult] = {}
     step = StepSize()
@@ -146,12 +152,12 @@ def place_one_by_one(
 
 
 def _by_group(candidates: Sequence[Candidate]) -> dict[GroupRef, list[Candidate]]:
-    """Return the pods of each PodGroup; those that are in none are left out."""
+    """Return the pods of each PodGroup, ignoring pods without one."""
     members: dict[GroupRef, list[Candidate]] = {}
-    for each in candidates:
-        group = group_of(each.manifest) if each.manifest.is_in_group else None
+    for candidate in candidates:
+        group = group_of(candidate.manifest) if candidate.manifest.is_in_group else None
         if group is not None:
-            members.setdefault(group, []).append(each)
+            members.setdefault(group, []).append(candidate)
     return members
 
 
@@ -163,34 +169,36 @@ class _Before(NamedTuple):
 
 
 def _place_members(
-    context: DecisionContext, intent: PlacePods, group: GroupRef, asked: Sequence[Candidate]
+    context: DecisionContext, intent: PlacePods, group: GroupRef, requested: Sequence[Candidate]
 ) -> Steps[dict[ObjectName, PlacementResult]]:
     """Place the members in the request; other pending members may be placed with them."""
     members = members_of(context.replica, group)
-    fresh = [each for each in asked if not each.is_placed]
-    known = {each.key for each in fresh}
-    others = [Candidate(each, each) for each in members.waiting]
-    waiting = [each for each in others if each.key not in known]
+    fresh = [candidate for candidate in requested if not candidate.is_placed]
+    known = {candidate.key for candidate in fresh}
+    others = [Candidate(manifest, manifest) for manifest in members.waiting]
+    waiting = [candidate for candidate in others if candidate.key not in known]
     before, step = {}, StepSize()
-    for each in fresh:
-        explanation = explanation_of(context, intent, each.pod)
-        before[each.key] = _Before(context.replica.revision, explanation)
-        if step.is_over(each.pod):
+    for candidate in fresh:
+        explanation = explanation_of(context, intent, candidate.pod)
+        before[candidate.key] = _Before(context.replica.revision, explanation)
+        if step.is_over(candidate.pod):
             yield
     gang = Gang(context, members, [*fresh, *waiting])
     yield from gang.assemble()
-    alone = {each.key for each in gang.alone}
+    alone = {candidate.key for candidate in gang.alone}
     within = gang.within() if alone else None
     results: dict[ObjectName, PlacementResult] = {}
-    for each in asked:
-        if step.is_over(each.pod):
+    for candidate in requested:
+        if step.is_over(candidate.pod):
             yield
-        if each.is_placed:
-            results[each.key] = already_placed(context, intent, each)
-        elif each.key in alone:
-            results[each.key] = place_pod(context, intent, each, within)
+        if candidate.is_placed:
+            results[candidate.key] = already_placed(context, intent, candidate)
+        elif candidate.key in alone:
+            results[candidate.key] = place_pod(context, intent, candidate, within)
         else:
-            results[each.key] = _result(context, intent, gang, each, before[each.key])
+            results[candidate.key] = _result(
+                context, intent, gang, candidate, before[candidate.key]
+            )
     return results
 
 

@@ -1,4 +1,4 @@
-"""Placing a single pod, and storing it as placed or as pending."""
+"""Places a single pod, and stores it as placed or as pending."""
 
 from typing import NamedTuple
 
@@ -14,9 +14,10 @@ from service.engine import (
     place,
     summarize,
 )
-from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.authorization import authorize_status
 from service.scheduler.decide.admission.feature_gates import (
@@ -54,21 +55,21 @@ from service.scheduler.protocol.suspects import SET_ASIDE, SET_ASIDE_DEATHS, SET
 
 NODE_NOT_FOUND = "NodeNotFound"
 RESERVED_REASON = "GroupReserved"
-"""The reason of a pod whose node is reserved until its group, which is placed in several clusters, is whole."""
+"""The reason of a pod whose node is reserved until its split group is complete."""
 RESERVED = (
     "A node is reserved for the pod until the other pods of its group have nodes in their clusters"
 )
 
 
 class Candidate(NamedTuple):
-    """A pod to place; `stored` is the pod as it is stored, None for a new one."""
+    """A pod to place; `stored` is the stored pod, or None for a new one."""
 
     manifest: PodManifest
     stored: PodManifest | None
     was_admitted: bool = False
-    """Whether it has been through the admission of an API server."""
+    """Whether an API server has already admitted it."""
     lost_node: str | None = None
-    """The node that the stored pod is on, if that node is not there."""
+    """The deleted node that the stored pod is on, or None."""
 
     @property
     def pod(self) -> Pod:
@@ -82,7 +83,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_placed(self) -> bool:
-        """Whether the pod has a node already, which is there and has been there since."""
+        """Whether the pod is on a node that has existed since it was placed."""
         if self.stored is None or self.lost_node is not None:
             return False
         if self.stored.has_ended_with_its_node:
@@ -148,7 +149,7 @@ def _sent(context: DecisionContext, intent: PlacePods, index: int) -> Candidate:
 def _without_features_off(
     context: DecisionContext, intent: PlacePods, index: int, stored: PodManifest | None
 ) -> PodManifest:
-    """Drop fields of features that are off, and tell of it once for all replicas of a template."""
+    """Drop fields of disabled features, warning once for all replicas of a template."""
     sent = intent.pods[index]
     if index == 0 or intent.path != "template":
         context.warn(warnings_of_features(context, sent), intent.place_of(index))
@@ -163,9 +164,9 @@ def _authorize_status(intent: PlacePods, index: int) -> None:
 
 
 def _is_same(sent: PodManifest, stored: PodManifest) -> bool:
-    wanted, uid = sent.pod.required_node_name, sent.uid
+    required, uid = sent.pod.required_node_name, sent.uid
     node_names = (None, stored.pod.node_name or stored.pod.required_node_name)
-    return wanted in node_names and uid in ("", stored.uid) and sent.same_pod(stored)
+    return required in node_names and uid in ("", stored.uid) and sent.same_pod(stored)
 
 
 def _refuse_repeated(intent: PlacePods, names: list[ObjectName]) -> None:
@@ -188,9 +189,9 @@ def place_pod(
     candidate: Candidate,
     within: GroupDomain | None = None,
 ) -> PlacementResult:
-    """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted.
+    """Place one pod, or return why it cannot be placed, and store it as pending if requested.
 
-    A pod whose group is in a domain is placed `within` that, and nobody is evicted for it.
+    A pod whose group is in a domain is placed `within` that, and nothing is evicted for it.
     """
     if intent.preemption == "Evict":
         candidate = _as_it_is_now(context, candidate)
@@ -204,34 +205,34 @@ def place_pod(
     if pod.spec.scheduling_gates:
         return left_waiting(context, intent, candidate, GATED, explanation, reason=GATED_REASON)
     hint = context.hint(pod.namespace, pod.name) if context.hints else None
-    found = place(cluster, pod, hint, within)
-    if cluster.config.profiles and isinstance(found, Placement):
+    placement = place(cluster, pod, hint, within)
+    if cluster.config.profiles and isinstance(placement, Placement):
         said, explanation = as_extenders_say(
-            context, intent, candidate.manifest, found, explanation
+            context, intent, candidate.manifest, placement, explanation
         )
         if isinstance(said, Denied):
             return denied(context, candidate, said, _saying(explanation, said.detail))
-        found = said
-    if isinstance(found, Refusal) and within is not None:
-        return left_waiting(context, intent, candidate, found.message, explanation)
-    if isinstance(found, Refusal):
-        return _refused(context, intent, candidate, found, explanation)
+        placement = said
+    if isinstance(placement, Refusal) and within is not None:
+        return left_waiting(context, intent, candidate, placement.message, explanation)
+    if isinstance(placement, Refusal):
+        return _refused(context, intent, candidate, placement, explanation)
     planned = context.replica.revision
-    uid = bind(context, candidate, found)
+    uid = bind(context, candidate, placement)
     return PlacementResult(
         namespace=pod.namespace,
         name=pod.name,
         uid=None if intent.dry_run else uid,
         outcome="Placed",
-        node_name=found.node_name,
-        score=found.score,
+        node_name=placement.node_name,
+        score=placement.score,
         planned_revision=planned,
         explanation=explanation,
     )
 
 
 def _as_it_is_now(context: DecisionContext, candidate: Candidate) -> Candidate:
-    """Return a stored pod again: pods before it in the request may have ended its nomination."""
+    """Return the current stored pod: pods before it in the request may have ended its nomination."""
     stored = None if candidate.stored is None else context.replica.pod(*candidate.key)
     return candidate if stored is None else _of_stored(context, stored)
 
@@ -243,24 +244,24 @@ def _refused(
     refusal: Refusal,
     explanation: Explanation | Summary | None,
 ) -> PlacementResult:
-    """Make the result of a pod that fits nowhere, and room for it, if that is wanted."""
+    """Return the result of an unschedulable pod, and make room for it if requested."""
     if intent.preemption == "Never":
         return left_waiting(context, intent, candidate, refusal.message, explanation)
     planned = context.replica.revision
-    found = find_room(context, intent, candidate.pod)
+    preemption = find_room(context, intent, candidate.pod)
     if intent.preemption == "Evict":
-        manifest = make_room(context, candidate.manifest, found)
+        manifest = make_room(context, candidate.manifest, preemption)
         candidate = Candidate(manifest, candidate.stored)
         # A pod for which others have to leave waits for that, even if it would be forgotten else.
         is_changed = candidate.stored is not None and manifest is not candidate.stored
         waits = is_changed or manifest.pod.nominated_node_name is not None
         intent = replace(intent, queue=intent.queue or waits)
     result = left_waiting(context, intent, candidate, refusal.message, explanation)
-    return with_proposal(replace(result, planned_revision=planned), refusal, found)
+    return with_proposal(replace(result, planned_revision=planned), refusal, preemption)
 
 
 def held_back_by(context: DecisionContext, candidate: Candidate) -> str | None:
-    """Say why a pod is not even tried, whatever the nodes: admission, a quota, or its gates."""
+    """Return why a pod is not even tried, whatever the nodes, or None: admission, quotas, or gates."""
     return _held_back(refusal_of(context, candidate), candidate.pod)
 
 
@@ -280,13 +281,13 @@ def _saying(
 
 
 def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
-    """Return why a pod without a node may not be placed at all; None if it may."""
+    """Return why a pod without a node may not be placed at all, or None."""
     pod = candidate.pod
     if candidate.lost_node is not None:
-        told = (
+        message = (
             f"The pod is on {candidate.lost_node}, which is not there: delete it to place it anew."
         )
-        return Denied(NODE_NOT_FOUND, told)
+        return Denied(NODE_NOT_FOUND, message)
     if context.replica.reservations and candidate.key in context.replica.reservations:
         return Denied(RESERVED_REASON, RESERVED)
     if pod.terminating or pod.finished:
@@ -314,7 +315,7 @@ def denied(
     refused: Denied,
     explanation: Explanation | Summary | None,
 ) -> PlacementResult:
-    """Make the result of a pod that may not be placed."""
+    """Return the result of a pod that may not be placed."""
     return result_of(
         context,
         candidate,
@@ -354,7 +355,7 @@ def left_waiting(
     *,
     reason: str = "Unschedulable",
 ) -> PlacementResult:
-    """Make the result of a pod that got no node, and keep it as a pending one if that is wanted."""
+    """Return the result of a pod that got no node, storing it as pending if requested."""
     planned, uid = context.replica.revision, candidate.pod.uid or None
     if intent.queue:
         uid = keep_waiting(context, candidate, message, reason)
@@ -373,22 +374,22 @@ def left_waiting(
 def keep_waiting(
     context: DecisionContext, candidate: Candidate, message: str, reason: str = "Unschedulable"
 ) -> str:
-    """Store a pod as pending, with the condition that says why, and return its uid."""
+    """Store a pod as pending, with the reason in its condition, and return its uid."""
     manifest = candidate.manifest
     if candidate.stored is None:
         created = manifest.created or context.now
         manifest = manifest.with_identity(manifest.uid or context.ids.uid(), created)
-    kept = waiting(context, manifest, reason, message)
-    if kept is not candidate.stored:
-        context.replica.put(kept)
-    tell_failed(context, kept, message)
-    return kept.uid
+    updated = waiting(context, manifest, reason, message)
+    if updated is not candidate.stored:
+        context.replica.put(updated)
+    tell_failed(context, updated, message)
+    return updated.uid
 
 
 def already_placed(
     context: DecisionContext, intent: PlacePods, candidate: Candidate
 ) -> PlacementResult:
-    """Make the result of a pod that has its node, explained as if it were to be placed again."""
+    """Return the result of a placed pod, explained as if it were to be placed again."""
     pod = candidate.pod
     explanation = explained_without(context, intent, pod)
     return result_of(
@@ -399,7 +400,7 @@ def already_placed(
 def explained_without(
     context: DecisionContext, intent: PlacePods, pod: Pod
 ) -> Explanation | Summary | None:
-    """Make the explanation that an intent asks for, of a placed pod, as if it was not there."""
+    """Return the requested explanation of a placed pod, as if it were not there."""
     if intent.explain == "None":
         return None
     cluster = context.replica.cluster
@@ -413,9 +414,9 @@ def explained_without(
 def explanation_of(
     context: DecisionContext, intent: PlacePods, pod: Pod
 ) -> Explanation | Summary | None:
-    """Make the explanation that an intent asks for, of a pod that is not placed.
+    """Return the requested explanation of a pod that is not placed.
 
-    There is none for a pod whose `schedulerName` is no profile.
+    It is None for a pod whose `schedulerName` is not a profile.
     """
     cluster = context.replica.cluster
     if intent.explain == "None" or not knows_scheduler(cluster, pod):
@@ -433,7 +434,7 @@ def result_of(
     message: str | None = None,
     explanation: Explanation | Summary | None = None,
 ) -> PlacementResult:
-    """Make the result of a pod that got no node by this request."""
+    """Return the result of a pod that got no node by this request."""
     return PlacementResult(
         namespace=candidate.pod.namespace,
         name=candidate.pod.name,

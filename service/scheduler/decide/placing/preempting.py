@@ -1,15 +1,15 @@
-"""Making room for a pod that fits nowhere: victims leave, and a node is nominated for the pod.
+"""Makes room for an unschedulable pod: victims are evicted, and a node is nominated for the pod.
 
-Both are decided together and committed together, so no victim leaves without a pod that waits for
-its room, and whoever decides again after a lost race finds victims that are on their way.
+Both are decided and committed together, so no victim is evicted without a pod that waits for its
+room, and a decision repeated after a lost race finds victims that are already terminating.
 """
 
 from collections.abc import Collection
 
 from service.engine import NoPreemption, Preemption, preempt
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import PREEMPTED_REASON
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.pods.status import PREEMPTED_REASON
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.status.pod_conditions import (
     evicted,
@@ -19,9 +19,9 @@ from service.scheduler.protocol.intents import PlacePods
 
 
 def find_room(context: DecisionContext, intent: PlacePods, pod: Pod) -> Preemption | NoPreemption:
-    """Search the node where room for a pod costs least; nothing is changed.
+    """Find the node where making room for a pod costs least; change nothing.
 
-    If pods are to be evicted, only those count that the caller may evict.
+    If pods are to be evicted, only those that the caller may evict count.
     """
     cluster = context.replica.cluster
     return preempt(
@@ -35,40 +35,40 @@ def find_room(context: DecisionContext, intent: PlacePods, pod: Pod) -> Preempti
 
 
 def find_room_for_queue(context: DecisionContext, pod: Pod) -> Preemption | NoPreemption:
-    """Search as `find_room` does, at nobody's request: priority alone decides who may leave."""
+    """Find room for a pending pod, as `find_room` does; priority alone decides which pods may leave."""
     cluster = context.replica.cluster
     budgets = context.budgets(as_given=False)
     return preempt(cluster, pod, budgets, scope=context.replica.config.queue_preemption_scope)
 
 
-def to_be_evicted(found: Preemption | NoPreemption) -> int:
-    """How many pods have to be evicted that are not leaving already."""
-    if isinstance(found, NoPreemption):
+def to_be_evicted(preemption: Preemption | NoPreemption) -> int:
+    """Return how many pods have to be evicted that are not terminating already."""
+    if isinstance(preemption, NoPreemption):
         return 0
-    return sum(not each.terminating for each in found.victims.pods)
+    return sum(not pod.terminating for pod in preemption.victims.pods)
 
 
 def _evictable(intent: PlacePods) -> Collection[str] | None:
-    """The namespaces of which pods may be victims; None: all."""
+    """Return the namespaces whose pods may be victims, or None for all."""
     if intent.preemption != "Evict":
         return None
     return intent.caller.principal.namespaces("evict", intent.caller.cluster)
 
 
 def make_room(
-    context: DecisionContext, manifest: PodManifest, found: Preemption | NoPreemption
+    context: DecisionContext, manifest: PodManifest, preemption: Preemption | NoPreemption
 ) -> PodManifest:
-    """Mark the victims, and return the pod with the node nominated; it has still to be stored.
+    """Evict the victims, and return the pod with its nominated node, to be stored by the caller.
 
-    If there is no room to be made anywhere, an earlier nomination of the pod ends.
+    If no room can be made anywhere, an earlier nomination of the pod ends.
     """
-    if isinstance(found, NoPreemption):
-        return manifest.with_nomination(None) if found.ends_nomination else manifest
-    for victim in found.victims.pods:
+    if isinstance(preemption, NoPreemption):
+        return manifest.with_nomination(None) if preemption.ends_nomination else manifest
+    for victim in preemption.victims.pods:
         if not victim.terminating:
             _evict(context, victim, manifest.pod)
-    _end_lower_nominations(context, manifest.pod, found.node_name)
-    return manifest.with_nomination(found.node_name)
+    _end_lower_nominations(context, manifest.pod, preemption.node_name)
+    return manifest.with_nomination(preemption.node_name)
 
 
 def _evict(context: DecisionContext, victim: Pod, preemptor: Pod) -> None:
@@ -81,9 +81,9 @@ def _evict(context: DecisionContext, victim: Pod, preemptor: Pod) -> None:
 
 
 def _end_lower_nominations(context: DecisionContext, pod: Pod, node_name: str) -> None:
-    """Let pods of lower priority search another node, as they may not fit on this one any more."""
+    """End nominations of lower priority on a node, as those pods may not fit there any more."""
     nominated = context.replica.cluster.nominated.get(node_name, {})
-    for key in [key for key, each in nominated.items() if each.priority < pod.priority]:
+    for key in [key for key, nomination in nominated.items() if nomination.priority < pod.priority]:
         stored = context.replica.pod(*key)
         assert stored is not None
         context.replica.put(stored.with_nomination(None))

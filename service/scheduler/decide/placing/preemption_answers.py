@@ -1,4 +1,4 @@
-"""What answers say of preemption: which pods leave a node, or would have to, for one that fits nowhere."""
+"""How answers describe preemption: the pods that leave a node, or would have to."""
 
 from msgspec.structs import replace
 
@@ -12,23 +12,25 @@ from service.scheduler.protocol.placements import (
 
 
 def with_proposal(
-    result: PlacementResult, refusal: Refusal, found: Preemption | NoPreemption
+    result: PlacementResult, refusal: Refusal, preemption: Preemption | NoPreemption
 ) -> PlacementResult:
-    """Add to the result of a refused pod what preemption does, or why it does not help."""
-    if isinstance(found, NoPreemption):
-        return replace(result, message=found.following(refusal.message), preemption=None)
-    return replace(result, preemption=_proposal(found))
+    """Add to a refused pod's result what preemption does, or why it does not help."""
+    if isinstance(preemption, NoPreemption):
+        return replace(result, message=preemption.following(refusal.message), preemption=None)
+    return replace(result, preemption=_proposal(preemption))
 
 
-def _proposal(found: Preemption) -> Proposal:
+def _proposal(preemption: Preemption) -> Proposal:
     proposal = Proposal(
-        node_name=found.node_name,
-        victims=_references(found.victims),
-        budget_violations=found.victims.violations,
+        node_name=preemption.node_name,
+        victims=_references(preemption.victims),
+        budget_violations=preemption.victims.violations,
     )
-    if found.candidates is None:
+    if preemption.candidates is None:
         return proposal
-    candidates = {name: _proposed(found.candidates[name]) for name in sorted(found.candidates)}
+    candidates = {
+        name: _proposed(preemption.candidates[name]) for name in sorted(preemption.candidates)
+    }
     return replace(proposal, candidates=candidates)
 
 
@@ -37,4 +39,4 @@ def _proposed(victims: Victims) -> ProposedVictims:
 
 
 def _references(victims: Victims) -> list[PodRef]:
-    return [PodRef(namespace=each.namespace, name=each.name) for each in victims.pods]
+    return [PodRef(namespace=pod.namespace, name=pod.name) for pod in victims.pods]

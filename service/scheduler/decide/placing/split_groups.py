@@ -1,18 +1,18 @@
-"""The part of one cluster in placing a group in several: nodes are reserved, then all pods bound or none.
+"""One cluster's part in placing a split group: nodes are reserved, then all pods bound or none.
 
-Each step is one commit of one cluster. What becomes of the group is decided by one object of its home
-cluster (`SplitGroup`), so whoever takes a step twice, or too late, changes nothing by it.
+Each step is one commit of one cluster. One object of the home cluster (`SplitGroup`) decides the
+outcome of the group, so a step that is taken twice or too late changes nothing.
 """
 
 from msgspec.structs import replace
 
 from service.engine import Placement
-from service.model.errors import Conflict
-from service.model.multi_cluster.multi_cluster_criteria import (
+from service.model.cluster.comparison import (
     GroupComparison,
     ReservationComparison,
 )
-from service.model.objects.pods_and_nodes import Pod
+from service.model.core.errors import Conflict
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.decide.groups.waiting_groups import leave_waiting
@@ -32,16 +32,16 @@ from service.scheduler.replica.stored_kinds import GroupReservation, SplitGroup
 BOUND_WITH_IT = (
     "its volumes or devices would have to be bound with it, which is done in one cluster at a time"
 )
-"""Why a pod is no part of a group that is placed in several clusters."""
+"""Why a pod cannot be part of a split group."""
 
 
 def binds_more(pod: Pod) -> bool:
-    """Whether more is bound with a pod than the pod, so that it cannot be reserved and given up."""
+    """Return whether placing the pod also binds volumes or devices, which a reservation cannot undo."""
     return bool(pod.claims or pod.spec.volumes or pod.spec.resource_claims)
 
 
 def begin(context: DecisionContext, reserving: ReservationTerms) -> None:
-    """Have the home cluster know of a group, with the reservations of its own pods."""
+    """Record a split group in its home cluster, with the reservations of its own pods."""
     if reserving.clusters:
         context.replica.put(
             SplitGroup(name=reserving.group, clusters=reserving.clusters, until=reserving.until)
@@ -54,7 +54,7 @@ def reserve(
     placement: Placement,
     reserving: ReservationTerms,
 ) -> str:
-    """Store a new pod as a pending one whose node is reserved, and return its uid."""
+    """Store a new pod as a pending one with a reserved node, and return its uid."""
     uid = candidate.manifest.uid or context.ids.uid()
     manifest = candidate.manifest.with_identity(uid, candidate.manifest.created or context.now)
     manifest = manifest.with_nomination(placement.node_name)
@@ -78,15 +78,15 @@ def advance_group(context: DecisionContext, intent: AdvanceGroup) -> GroupAnswer
     """Take a step of a group in this cluster, if it has not been taken.
 
     Raises:
-        Conflict: the group is to be committed, but somebody has given it up.
+        Conflict: the group is to be committed, but has been given up.
     """
     group = _group(context.replica, intent.group)
     match intent.step:
         case "Commit":
             group = _commit(context, group)
         case "Bind":
-            for each in _reservations(context.replica, intent.group):
-                _bind(context, each)
+            for reservation in _reservations(context.replica, intent.group):
+                _bind(context, reservation)
         case "Release":
             _release(context, intent.group, group)
         case "Forget":
@@ -100,7 +100,7 @@ def advance_group(context: DecisionContext, intent: AdvanceGroup) -> GroupAnswer
 
 
 def group_comparison(replica: Replica, candidate: Candidate) -> GroupComparison | None:
-    """Tell of the pod group that a pod is in how it stands with it in this cluster."""
+    """Return the state of a pod's group in this cluster, or None if it has none."""
     group = group_of(candidate.manifest)
     if group is None:
         return None
@@ -114,9 +114,13 @@ def group_comparison(replica: Replica, candidate: Candidate) -> GroupComparison 
 
 
 def reservation_comparison(replica: Replica, candidate: Candidate) -> ReservationComparison | None:
-    """Tell of a pod to which group the node belongs that is reserved for it, if one is."""
-    found = replica.reservations.get(candidate.key)
-    return None if found is None else ReservationComparison(group=found.group, home=found.home)
+    """Return the group that a pod's reserved node belongs to, or None."""
+    reservation = replica.reservations.get(candidate.key)
+    return (
+        None
+        if reservation is None
+        else ReservationComparison(group=reservation.group, home=reservation.home)
+    )
 
 
 def _group(replica: Replica, name: str) -> SplitGroup | None:
@@ -128,8 +132,10 @@ def _group(replica: Replica, name: str) -> SplitGroup | None:
 
 
 def _reservations(replica: Replica, group: str) -> list[GroupReservation]:
-    found = [each for each in replica.reservations.values() if each.group == group]
-    return sorted(found, key=lambda each: (each.namespace, each.name))
+    reservations = [
+        reservation for reservation in replica.reservations.values() if reservation.group == group
+    ]
+    return sorted(reservations, key=lambda reservation: (reservation.namespace, reservation.name))
 
 
 def _commit(context: DecisionContext, group: SplitGroup | None) -> SplitGroup:
@@ -139,16 +145,16 @@ def _commit(context: DecisionContext, group: SplitGroup | None) -> SplitGroup:
         return group
     committed = replace(group, committed=True)
     context.replica.put(committed)
-    for each in _reservations(context.replica, group.name):
-        _bind(context, each)
+    for reservation in _reservations(context.replica, group.name):
+        _bind(context, reservation)
     return committed
 
 
 def _bind(context: DecisionContext, reservation: GroupReservation) -> None:
-    """Bind a pod to its node; whatever befell it meanwhile, it befell a pod that was as good as bound.
+    """Bind a pod to its reserved node, whatever happened to it since: it counts as bound.
 
-    A pod that is being deleted is bound too, so that whoever confirms that the pods of this node have
-    stopped sees it.
+    A pod that is being deleted is bound, too, so that it is visible to the confirmation that the
+    node's pods have stopped.
     """
     replica, node_name = context.replica, reservation.node_name
     replica.delete(reservation.kind, reservation.namespace, reservation.name)
@@ -164,16 +170,20 @@ def _bind(context: DecisionContext, reservation: GroupReservation) -> None:
 
 
 def _release(context: DecisionContext, name: str, group: SplitGroup | None) -> None:
-    """Give a group up, unless it is committed: it was never placed, and nobody asks for its pods."""
+    """Give up a group unless it is committed, deleting its pods: it was never placed."""
     replica = context.replica
     if group is not None and group.committed:
         return
     if group is not None:
         replica.delete(group.kind, group.namespace, group.name)
-    for each in _reservations(replica, name):
-        replica.delete(each.kind, each.namespace, each.name)
-        manifest = replica.pod(each.namespace, each.name)
-        if manifest is None or manifest.uid != each.pod_uid or manifest.pod.node_name is not None:
+    for reservation in _reservations(replica, name):
+        replica.delete(reservation.kind, reservation.namespace, reservation.name)
+        manifest = replica.pod(reservation.namespace, reservation.name)
+        if (
+            manifest is None
+            or manifest.uid != reservation.pod_uid
+            or manifest.pod.node_name is not None
+        ):
             continue
-        leave_waiting(replica, (each.namespace, each.name))
+        leave_waiting(replica, (reservation.namespace, reservation.name))
         replica.delete(manifest.kind, manifest.namespace, manifest.name)

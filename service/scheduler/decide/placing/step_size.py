@@ -2,12 +2,12 @@
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Affinity, Pod, PodAffinity
+from service.model.pods.pod import Affinity, Pod, PodAffinity
 
 PODS_A_STEP = 8
 """How many pods are decided in one step, before other tasks may run."""
 RULES_A_POD = 8
-"""As many rules of a pod about other pods count as another pod."""
+"""This many of a pod's rules about other pods count as another pod."""
 
 
 class StepSize(msgspec.Struct):
@@ -15,9 +15,9 @@ class StepSize(msgspec.Struct):
 
     pods: int = 0
     affinity: Affinity | None = None
-    """The affinity of the last pod: pods in a row mostly have the same spec."""
+    """The affinity of the last pod: consecutive pods mostly have the same spec."""
     weight: int = 1
-    """How much a pod with this affinity counts."""
+    """How many pods a pod with this affinity counts as."""
 
     def is_over(self, pod: Pod) -> bool:
         """Count a pod, and return whether the step ends after it."""

@@ -1,4 +1,4 @@
-"""Placing a pod whose profile names extenders: what is asked of them, and what follows from the answer."""
+"""Places a pod whose profile has extenders: the question to them, and the effect of their verdict."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from service.engine import Explanation, Placement, Refusal, Summary, explain, place
-from service.model.configuration.extenders import Extender
-from service.model.errors import Denied
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.extender_config import Extender
+from service.model.core.errors import Denied
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.extenders import (
     ASKS_EXTENDERS,
@@ -24,12 +24,12 @@ Shown = Explanation | Summary | None
 
 
 def extenders_for(context: DecisionContext, pod: Pod) -> tuple[Extender, ...]:
-    """The extenders that are to be asked before the pod is placed."""
+    """Return the extenders to ask before the pod is placed."""
     return context.replica.config.extenders_for(pod.spec)
 
 
 def not_asked(context: DecisionContext, pod: Pod) -> Denied | None:
-    """Refuse a pod that may not be placed without extenders, where nobody asks them; None: it may."""
+    """Return the refusal of a pod that needs extenders, where none are asked, or None."""
     if not extenders_for(context, pod):
         return None
     return Denied(ASKS_EXTENDERS, NOT_ASKED.format(pod.spec.scheduler_name))
@@ -39,53 +39,56 @@ def as_extenders_say(
     context: DecisionContext,
     intent: PlacePods,
     manifest: PodManifest,
-    found: Placement,
+    placement: Placement,
     explanation: Shown,
 ) -> tuple[Placement | Refusal | Denied, Shown]:
-    """Return where a pod goes, or why nowhere, given that it would be placed without extenders.
+    """Return where a pod goes by its extenders, or why nowhere, given its placement without them.
 
-    A node that was chosen with extenders has still to pass all filters of the profile; if it does
-    not any more, or the extenders were not asked yet, they are to be asked.
+    The node chosen with extenders still has to pass all filters of the profile; if it no longer
+    does,
+    or the extenders were not asked yet, they have to be asked.
 
     Raises:
-        ExtendersToAsk: they are to be asked.
+        ExtendersRequired: they have to be asked.
     """
-    asked = extenders_for(context, manifest.pod)
-    if not asked:
-        return found, explanation
+    extenders = extenders_for(context, manifest.pod)
+    if not extenders:
+        return placement, explanation
     if intent.consulted is None:
         denied = Denied(ASKS_EXTENDERS, NOT_ASKED.format(manifest.pod.spec.scheduler_name))
         return denied, explanation
     verdict = intent.consulted.get((manifest.namespace, manifest.name))
     if verdict is None:
-        raise _question(context, manifest, asked, found)
+        raise _question(context, manifest, extenders, placement)
     if verdict.node_name is None:
         refusal = _refusal(context, verdict)
         return refusal, _explained(explanation, verdict, refusal)
-    kept = place(context.replica.cluster, manifest.pod, verdict.node_name)
-    if isinstance(kept, Refusal) or kept.node_name != verdict.node_name:
-        raise _question(context, manifest, asked, found)
-    kept = kept._replace(score=kept.score + verdict.added.get(kept.node_name, 0))
-    return kept, _explained(explanation, verdict, None)
+    chosen = place(context.replica.cluster, manifest.pod, verdict.node_name)
+    if isinstance(chosen, Refusal) or chosen.node_name != verdict.node_name:
+        raise _question(context, manifest, extenders, placement)
+    chosen = chosen._replace(score=chosen.score + verdict.added.get(chosen.node_name, 0))
+    return chosen, _explained(explanation, verdict, None)
 
 
 def _question(
     context: DecisionContext,
     manifest: PodManifest,
     extenders: tuple[Extender, ...],
-    found: Placement,
+    placement: Placement,
 ) -> ExtendersToAsk:
-    totals = explain(context.replica.cluster, manifest.pod).total or {found.node_name: found.score}
+    totals = explain(context.replica.cluster, manifest.pod).total or {
+        placement.node_name: placement.score
+    }
     nodes: dict[str, bytes] = {}
-    if not all(each.node_cache_capable for each in extenders):
+    if not all(extender.node_cache_capable for extender in extenders):
         stored = {name: context.replica.get("Node", "", name) for name in totals}
-        nodes = {name: each.manifest.render() for name, each in stored.items() if each is not None}
+        nodes = {name: node.manifest.render() for name, node in stored.items() if node is not None}
     question = ExtenderQuestion(
         pod=(manifest.namespace, manifest.name),
         manifest=manifest.render(),
         extenders=extenders,
         totals=totals,
-        best=found.node_name,
+        best=placement.node_name,
         nodes=nodes,
     )
     return ExtendersToAsk(question, manifest.pod.spec.scheduler_name)
@@ -99,52 +102,59 @@ def _refusal(context: DecisionContext, verdict: ExtenderVerdict) -> Refusal:
     }
     if verdict.failure is not None:
         return Refusal(verdict.failure, reasons)
-    told = sorted(
+    messages = sorted(
         f"{count} {reason} (extender {name})"
-        for name, each in reasons.items()
-        for reason, count in each.items()
+        for name, counts in reasons.items()
+        for reason, count in counts.items()
     )
     nodes = context.replica.cluster.nodes.count
-    left = sum(map(len, verdict.refused.values()))
-    message = f"0/{nodes} nodes are available: {left} passed all filters and were refused by extenders: {', '.join(told)}."
+    passed = sum(map(len, verdict.refused.values()))
+    message = f"0/{nodes} nodes are available: {passed} passed all filters and were refused by extenders: {', '.join(messages)}."
     return Refusal(message, reasons)
 
 
 def _explained(explanation: Shown, verdict: ExtenderVerdict, refusal: Refusal | None) -> Shown:
-    """Add what extenders say to an explanation of what plugins say."""
-    gone = {name for each in verdict.refused.values() for name in each}
+    """Add the verdict of extenders to an explanation of the plugins' results."""
+    excluded = {name for refused_nodes in verdict.refused.values() for name in refused_nodes}
     message = None if refusal is None else refusal.message
     if isinstance(explanation, Summary):
-        counted = {name: dict(Counter(each.values())) for name, each in verdict.refused.items()}
+        counted = {
+            name: dict(Counter(refused_nodes.values()))
+            for name, refused_nodes in verdict.refused.items()
+        }
         return replace(
             explanation,
             message=message or explanation.message,
-            feasible_count=explanation.feasible_count - len(gone) if message is None else 0,
+            feasible_count=explanation.feasible_count - len(excluded) if message is None else 0,
             reasons={**explanation.reasons, **counted},
         )
     if explanation is None:
         return None
-    total = _added(explanation.total, gone, verdict.added) if message is None else {}
+    total = _added(explanation.total, excluded, verdict.added) if message is None else {}
     top = max(total.values(), default=0)
     refused = {
-        name: {node: [reason] for node, reason in each.items()}
-        for name, each in verdict.refused.items()
+        name: {node: [reason] for node, reason in reasons.items()}
+        for name, reasons in verdict.refused.items()
     }
-    lost = {name: sorted(each) for name, each in verdict.unresolvable.items() if each}
+    lost = {name: sorted(nodes) for name, nodes in verdict.unresolvable.items() if nodes}
     return replace(
         explanation,
         filters={**explanation.filters, **refused},
         unresolvable={**explanation.unresolvable, **lost},
         feasible=sorted(total),
         scores={
-            plugin: {name: each for name, each in by_node.items() if name in total}
+            plugin: {name: score for name, score in by_node.items() if name in total}
             for plugin, by_node in explanation.scores.items()
         },
         total=total,
-        best=sorted(name for name, each in total.items() if each == top),
+        best=sorted(name for name, score in total.items() if score == top),
         message=message or explanation.message,
     )
 
 
-def _added(total: Mapping[str, int], gone: set[str], added: Mapping[str, int]) -> dict[str, int]:
-    return {name: each + added.get(name, 0) for name, each in total.items() if name not in gone}
+def _added(
+    total: Mapping[str, int], excluded: set[str], added: Mapping[str, int]
+) -> dict[str, int]:
+    return {
+        name: score + added.get(name, 0) for name, score in total.items() if name not in excluded
+    }

@@ -1,1 +1,1 @@
-"""Decides requests that change nothing: explanations and topology."""
+"""Decides requests that change nothing: explanations, topology, violations, and confirmations."""

@@ -1,12 +1,12 @@
-"""Confirming a binding: whether a pod may still be started on the node that it was placed on.
+"""Confirms a binding: whether a pod may still be started on its node.
 
-Between the placement of a pod and its start the state goes on changing, so a node may ask again. The
-rules are those of `listViolations`, judged for this one pod; nothing is written.
+The state keeps changing between the placement of a pod and its start, so a node may ask again. The
+rules are those of `listViolations`, checked for this one pod; nothing is written.
 """
 
 from service.engine.rules.violations import Inspection
-from service.model.errors import Conflict
-from service.model.manifests.manifest import PodManifest
+from service.model.core.errors import Conflict
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import check_preconditions, missing
 from service.scheduler.decide.reading.violation_list import running_since, violation_item
@@ -16,12 +16,13 @@ from service.scheduler.replica.replica import Stored
 
 
 def confirm_binding(context: DecisionContext, intent: ConfirmBinding) -> ConfirmationAnswer:
-    """Judge the required rules of a placed pod now, if it is still the one that the node saw.
+    """Check the required rules of a placed pod now, if it is still the one that the node saw.
 
     Raises:
-        NotFound: there is no such pod.
+        NotFound: the pod does not exist.
         RevisionConflict: the pod has another uid, or has changed since the node saw it.
-        Conflict: the pod is not bound, or to another node; its node is gone; or it is to be stopped.
+        Conflict: the pod is not bound, or to another node; its node is deleted; or the pod is to be
+            stopped.
     """
     stored, manifest = _pod_as_seen(context, intent)
     pod = manifest.pod
@@ -33,7 +34,7 @@ def confirm_binding(context: DecisionContext, intent: ConfirmBinding) -> Confirm
     if context.replica.get("Node", "", pod.node_name) is None:
         raise Conflict(f"The node {pod.node_name} is not there any more.")
     inspection, since = Inspection(context.replica.cluster), running_since(context)
-    broken = [violation_item(inspection, each, since) for each in inspection.of_pod(pod)]
+    broken = [violation_item(inspection, violation, since) for violation in inspection.of_pod(pod)]
     return ConfirmationAnswer(
         revision=context.replica.revision,
         namespace=pod.namespace,
@@ -41,7 +42,7 @@ def confirm_binding(context: DecisionContext, intent: ConfirmBinding) -> Confirm
         uid=manifest.uid,
         resource_version=stored.revision,
         node_name=pod.node_name,
-        violations=sorted(broken, key=lambda each: each.rule),
+        violations=sorted(broken, key=lambda item: item.rule),
     )
 
 

@@ -1,12 +1,13 @@
-"""Answers that only inform: explanations and topology."""
+"""Explanations of pods, and the domains of topology keys."""
 
 from collections import Counter, defaultdict
 
 from msgspec.structs import replace
 
 from service.engine import Cluster, Explanation, explain, explain_node
-from service.model.objects.pods_and_nodes import Node, Pod
-from service.model.objects.quantity import format_amount
+from service.model.core.quantity import format_amount
+from service.model.nodes.node import Node
+from service.model.pods.pod import Pod
 from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.groups.group_membership import waits_for_members
@@ -22,14 +23,15 @@ _STEP_NODES = 200
 
 
 def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnswer:
-    """Explain what every plugin says of every node for a stored pod, with the pod itself taken out.
+    """Explain every plugin's result for a stored pod on every node, as if the pod were not there.
 
-    If a waiting pod is not tried at all, because of its gates, admission, a quota or its group, the
-    message says so, even if nodes would be feasible. So it does if its group has to be in one domain.
+    If a waiting pod is not tried at all because of its gates, admission, a quota, or its group, the
+    message says so, even if nodes would be feasible. It also says so if its group has to share a
+    domain.
 
     Raises:
-        NotFound: there is no such pod, or not the node about which the intent asks.
-        Denied: its `schedulerName` is no profile, so no plugin can judge it.
+        NotFound: the pod does not exist, or the node that the intent names.
+        Denied: its `schedulerName` is not a profile, so no plugin can evaluate it.
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
@@ -44,10 +46,10 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
     finally:
         cluster.undo(mark)
     if manifest.pod.node_name is None:
-        told = held_back_by(context, Candidate(manifest, manifest))
-        told = told or waits_for_members(context.replica, manifest)
-        told = told or shares_domain(context.replica, manifest)
-        explanation = replace(explanation, message=told or explanation.message)
+        message = held_back_by(context, Candidate(manifest, manifest))
+        message = message or waits_for_members(context.replica, manifest)
+        message = message or shares_domain(context.replica, manifest)
+        explanation = replace(explanation, message=message or explanation.message)
     return ExplanationAnswer(revision=context.replica.revision, explanation=explanation)
 
 
@@ -60,7 +62,7 @@ def _explanation(cluster: Cluster, pod: Pod, node_name: str | None) -> Explanati
 
 
 NODE_NAME = "metadata.name"
-"""In place of a label: each node is a domain by itself, as in `matchFields` of node affinity."""
+"""A key that makes each node its own domain, as in `matchFields` of node affinity."""
 
 
 def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[TopologyAnswer]:
@@ -87,7 +89,7 @@ def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[To
 
 
 class _Domain:
-    """The nodes of one domain, added up."""
+    """The totals of the nodes of one domain."""
 
     def __init__(self) -> None:
         self._nodes: list[str] = []

@@ -1,4 +1,4 @@
-"""Finding which placed pods break which required rule."""
+"""Lists which placed pods break which required rule."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,19 +16,21 @@ from service.scheduler.protocol.answers import PodName, ViolationItem, Violation
 from service.scheduler.protocol.intents import ReadViolations
 
 _STEP_CLASSES = 100
-"""How many classes are looked at in one step, before other tasks may run."""
+"""How many classes are examined in one step, before other tasks may run."""
 CONFLICTS_MAX = 100
-"""At most so many pods are named as in conflict with one: all pods of a zone may be."""
+"""How many conflicting pods one violation names at most: they may be all pods of a zone."""
 
 
 def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[ViolationsAnswer]:
-    """List every required rule that a placed pod breaks; the pod itself is left out for this."""
+    """List every required rule that a placed pod breaks; a pod does not count for its own rules."""
     inspection = Inspection(context.replica.cluster)
     since = running_since(context)
     items: list[ViolationItem] = []
     suspects = inspection.suspects(context.replica.cluster.placed_classes())
     for index, pod_class in enumerate(suspects):
-        items.extend(violation_item(inspection, each, since) for each in inspection.of(pod_class))
+        items.extend(
+            violation_item(inspection, violation, since) for violation in inspection.of(pod_class)
+        )
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
     items.sort(key=lambda item: (item.namespace, item.name, item.rule))
@@ -36,14 +38,14 @@ def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[Vio
 
 
 def running_since(context: DecisionContext) -> Mapping[TimerKey, datetime]:
-    """Return since when each rule with a grace period does not hold."""
-    return {key_of_timer(each): each.since for each in eviction_state(context.replica).timers}
+    """Return since when each rule with a grace period has been broken."""
+    return {key_of_timer(timer): timer.since for timer in eviction_state(context.replica).timers}
 
 
 def violation_item(
     inspection: Inspection, violation: Violation, since: Mapping[TimerKey, datetime]
 ) -> ViolationItem:
-    """Return what an answer says of a violation."""
+    """Return a violation in the form that answers have."""
     pod, breach = violation.pod, violation.breach
     assert pod.node_name is not None
     return ViolationItem(
@@ -61,11 +63,13 @@ def violation_item(
 
 
 def _conflicts(inspection: Inspection, violation: Violation) -> list[PodName]:
-    crowd = violation.breach.crowd
-    if crowd is None:
+    domain_pods = violation.breach.domain_pods
+    if domain_pods is None:
         return []
     others = (
-        key_of(pod) for pod, _ in inspection.members(crowd) if key_of(pod) != key_of(violation.pod)
+        key_of(pod)
+        for pod, _ in inspection.members(domain_pods)
+        if key_of(pod) != key_of(violation.pod)
     )
     return [
         PodName(namespace=namespace, name=name) for namespace, name in islice(others, CONFLICTS_MAX)

@@ -1,1 +1,1 @@
-"""What decisions tell about pods: conditions in their status, and events."""
+"""What decisions report about pods: conditions in their status, and events."""

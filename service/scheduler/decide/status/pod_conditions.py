@@ -1,4 +1,4 @@
-"""What decisions tell about a pod, in Kubernetes' words: conditions in its status, and events."""
+"""Conditions and events of pods, in Kubernetes' words."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.log.events import Event, EventReason, EventType
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.manifest_types import PodCondition
+from service.model.pods.pod_fields import PodCondition
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.status.references import BEGIN, END
 
@@ -19,11 +19,11 @@ GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 GATED_REASON = "SchedulingGated"
 EVICTION_REASON = "EvictionByEvictionAPI"
-"""The word is that of kube-apiserver for an eviction by a client."""
+"""kube-apiserver's reason for an eviction by a client."""
 
 
 def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
-    """Return the pod as it is when placed on a node now: with the condition PodScheduled=True."""
+    """Return the pod as placed on a node now, with the condition PodScheduled=True."""
     pod = manifest.pod
     placed = replace(
         manifest,
@@ -55,7 +55,7 @@ def _scheduled_alone(now: str) -> bytes:
 def waiting(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """Return the pod with PodScheduled=False; the same object if its condition says so already (P18)."""
+    """Return the pod with PodScheduled=False, unchanged if it has that condition (protocol rule P18)."""
     old = _condition(manifest, "PodScheduled")
     said = (old.status, old.reason, reasons_in(old.message or "")) if old else None
     if said == ("False", reason, reasons_in(message)):
@@ -74,9 +74,9 @@ def waiting(
 def evicted(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """Return the pod marked as to be stopped, with the condition DisruptionTarget.
+    """Return the pod marked to be stopped, with the condition DisruptionTarget.
 
-    The condition of a pod that has ended with its node stays: it says why the pod has ended.
+    The condition of a pod that ended with its node stays: it says why the pod has ended.
     """
     marked = manifest.with_deletion(context.now)
     if manifest.has_ended_with_its_node:
@@ -93,7 +93,7 @@ def failed(
 
 
 def placed_at(manifest: PodManifest) -> str:
-    """Return when the pod got its node, RFC 3339: as its condition says, else its time of creation."""
+    """Return when the pod was placed (RFC 3339), by its condition or else its creation."""
     condition = _condition(manifest, "PodScheduled")
     if condition is not None and condition.status == "True" and condition.last_transition_time:
         return condition.last_transition_time
@@ -113,7 +113,7 @@ def _disrupted(context: DecisionContext, reason: str, message: str) -> PodCondit
 def reasons_in(message: str) -> frozenset[str]:
     """Return the reasons in `0/5 nodes are available: 2 reason, 3 other reason.`, without counts.
 
-    If such a sentence stands within a reference to a pod, the words before it count as a reason, too.
+    If the sentence is part of a reference to a pod, the words before it count as a reason, too.
     """
     before, _, reasons = message.partition(": ")
     if not reasons:
@@ -156,9 +156,9 @@ def tell_scheduled(
 
 
 def tell_failed(context: DecisionContext, manifest: PodManifest, message: str) -> None:
-    """Record that a stored pod was tried and got no node; nothing if gates hold it, as none failed.
+    """Record that a stored pod was tried and got no node; ignore gated pods, which were not tried.
 
-    Events are the same if their reasons are, even if more or fewer nodes have these reasons.
+    Events are equal if their reasons are, even if the numbers of nodes with these reasons differ.
     """
     if message != GATED:
         words = "\n".join(sorted(reasons_in(message)))
@@ -172,8 +172,10 @@ def tell_forced(
     reasons: Mapping[str, Sequence[str]],
 ) -> None:
     """Record that a pod was bound to a node although filters refuse it there."""
-    told = ", ".join(f"{plugin}: {each}" for plugin, found in reasons.items() for each in found)
-    message = f"Bound to {node_name} by force, where it does not fit: {told}."
+    failures = ", ".join(
+        f"{plugin}: {reason}" for plugin, messages in reasons.items() for reason in messages
+    )
+    message = f"Bound to {node_name} by force, where it does not fit: {failures}."
     _tell(context, manifest, "Warning", "BindingForced", message, audit=True)
 
 
@@ -185,10 +187,12 @@ def tell_evicted(context: DecisionContext, manifest: PodManifest, rule: Rule, me
 def tell_eviction_blocked(
     context: DecisionContext, manifest: PodManifest, rule: Rule, budget: str, message: str
 ) -> None:
-    """Record that a pod is not stopped because of a disruption budget; the message says why it should be."""
-    told = f"Cannot evict pod as it would violate the pod's disruption budget {budget}: {message}"
+    """Record that a disruption budget keeps a pod from being stopped; the message says why it should be."""
+    event_message = (
+        f"Cannot evict pod as it would violate the pod's disruption budget {budget}: {message}"
+    )
     words = f"{rule} {budget}"
-    _tell(context, manifest, "Warning", "EvictionBlocked", told, words=words, audit=True)
+    _tell(context, manifest, "Warning", "EvictionBlocked", event_message, words=words, audit=True)
 
 
 def _tell(  # noqa: PLR0913 - all that an event says, by name

@@ -1,9 +1,9 @@
-"""How a message names an object that not everybody who reads the message may know of.
+"""References: how a message names an object that not all of its readers may know of.
 
-A message is stored and shown with objects of some namespaces, and everybody who may read these
-namespaces reads it; so their objects are named in plain words. Any other object stands in a
-reference, `<Pod bank/till>`, together with all that the message says of it,
-`<Pod bank/till: what it lacks>`. No name, label, resource or taint contains `<` or `>`, so
+A message is stored and shown with objects of some namespaces, and visible to all who may read these
+namespaces; so their objects are named in plain words. Any other object is named by a reference,
+`<Pod bank/till>`, which includes all that the message says about it,
+`<Pod bank/till: what it lacks>`. No name, label, resource, or taint contains `<` or `>`, so
 references can be found in every sentence.
 """
 
@@ -17,13 +17,13 @@ _WITHIN = str.maketrans(BEGIN + END, "()")
 
 
 def reference(kind: str, namespace: str, name: str, about: str = "") -> str:
-    """Name an object, and what is said about it, for those alone who may read the object."""
+    """Return a reference to an object, with text about it that only its readers may see."""
     said = f": {about.translate(_WITHIN)}" if about else ""
     return f"{BEGIN}{kind} {namespace}/{name}{said}{END}"
 
 
 def pod_named(namespace: str, name: str, told_in: Collection[str]) -> str:
-    """Name a pod in a message that the readers of the namespaces `told_in` will see."""
+    """Return a pod's name for a message to the readers of the namespaces `told_in`."""
     if set(told_in) == {namespace}:
         return f"{namespace}/{name}"
     return reference("Pod", namespace, name)
@@ -34,10 +34,10 @@ def without_references(
 ) -> str:
     """Replace the references to objects that may not be read.
 
-    `instead` gives the words that stand in place of an object of some kind.
+    `instead` returns the words that replace an object of a kind.
     """
 
-    def told(found: re.Match[str]) -> str:
-        return found[0] if may_read(found["namespace"]) else instead(found["kind"])
+    def told(match: re.Match[str]) -> str:
+        return match[0] if may_read(match["namespace"]) else instead(match["kind"])
 
     return _REFERENCE.sub(told, message)

@@ -1,9 +1,9 @@
-"""Binding a pod to a named node, and marking a pod as to be stopped."""
+"""Binds a pod to a named node, and evicts a pod at a client's request."""
 
 from service.engine import check
-from service.model.errors import BindingRefused, Conflict, EvictionBlocked
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.core.errors import BindingRefused, Conflict, EvictionBlocked
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.ignored_fields import warnings_of
 from service.scheduler.decide.admission.pod_admission import (
     admit,
@@ -31,14 +31,14 @@ from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
 from service.scheduler.replica.replica import Stored
 
 EVICTION_MESSAGE = "Eviction API: evicting"
-"""The words are those of kube-apiserver for an eviction by a client."""
+"""kube-apiserver's message for an eviction by a client."""
 
 
 def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
-    """Place a pending pod on a node; a pod that is there already stays as it is.
+    """Bind a pending pod to a node; a pod that is already there stays unchanged.
 
     Raises:
-        NotFound: there is no such pod, or no such node.
+        NotFound: the pod or the node does not exist.
         RevisionConflict: the pod has another uid.
         Conflict: the pod is placed on another node, is being deleted, has ended, or
             has another node reserved.
@@ -75,10 +75,10 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
 
 
 def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
-    """Mark a pod as terminating; one that is so already stays as it is.
+    """Mark a pod as terminating; one that already is stays unchanged.
 
     Raises:
-        NotFound: there is no such pod.
+        NotFound: the pod does not exist.
         RevisionConflict: the pod has another uid or resourceVersion.
         EvictionBlocked: a disruption budget does not allow it now.
     """
@@ -93,10 +93,10 @@ def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
 
 
 def _ask_budgets(context: DecisionContext, pod: Pod) -> None:
-    """Refuse to evict a placed pod that a budget cannot spare, as kube-apiserver does.
+    """Refuse to evict a placed pod if a budget does not allow it, as kube-apiserver does.
 
-    Where Kubernetes refuses a pod that several budgets select, all of them have to allow it, as in
-    a drain.
+    If several budgets select the pod, all of them have to allow it, as in a drain, where Kubernetes
+    always refuses.
     """
     if pod.node_name is None or pod.finished:
         return
@@ -123,7 +123,11 @@ def _stored_pod(
 def _reasons(
     context: DecisionContext, manifest: PodManifest, intent: BindPod
 ) -> dict[str, list[str]]:
-    """Return the reasons of filters against the node; without `force` they are an error."""
+    """Return the reasons of filters against the node.
+
+    Raises:
+        BindingRefused: there are some, and the binding is not forced.
+    """
     pod, cluster = manifest.pod, context.replica.cluster
     if not knows_scheduler(cluster, pod):
         if intent.force:
@@ -133,8 +137,8 @@ def _reasons(
     if pod.spec.scheduling_gates:
         reasons["SchedulingGates"] = [GATED]
     if reasons and not intent.force:
-        told = ", ".join(reason for each in reasons.values() for reason in each)
-        raise BindingRefused(f"{intent.node_name} does not fit the pod: {told}.", reasons)
+        reason_list = ", ".join(reason for messages in reasons.values() for reason in messages)
+        raise BindingRefused(f"{intent.node_name} does not fit the pod: {reason_list}.", reasons)
     return reasons
 
 

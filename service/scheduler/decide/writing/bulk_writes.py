@@ -1,4 +1,4 @@
-"""Applying many objects at once."""
+"""Applies many objects at once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from functools import partial
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
-from service.model.manifests.manifest import Applicable, PriorityClassManifest
+from service.model.core.errors import Denied, FieldError, Forbidden, InvalidManifest
+from service.model.registry.manifests import Applicable, PriorityClassManifest
 from service.scheduler.decide.admission.generated_names import with_name, with_names
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.context import Decision, DecisionContext
@@ -37,7 +37,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
     """Create or change all objects of a `List`, or none of them.
 
     Raises:
-        InvalidManifest: an item is not valid, which the error names, or there are too many items.
+        InvalidManifest: an item is not valid, with its path, or there are too many items.
         Denied: admission refuses one of the items.
         Forbidden: the caller may not write one of the items.
     """
@@ -76,7 +76,7 @@ def _generated(sent: Sequence[Applicable], named: Sequence[Applicable]) -> list[
 
 
 def apply_lines(context: DecisionContext, intent: ApplyLines) -> Decision[LinesAnswer]:
-    """Create, change or delete the object of each line; an error in one line stops no other."""
+    """Create, change, or delete the object of each line; an error in one line does not stop the others."""
     results = []
     for index, line in enumerate(intent.lines):
         results.append(_line(context, line, intent.caller))
@@ -110,16 +110,16 @@ def _item(context: DecisionContext, index: int, manifest: Applicable, caller: Ca
 
 
 def _prune(context: DecisionContext, intent: ApplyObjects, newest: int) -> int:
-    """Delete the objects of some kinds that the `List` lacks, unless the client cannot know them.
+    """Delete objects of some kinds that the `List` lacks, unless they are new to the client.
 
     The client knows the cluster as it was at the revision `newest`.
     """
-    kept = {(each.kind, each.namespace, each.name) for each in intent.manifests}
+    listed = {(manifest.kind, manifest.namespace, manifest.name) for manifest in intent.manifests}
     deleted = 0
     for kind in sorted(intent.prune):
         for namespace, name in sorted(context.replica.keys(kind)):
             stored = context.replica.get(kind, namespace, name)
-            if stored and stored.revision <= newest and (kind, namespace, name) not in kept:
+            if stored and stored.revision <= newest and (kind, namespace, name) not in listed:
                 deleted += remove(context, stored, intent.caller)
     return deleted
 

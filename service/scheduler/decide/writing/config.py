@@ -1,15 +1,15 @@
-"""Changing a cluster's configuration, which is a revision like any other."""
+"""Changes a cluster's configuration, in a revision like any other."""
 
 import msgspec
 from msgspec.structs import replace
 
-from service.model.configuration.config import ClusterConfig, parse_config
-from service.model.configuration.extenders import ExtenderHosts
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.patches import apply_patch
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
-from service.model.manifests.manifest import PriorityClassManifest
-from service.model.validation.configuration import only_one_default
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.cluster.config_rules import only_one_default
+from service.model.cluster.extender_config import ExtenderHosts
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
+from service.model.json.patch import apply_patch
+from service.model.registry.manifests import PriorityClassManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
 from service.scheduler.decide.object_writes import Written, check_preconditions
@@ -23,25 +23,25 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration, or keep it if none is given.
 
     Raises:
-        InvalidManifest: a setting is unknown or has a wrong value, or an extender is where it may not be
-            called; the paths begin below `config`.
+        InvalidManifest: a setting is unknown or has a wrong value, or an extender's host is not
+            allowed; the paths begin below `config`.
         PreconditionFailed: a precondition on the configuration's version does not hold.
     """
     return _set(context, intent, context.replica.config if intent.config is None else intent.config)
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
-    """Change single settings; raises what `put_config` raises."""
+    """Change single settings; raise what `put_config` raises."""
     present = msgspec.json.decode(msgspec.json.encode(context.replica.config))
     patched = apply_patch(intent.patch_type, present, intent.patch)
     return _set(context, intent, patched)
 
 
 def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) -> Written:
-    """Set an entry of the setting `priorityClasses` to what a PriorityClass says.
+    """Set an entry of the setting `priorityClasses` from a PriorityClass.
 
     Raises:
-        InvalidManifest: pods that name no class would get this one, and get another one already.
+        InvalidManifest: it would be the global default, but another class is.
     """
     config, stored = context.replica.config, context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
     assert stored is not None
@@ -61,8 +61,8 @@ def refuse_hosts(
 ) -> None:
     """Refuse extenders that would never be called.
 
-    An extender that the configuration before names already stays, so that the other settings can be
-    changed after a host was taken from the list.
+    Extenders in the previous configuration stay, so that other settings can change after a host
+    was removed from the list.
 
     Raises:
         InvalidManifest: extenders are at other hosts; the paths begin below `config`.
@@ -70,12 +70,12 @@ def refuse_hosts(
     if hosts is None:
         return
     earlier = before.profiles if before is not None else ()
-    known = {each.url_prefix for profile in earlier for each in profile.extenders}
+    known = {extender.url_prefix for profile in earlier for extender in profile.extenders}
     errors = [
-        FieldError(f"profiles[{place}].extenders[{index}].urlPrefix", told, extender.url_prefix)
+        FieldError(f"profiles[{place}].extenders[{index}].urlPrefix", problem, extender.url_prefix)
         for place, profile in enumerate(config.profiles)
         for index, extender in enumerate(profile.extenders)
-        if extender.url_prefix not in known and (told := hosts.refuses(extender)) is not None
+        if extender.url_prefix not in known and (problem := hosts.refuses(extender)) is not None
     ]
     if errors:
         raise InvalidManifest(errors)

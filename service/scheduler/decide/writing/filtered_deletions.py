@@ -1,10 +1,10 @@
-"""Deleting many objects of a kind: those that pass a filter, in the order of their names."""
+"""Deletes the objects of a kind that pass a filter, in the order of their names."""
 
 from functools import partial
 from heapq import nsmallest
 
-from service.model.errors import Forbidden
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.errors import Forbidden
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.writing.independent_writes import (
@@ -17,31 +17,31 @@ from service.scheduler.protocol.intents import DeleteObjects
 from service.scheduler.replica.replica import Stored
 
 _STEP_LOOKS = 2_000
-"""How many objects are looked at in one step, before other tasks may run."""
+"""How many objects are examined in one step, before other tasks may run."""
 
 
 def delete_objects(context: DecisionContext, intent: DeleteObjects) -> Decision[DeletionsAnswer]:
-    """Delete the first objects that pass the filter; those that have to stay stop no other."""
-    found = yield from _found(context, intent)
-    chosen = nsmallest(intent.count, found, key=_name)
+    """Delete the first objects that pass the filter; those that have to stay do not stop the others."""
+    matching = yield from _found(context, intent)
+    chosen = nsmallest(intent.count, matching, key=_name)
     results = []
     for index, stored in enumerate(chosen):
         results.append(_result(context, intent, stored))
         if index % STEP_OBJECTS == STEP_OBJECTS - 1:
             yield
     return DeletionsAnswer(
-        revision=context.replica.revision, results=results, remaining=len(found) - len(chosen)
+        revision=context.replica.revision, results=results, remaining=len(matching) - len(chosen)
     )
 
 
 def _found(context: DecisionContext, intent: DeleteObjects) -> Steps[list[Stored]]:
-    found = []
+    matching = []
     for index, stored in enumerate(context.replica.objects(intent.kind)):
         if _is_meant(intent, stored):
-            found.append(stored)
+            matching.append(stored)
         if index % _STEP_LOOKS == _STEP_LOOKS - 1:
             yield
-    return found
+    return matching
 
 
 def _is_meant(intent: DeleteObjects, stored: Stored) -> bool:

@@ -1,11 +1,11 @@
-"""Writes of which each is done or refused by itself: an error in one of them stops no other."""
+"""Independent writes: an error in one of them does not stop the others."""
 
 from collections.abc import Callable
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from service.model.errors import (
+from service.model.core.errors import (
     Conflict,
     Denied,
     FieldError,
@@ -14,19 +14,19 @@ from service.model.errors import (
     MoorageError,
     NotFound,
 )
-from service.model.pod_templates.field_warnings import FieldWarning, FieldWarnings, WarningList
+from service.model.core.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.answers import LineOutcome
 
 Warnings = list[FieldWarning] | UnsetType
-"""The warnings of one result; `UNSET` if there are none."""
+"""The warnings of one result, or `UNSET`."""
 
 STEP_OBJECTS = 50
 """How many objects are written in one step, before other tasks may run."""
 
 
 class WriteOutcome(msgspec.Struct, frozen=True):
-    """What became of one write, and the revision of the object; without one if it was refused."""
+    """The outcome of one write, with the object's revision unless it was refused."""
 
     result: LineOutcome
     revision: int | None
@@ -34,7 +34,7 @@ class WriteOutcome(msgspec.Struct, frozen=True):
 
 
 def attempted(context: DecisionContext, write: Callable[[], WriteOutcome]) -> WriteOutcome:
-    """Make one write; if it is refused, undo what it changed and return the reason."""
+    """Make one write; if it is refused, undo its changes and return the reason."""
     mark = context.replica.mark()
     try:
         return write()
@@ -44,7 +44,7 @@ def attempted(context: DecisionContext, write: Callable[[], WriteOutcome]) -> Wr
 
 
 def refused(error: MoorageError) -> WriteOutcome:
-    """Return the result of a write that this error refuses."""
+    """Return the outcome of a write that failed with this error."""
     match error:
         case InvalidManifest():
             return WriteOutcome("Invalid", None, error.errors)
@@ -58,10 +58,10 @@ def refused(error: MoorageError) -> WriteOutcome:
             return WriteOutcome("Forbidden", None, [FieldError("", error.detail)])
 
 
-def told(found: FieldWarnings) -> Warnings:
-    """Return the warnings of one write as its result has them."""
-    if not found:
+def told(field_warnings: FieldWarnings) -> Warnings:
+    """Return the warnings of one write in the form that results have."""
+    if not field_warnings:
         return UNSET
     warnings = WarningList()
-    warnings.add(found)
+    warnings.add(field_warnings)
     return warnings.told()

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from service.model.json_and_patches.patches import apply_patch
-from service.model.manifests.manifest import ObjectManifest, parse_as, with_resource_version
+from service.model.json.patch import apply_patch
+from service.model.registry.manifests import ObjectManifest, parse_as, with_resource_version
 from service.scheduler.decide.admission.field_ownership import applied
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import check_preconditions, missing, replace_object
@@ -12,10 +12,10 @@ from service.scheduler.protocol.intents import ApplyPatch, PatchObject
 
 
 def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
-    """Patch an object as clients see it, its resourceVersion included, and put the result.
+    """Patch an object as clients see it, including its resourceVersion, and put the result.
 
     Raises:
-        NotFound: there is no such object.
+        NotFound: the object does not exist.
         InvalidManifest: the patch does not fit the object, or its result is not valid.
         RevisionConflict, PreconditionFailed, Denied, Forbidden: as for a put.
     """
@@ -32,7 +32,7 @@ def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
 
 
 def apply_object(context: DecisionContext, intent: ApplyPatch) -> ObjectAnswer:
-    """Merge what a manager wants into an object, or create it.
+    """Merge a manager's fields into an object, or create it.
 
     Raises:
         FieldManagerConflict: others manage fields that would change, and it is not forced.

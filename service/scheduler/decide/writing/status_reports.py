@@ -1,12 +1,12 @@
-"""Reports of the status of many pods, each of which changes what a patch of that pod would change."""
+"""Reports of the status of many pods, each with the effect of a patch of that pod."""
 
 from functools import partial
 
 from msgspec import UNSET
 
-from service.model.errors import Forbidden, InvalidManifest
-from service.model.manifests.manifest import PodManifest
-from service.model.pod_templates.field_warnings import warnings_in_part
+from service.model.core.errors import Forbidden, InvalidManifest
+from service.model.core.field_warnings import warnings_in_part
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.object_writes import stored_as_meant, upsert
 from service.scheduler.decide.writing.independent_writes import (
@@ -23,7 +23,7 @@ from service.scheduler.protocol.intents import ReportLine, ReportStatus, StatusR
 
 
 def report_statuses(context: DecisionContext, intent: ReportStatus) -> Decision[LinesAnswer]:
-    """Change the status of each pod as its report says; an error in one report stops no other."""
+    """Change the status of each reported pod; an error in one report does not stop the others."""
     results = []
     for index, line in enumerate(intent.lines):
         results.append(_result(context, line, intent.caller))

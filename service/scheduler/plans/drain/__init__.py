@@ -1,1 +1,1 @@
-"""Emptying a node: which pods leave it, in which waves, and the requests that cordon, drain, and pause."""
+"""Draining nodes: which pods leave, in which waves, and the requests to cordon, drain, and pause."""

@@ -1,13 +1,13 @@
-"""What clients ask of nodes and plans that are kept: cordon, drain, pause, resume, cancel."""
+"""Requests about nodes and stored plans: cordon, drain, pause, resume, cancel."""
 
 from hashlib import sha256
 from typing import Any
 
 from msgspec.structs import replace
 
-from service.model.errors import Conflict
-from service.model.manifests.manifest import KeptManifest, NodeManifest, parse_kept
-from service.model.plans.plans import PLAN
+from service.model.core.errors import Conflict
+from service.model.plans.plan import PLAN
+from service.model.registry.manifests import DeclaredManifest, NodeManifest, parse_declared
 from service.scheduler.decide.admission.plan_admission import (
     is_active,
     is_plan,
@@ -25,10 +25,10 @@ _HASH_DIGITS = 40
 
 
 def cordon_node(context: DecisionContext, intent: CordonNode) -> ObjectAnswer:
-    """Cordon or uncordon a node; one that is so already stays as it is.
+    """Cordon or uncordon a node; do nothing if it already is.
 
     Raises:
-        NotFound: there is no such node.
+        NotFound: the node does not exist.
         Conflict: it would take new pods while it is drained.
     """
     stored, manifest = _stored_node(context, intent.name)
@@ -40,22 +40,22 @@ def cordon_node(context: DecisionContext, intent: CordonNode) -> ObjectAnswer:
 
 
 def drain_node(context: DecisionContext, intent: DrainNode) -> ObjectAnswer:
-    """Cordon a node and keep a plan to drain it; one that has not ended stays as it is.
+    """Cordon a node and store a plan to drain it; keep an unfinished one.
 
     Raises:
-        NotFound: there is no such node.
+        NotFound: the node does not exist.
     """
     _, node = _stored_node(context, intent.name)
     name = plan_name(intent.name)
     before = context.replica.get(PLAN.kind, "", name)
     if before is not None:
-        assert isinstance(before.manifest, KeptManifest)
+        assert isinstance(before.manifest, DeclaredManifest)
         if not plan_of(before.manifest).body.has_ended:
             return answer_with(context, before)
         context.replica.delete(PLAN.kind, "", name)
     if not node.node.unschedulable:
         context.replica.put(node.with_cordon(unschedulable=True))
-    sent = parse_kept(PLAN.kind, _drain(intent), name=name)
+    sent = parse_declared(PLAN.kind, _drain(intent), name=name)
     made = sent.with_identity(context.ids.uid(), context.now)
     return replace(_put(context, made), created=True)
 
@@ -69,16 +69,16 @@ def plan_name(node: str) -> str:
 
 
 def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnswer:
-    """Pause, resume or cancel a plan; one that is in that state already stays as it is.
+    """Pause, resume, or cancel a plan; do nothing if it already is.
 
     Raises:
-        NotFound: there is no such plan.
+        NotFound: the plan does not exist.
         Conflict: it has ended.
     """
     stored = context.replica.get(PLAN.kind, "", intent.name)
     if stored is None:
         raise missing(PLAN.kind, "", intent.name)
-    assert isinstance(stored.manifest, KeptManifest)
+    assert isinstance(stored.manifest, DeclaredManifest)
     body = plan_of(stored.manifest).body
     if body.spec.state == intent.state:
         return answer_with(context, stored)
@@ -87,17 +87,21 @@ def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnsw
     return _put(context, with_state(stored.manifest, intent.state))
 
 
-def plans_in(replica: Replica) -> list[KeptManifest]:
-    """Return all plans that are kept, by name."""
-    found = [each.manifest for each in replica.objects(PLAN.kind)]
-    plans = [each for each in found if isinstance(each, KeptManifest) and is_plan(each)]
-    return sorted(plans, key=lambda each: each.name)
+def plans_in(replica: Replica) -> list[DeclaredManifest]:
+    """Return all stored plans, by name."""
+    manifests = [stored.manifest for stored in replica.objects(PLAN.kind)]
+    plans = [
+        manifest
+        for manifest in manifests
+        if isinstance(manifest, DeclaredManifest) and is_plan(manifest)
+    ]
+    return sorted(plans, key=lambda plan: plan.name)
 
 
 def _refuse_while_drained(replica: Replica, node: str) -> None:
-    for each in plans_in(replica):
-        if is_active(each) and node in plan_of(each).body.spec.goal.node_names:
-            raise Conflict(f"The plan {each.name} drains the node; cancel it first.")
+    for plan in plans_in(replica):
+        if is_active(plan) and node in plan_of(plan).body.spec.goal.node_names:
+            raise Conflict(f"The plan {plan.name} drains the node; cancel it first.")
 
 
 def _drain(intent: DrainNode) -> dict[str, Any]:
@@ -116,7 +120,7 @@ def _stored_node(context: DecisionContext, name: str) -> tuple[Stored, NodeManif
     return stored, stored.manifest
 
 
-def _put(context: DecisionContext, manifest: NodeManifest | KeptManifest) -> ObjectAnswer:
+def _put(context: DecisionContext, manifest: NodeManifest | DeclaredManifest) -> ObjectAnswer:
     entry = context.replica.put(manifest)
     assert entry.after is not None
     return answer_with(context, entry.after)

@@ -1,4 +1,4 @@
-"""The goal that nodes are empty but for daemons: its steps, wave by wave."""
+"""The drain of nodes: the steps that empty them but for daemons, wave by wave."""
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ _NOT_TRIED = Kept("SecondsOver", "It was not tried: the plan's time was over.")
 
 
 class Draining:
-    """Empties nodes on a fork, and gathers the steps and the pods that stay without a place."""
+    """Empties nodes on a fork, and collects the steps and the pods that get no other node."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Drain) -> None:
         self._fork = fork
@@ -41,26 +41,26 @@ class Draining:
         return not self.unplaced
 
     def drain(self) -> Steps[None]:
-        """Cordon the nodes; then move their pods in as many waves as it takes.
+        """Cordon the nodes; then move their pods in as many waves as needed.
 
         Raises:
-            NotFound: a node that is named is not there.
-            InvalidManifest: there are more pods on the nodes than one plan may move.
+            NotFound: a named node does not exist.
+            InvalidManifest: the nodes have more pods than one plan may move.
         """
         nodes = yield from nodes_of(self._fork, self._goal.nodes)
-        for each in nodes:
-            if not each.node.unschedulable:
-                self._fork.put(replace(each, node=replace(each.node, unschedulable=True)))
-                self._cordoned(each.name)
+        for node in nodes:
+            if not node.node.unschedulable:
+                self._fork.put(replace(node, node=replace(node.node, unschedulable=True)))
+                self._cordoned(node.name)
                 yield from self._fork.pause()
-        names = [each.name for each in nodes]
+        names = [node.name for node in nodes]
         units = units_of(pods_on(self._fork.replica, names))
-        self._refuse_too_many(sum(len(each.pods) for each in units))
+        self._refuse_too_many(sum(len(unit.pods) for unit in units))
         limited = _limited(self._intent.bounds)._replace(is_late=self._fork.context.is_late)
         waves = Waves(self._fork, frozenset(names), units, limited)
         wave = 1
         while moves := (yield from waves.next_wave()):
-            self.steps += [_evicted(each, wave) for each in moves]
+            self.steps += [_evicted(move, wave) for move in moves]
             wave += 1
         yield from self._tell(waves)
 
@@ -75,24 +75,26 @@ class Draining:
     def _tell(self, waves: Waves) -> Steps[None]:
         explaining = Explaining(self._fork, self._intent.explain)
         for unit in waves.waiting:
-            kept = waves.kept.get(unit, _NOT_TRIED)
-            self.unplaced += [self._told(each, kept, explaining) for each in _wanted(unit)]
+            reason = waves.kept.get(unit, _NOT_TRIED)
+            self.unplaced += [
+                self._told(goal_pod, reason, explaining) for goal_pod in _wanted(unit)
+            ]
             yield
 
-    def _told(self, wanted: Wanted, kept: Kept, explaining: Explaining) -> Unplaced:
-        told = unplaced(wanted, kept.reason, kept.message)
-        if kept.reason != "Unschedulable" or wanted.group is not None:
-            return told
+    def _told(self, goal_pod: Wanted, reason: Kept, explaining: Explaining) -> Unplaced:
+        result = unplaced(goal_pod, reason.reason, reason.message)
+        if reason.reason != "Unschedulable" or goal_pod.group is not None:
+            return result
         replica = self._fork.replica
         start = replica.mark()
-        replica.put(unbound(wanted.candidate.manifest))
-        told = explaining.of(unbound(wanted.candidate.manifest).pod, told)
+        replica.put(unbound(goal_pod.candidate.manifest))
+        result = explaining.of(unbound(goal_pod.candidate.manifest).pod, result)
         replica.undo(start)
-        return told
+        return result
 
 
 def _limited(bounds: PlanBounds) -> Limited:
-    """Every pod that is evicted gets another node, so the lesser of two bounds holds."""
+    """Return the lower of two bounds, since every evicted pod gets another node."""
     moves, evictions = bounds.moves_max, bounds.evictions_max
     if evictions is not None and (moves is None or evictions < moves):
         return Limited(evictions, over=EVICTIONS_OVER, protect=bounds.protect)
@@ -100,7 +102,7 @@ def _limited(bounds: PlanBounds) -> Limited:
 
 
 def _wanted(unit: DrainUnit) -> list[Wanted]:
-    return [Wanted(Candidate(each, each), each.pod.node_name, unit.group) for each in unit.pods]
+    return [Wanted(Candidate(pod, pod), pod.pod.node_name, unit.group) for pod in unit.pods]
 
 
 def _evicted(move: Move, wave: int) -> PlanStep:

@@ -1,1 +1,1 @@
-"""Moving placed pods to better nodes: objectives, search, moves in waves, and progress."""
+"""Rebalancing: objectives, the search for better nodes, moves in waves, and progress."""

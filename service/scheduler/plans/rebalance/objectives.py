@@ -1,4 +1,4 @@
-"""What a rebalance is to make less: the measures of each objective, and their totals."""
+"""The objectives of a rebalance: their measures and totals."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from service.engine import Cluster
 from service.engine.optimize.moves import Measure
 from service.engine.optimize.objectives import (
-    BlocksCost,
+    FragmentationCost,
+    FreeBlocksCost,
     LoadCost,
     PreferenceCost,
-    RestsCost,
     SkewCost,
     UsedNodesCost,
 )
-from service.model.manifests.manifest import PodManifest
 from service.model.plans.rebalance_objectives import Objective
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.plans.drained_pods import stays
 from service.scheduler.plans.fork import Fork
@@ -25,29 +25,29 @@ _PACKED = -1
 
 
 def measures_of(fork: Fork, goal: Rebalance) -> list[Measure]:
-    """Return what the objectives of a goal measure, the most important first."""
+    """Return the measures of a goal's objectives, the most important first."""
     cluster = fork.replica.cluster
-    return [each for name in goal.objectives for each in _measures(fork, cluster, goal, name)]
+    return [measure for name in goal.objectives for measure in _measures(fork, cluster, goal, name)]
 
 
 def objective_totals(fork: Fork, goal: Rebalance) -> Steps[list[ObjectiveTotals]]:
-    """Count anew what each objective of a goal measures."""
+    """Recompute the total of each objective of a goal."""
     cluster = fork.replica.cluster
-    told = []
+    totals = []
     for name in goal.objectives:
         counts: list[Counter[str]] = []
-        for each in _measures(fork, cluster, goal, name):
-            if each is None:
+        for measure in _measures(fork, cluster, goal, name):
+            if measure is None:
                 counts.append((yield from violations_by_namespace(cluster)))
             else:
-                counts.append(each.total())
+                counts.append(measure.total())
             yield
-        told.append(
+        totals.append(
             ObjectiveTotals(
                 objective=name, value=counts[0], tie_break=counts[1] if counts[1:] else None
             )
         )
-    return told
+    return totals
 
 
 def _measures(
@@ -66,16 +66,18 @@ def _measures(
             return UsedNodesCost(cluster, _staying(fork)), LoadCost(cluster, _PACKED)
         case "Fragmentation":
             resource = goal.resource or ""
-            return RestsCost(cluster, resource, goal.block), BlocksCost(cluster, resource)
+            return FragmentationCost(cluster, resource, goal.block), FreeBlocksCost(
+                cluster, resource
+            )
 
 
 def _staying(fork: Fork) -> list[str]:
-    """Return the node of each pod that belongs to it, as daemons do."""
-    found = []
+    """Return the node of each pod that belongs to it, such as a daemon."""
+    node_names = []
     for stored in fork.replica.objects("Pod"):
         assert isinstance(stored.manifest, PodManifest)
         pod = stored.manifest.pod
         placed = pod.node_name is not None and not pod.finished
         if placed and stays(stored.manifest) and fork.replica.cluster.node(pod.node_name or ""):
-            found.append(pod.node_name or "")
-    return found
+            node_names.append(pod.node_name or "")
+    return node_names

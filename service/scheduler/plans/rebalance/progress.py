@@ -1,7 +1,8 @@
-"""A look at a plan that rebalances and is carried out: who has come, who moves next, and when it ends.
+"""The progress of a stored rebalancing plan: completed moves, the next ones, and its end.
 
-Of the moves that are under way the reservations tell, and of all others the state: so a server that
-goes on with the plan of another one needs to know nothing but what is stored.
+Reservations record the moves in progress, and the state shows all others: so a server that
+continues
+another one's plan needs nothing but what is stored.
 """
 
 from collections.abc import Sequence
@@ -10,9 +11,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import KeptManifest, PodManifest
-from service.model.plans.plans import ObjectiveProgress, PlanMove, PlanProgress
+from service.model.plans.plan import ObjectiveProgress, PlanMove, PlanProgress
 from service.model.plans.rebalance_objectives import OBJECTIVES_WANTED, block_amount
+from service.model.registry.manifests import DeclaredManifest, PodManifest
 from service.scheduler.decide.admission.plan_admission import plan_of
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.move_reservations import give_up, reservations_in, reserve
@@ -30,16 +31,16 @@ from service.scheduler.replica.stored_kinds import MoveReservation
 
 
 class RebalanceStep(NamedTuple):
-    """What one look at a plan has found and done."""
+    """The result of one look at a plan."""
 
     status: PlanProgress
     evicted: int = 0
     waiting: Sequence[tuple[PodManifest, Kept]] = ()
-    """The pods that were to move and cannot now, and why."""
+    """The pods that were to move but cannot now, with reasons."""
     search: Search | None = None
-    """The search for the next moves; None if none may be made now."""
+    """The search for the next moves, or None if none may be made now."""
     due: datetime | None = None
-    """When to look again even if nothing has changed."""
+    """When to look again even if nothing changes, or None."""
     is_done: bool = False
 
 
@@ -47,9 +48,9 @@ class RebalanceProgress:
     """One look at a plan, on one state and at one time."""
 
     def __init__(
-        self, context: DecisionContext, plan: KeptManifest, now: datetime, *, most: int
+        self, context: DecisionContext, plan: DeclaredManifest, now: datetime, *, most: int
     ) -> None:
-        """`most`: how many pods may be evicted in this look."""
+        """Create a look that evicts at most `most` pods."""
         self._context = context
         self._replica = context.replica
         self._plan = plan
@@ -66,8 +67,8 @@ class RebalanceProgress:
             block=block_amount(goal.resource, goal.block),
         )
 
-    def go_on(self, status: PlanProgress, found: FoundMoves | None) -> Steps[RebalanceStep]:
-        """Note who has come; then make the moves that a search has found, or ask for one."""
+    def go_on(self, status: PlanProgress, found_moves: FoundMoves | None) -> Steps[RebalanceStep]:
+        """Record completed moves; then make the moves that a search found, or request a search."""
         status = self._followed(status)
         under_way = self._under_way()
         due = self._next_expiry(under_way)
@@ -83,34 +84,36 @@ class RebalanceProgress:
                 due=due,
                 is_done=not under_way,
             )
-        if found is None or (found.search.under_way and not under_way):
+        if found_moves is None or (found_moves.search.under_way and not under_way):
             return RebalanceStep(
                 self._with_moves(status), due=due, search=self._search(status, under_way)
             )
-        return (yield from self._moved(status, found, due))
+        return (yield from self._moved(status, found_moves, due))
 
     def _moved(
-        self, status: PlanProgress, found: FoundMoves, due: datetime | None
+        self, status: PlanProgress, found_moves: FoundMoves, due: datetime | None
     ) -> Steps[RebalanceStep]:
-        """Make those found moves that still can be made; with none to make the plan has ended."""
+        """Make the found moves that are still possible; end the plan if there are none to make."""
         room = self._room(status, len(self._under_way()))
-        search = replace(found.search, goal=replace(self._goal, moves_max=room))
-        moving = yield from next_moves(self._context, search, found.steps)
-        for each in moving.moves:
-            self._evict(each.pod, each.to)
+        search = replace(found_moves.search, goal=replace(self._goal, moves_max=room))
+        moving = yield from next_moves(self._context, search, found_moves.steps)
+        for move in moving.moves:
+            self._evict(move.pod, move.to)
         measured = yield from measure(self._context, self._goal)
         status = self._measured(status, measured)
         status = self._with_moves(replace(status, evicted=status.evicted + len(moving.moves)))
-        if found.steps and not moving.moves:  # Something has changed since; it is planned anew.
+        if (
+            found_moves.steps and not moving.moves
+        ):  # Something has changed since; it is planned anew.
             again = self._now + timedelta(seconds=self._context.limits.plan_look_seconds)
             due = again if due is None else min(due, again)
-        is_done = not found.steps and not status.moves
-        if is_done and not found.complete:
+        is_done = not found_moves.steps and not status.moves
+        if is_done and not found_moves.complete:
             status = replace(status, reason="SecondsOver")
         return RebalanceStep(
             status,
             len(moving.moves),
-            moving.kept,
+            moving.blocked,
             due=due or self._next_expiry(self._under_way()),
             is_done=is_done,
         )
@@ -122,28 +125,30 @@ class RebalanceProgress:
     # Who has come
 
     def _followed(self, status: PlanProgress) -> PlanProgress:
-        """Count in place of whom others have come, or nobody has for too long; keep their room no longer."""
+        """Count moves whose replacement arrived or timed out, and drop their reservations."""
         moved, elsewhere, missing = status.moved, status.elsewhere, status.missing
-        for each in self._reservations():
-            if each.came_to:
-                moved += each.came_to == each.node_name
-                elsewhere += each.came_to != each.node_name
-            elif self._end_of(each) <= self._now:
+        for reservation in self._reservations():
+            if reservation.came_to:
+                moved += reservation.came_to == reservation.node_name
+                elsewhere += reservation.came_to != reservation.node_name
+            elif self._end_of(reservation) <= self._now:
                 missing += 1
-                self._context.rest_on(self._end_of(each))
+                self._context.rest_on(self._end_of(reservation))
             else:
                 continue
-            give_up(self._replica, each)
+            give_up(self._replica, reservation)
         return replace(status, moved=moved, elsewhere=elsewhere, missing=missing)
 
     def _reservations(self) -> list[MoveReservation]:
         own = (self._plan.name, self._plan.uid)
         return [
-            each for each in reservations_in(self._replica) if (each.plan, each.plan_uid) == own
+            reservation
+            for reservation in reservations_in(self._replica)
+            if (reservation.plan, reservation.plan_uid) == own
         ]
 
     def _under_way(self) -> list[MoveReservation]:
-        return [each for each in self._reservations() if not each.came_to]
+        return [reservation for reservation in self._reservations() if not reservation.came_to]
 
     def _end_of(self, reservation: MoveReservation) -> datetime:
         return reservation.since + timedelta(seconds=self._context.limits.plan_reservation_seconds)
@@ -168,14 +173,14 @@ class RebalanceProgress:
     def _room(self, status: PlanProgress, under_way: int) -> int:
         """Return how many pods may be evicted now."""
         free = max(self._context.limits.plan_moves_max - under_way, 0)
-        left = self._left(status)
+        remaining = self._left(status)
         most = min(free, self._most)
-        return most if left is None else min(most, left)
+        return most if remaining is None else min(most, remaining)
 
     def _left(self, status: PlanProgress) -> int | None:
-        """Return how many more pods may be evicted for the plan in all; None: any number."""
+        """Return how many more pods may be evicted for the plan in total, or None for any number."""
         known = [self._moves_left(status), evictions_left(self._body)]
-        return min((each for each in known if each is not None), default=None)
+        return min((bound for bound in known if bound is not None), default=None)
 
     def _moves_left(self, status: PlanProgress) -> int | None:
         return None if self._moves_max is None else max(self._moves_max - status.evicted, 0)
@@ -189,23 +194,27 @@ class RebalanceProgress:
     # What is told
 
     def _measured(self, status: PlanProgress, measured: Measured) -> PlanProgress:
-        before = {each.name: each.before for each in status.objectives if each.before is not None}
-        told = tuple(
+        before = {
+            objective.name: objective.before
+            for objective in status.objectives
+            if objective.before is not None
+        }
+        objectives = tuple(
             ObjectiveProgress(name=name, before=before.get(name, value[0]), now=value[0])
             for name, value in zip(self._names, measured, strict=True)
         )
-        return replace(status, objectives=told)
+        return replace(status, objectives=objectives)
 
     def _with_moves(self, status: PlanProgress) -> PlanProgress:
         under_way = self._under_way()
-        told = tuple(
+        moves = tuple(
             PlanMove(
-                namespace=each.namespace,
-                name=each.name,
-                from_node=each.pod.pod.node_name or "",
-                to=each.node_name,
-                since=in_whole_seconds(each.since),
+                namespace=reservation.namespace,
+                name=reservation.name,
+                from_node=reservation.pod.pod.node_name or "",
+                to=reservation.node_name,
+                since=in_whole_seconds(reservation.since),
             )
-            for each in under_way
+            for reservation in under_way
         )
-        return replace(status, moves=told, leaving=len(told))
+        return replace(status, moves=moves, leaving=len(moves))

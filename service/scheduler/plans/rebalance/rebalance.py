@@ -1,9 +1,12 @@
-"""The goal that placed pods are better placed than they are, as the objectives say in their order.
+"""The goal that placed pods move to better nodes, by objectives in order of importance.
 
-The search finds nodes for some pods, on the engine alone. Then it is tried in which order the pods
-can move, so that no required rule is broken and no disruption budget exceeded between two waves: one
-pod in each wave where that is possible, else those together that have to move at once. What cannot
-be done so is left out, and what comes after the best state that was reached.
+The search finds nodes for some pods, on the engine alone. Then it looks for an order in which the
+pods
+can move without breaking required rules or exceeding disruption budgets between two waves: one pod
+in
+each wave where possible, or else those together that have to move at once. Moves that are
+impossible
+are dropped, as are moves after the best state reached.
 """
 
 from collections.abc import Sequence
@@ -12,10 +15,11 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.optimize.moves import Costs, Moving
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.engine.optimize.moves import Costs, MoveEvaluator
+from service.model.core.primitives import ObjectName
 from service.model.plans.rebalance_objectives import Objective
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
@@ -31,12 +35,12 @@ from service.scheduler.protocol.plans import PlanStep, Rebalance, Unplaced
 
 _ASKED = PlacePods(dry_run=True)
 _PAIRS_MAX = 200
-"""How many pairs are tried that might move at once, where no single pod can move next."""
+"""How many pairs that might move at once are tried, where no single pod can move next."""
 _SAME = "it makes way for pods that move later"
 
 
 class Rebalancing:
-    """Moves pods on a fork while that improves the objectives, and gathers the steps."""
+    """Moves pods on a fork while that improves the objectives, and collects the steps."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Rebalance) -> None:
         self._fork = fork
@@ -45,13 +49,13 @@ class Rebalancing:
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
         self.complete = False
-        """Whether the search ended by itself, and all that it found can be done."""
+        """Whether the search ended by itself, and everything that it found can be done."""
 
     def rebalance(self) -> Steps[None]:
         """Move pods, in waves, until no improvement is found or a bound is reached.
 
         Raises:
-            NotFound, Forbidden: as of `pods_of`.
+            NotFound, Forbidden: as for `pods_of`.
             InvalidManifest: more pods are selected than one plan may move.
         """
         pods = yield from self._movable()
@@ -59,7 +63,7 @@ class Rebalancing:
             self.complete = True
             return
         context, cluster = self._fork.context, self._fork.replica.cluster
-        moving = Moving(cluster, measures_of(self._fork, self._goal))
+        moving = MoveEvaluator(cluster, measures_of(self._fork, self._goal))
         mark = cluster.mark()
         search = Rearranging(cluster, moving, pods, self._moves_max, context.is_late)
         yield from search.search()
@@ -70,15 +74,15 @@ class Rebalancing:
         self.complete = reached and not search.ended_early
 
     def _carried_out(
-        self, moving: Moving, places: Places, history: Sequence[Places], wanted: Costs
+        self, moving: MoveEvaluator, places: Places, history: Sequence[Places], target: Costs
     ) -> Steps[bool]:
-        """Move pods in waves, in one way or another; return whether as much is reached as was found."""
+        """Move pods in waves, trying several orders; return whether the found improvement is reached."""
         order = _order(places, history)
         attempts = (
             [_Part(places, order)],
             [_Part(places, order[::-1])],
             [_Part(places, order, at_once=True)],
-            [_Part(each, list(each)) for each in history],
+            [_Part(step_places, list(step_places)) for step_places in history],
         )
         best: _Waves | None = None
         for parts in attempts if places else ():
@@ -86,7 +90,7 @@ class Rebalancing:
             for part in parts:
                 yield from waves.carry_out(part)
             is_allowed = self._moves_max is None or len(waves.steps) <= self._moves_max
-            if is_allowed and waves.changes <= wanted:
+            if is_allowed and waves.changes <= target:
                 self.steps = waves.steps
                 return True
             if is_allowed and (best is None or waves.changes < best.changes):
@@ -98,15 +102,15 @@ class Rebalancing:
         return not places
 
     def _movable(self) -> Steps[list[ObjectName]]:
-        """Return the pods that may leave their nodes, in the order in which they are asked about."""
+        """Return the pods that may leave their nodes, in the order in which they are tried."""
         pods = yield from pods_of(self._fork, self._goal.pods, self._intent.caller)
         cluster = self._fork.replica.cluster
         placed = [
-            each
-            for each in pods
-            if each.pod.node_name is not None
-            and not each.pod.finished
-            and cluster.node(each.pod.node_name) is not None
+            pod
+            for pod in pods
+            if pod.pod.node_name is not None
+            and not pod.pod.finished
+            and cluster.node(pod.pod.node_name) is not None
         ]
         most = self._fork.context.limits.plan_pods_max
         if len(placed) > most:
@@ -114,21 +118,21 @@ class Rebalancing:
                 "selector", f"selects {len(placed)} pods, over the limit of {most} in one plan"
             )
         allowances = Allowances(cluster)
-        found = []
+        movable = []
         for unit in units_of(placed):
             pod = unit.pods[0].pod
             if unit.group is not None or is_protected(pod, self._intent.bounds.protect):
                 continue
-            if pod.spec.scheduler_name in cluster.pipelines and not allowances.blocking([pod]):
-                found.append((pod.namespace, pod.name))
+            if pod.spec.scheduler_name in cluster.profiles and not allowances.blocking([pod]):
+                movable.append((pod.namespace, pod.name))
         yield
-        return found
+        return movable
 
     @property
     def _moves_max(self) -> int | None:
         bounds = self._intent.bounds
         limits = (self._goal.moves_max, bounds.moves_max, bounds.evictions_max)
-        return min((each for each in limits if each is not None), default=None)
+        return min((bound for bound in limits if bound is not None), default=None)
 
     def _labels(self) -> list[Objective]:
         """Return which objective each measure belongs to."""
@@ -140,27 +144,27 @@ class Rebalancing:
 
 
 def _order(places: Places, history: Sequence[Places]) -> list[ObjectName]:
-    """Return the pods that move, in the order in which they came to where they go."""
+    """Return the pods that move, in the order in which they reached their nodes."""
     last: dict[ObjectName, int] = {}
-    for index, each in enumerate(history):
-        for key in each:
+    for index, moved_places in enumerate(history):
+        for key in moved_places:
             last[key] = index
     return sorted(places, key=lambda key: (last.get(key, 0), key))
 
 
 class _Part(NamedTuple):
-    """Pods that move to nodes that were found, in an order that may be possible."""
+    """Pods that move to the nodes found for them, in an order that may be possible."""
 
     places: Places
     order: list[ObjectName]
     at_once: bool = False
-    """Whether it is tried first that all move at once."""
+    """Whether to try first to move all at once."""
 
 
 class _Waves:
-    """Moves pods to nodes that were found, wave by wave, and stays at the best state."""
+    """Moves pods to the nodes found for them, wave by wave, and returns to the best state."""
 
-    def __init__(self, fork: Fork, moving: Moving, labels: Sequence[Objective]) -> None:
+    def __init__(self, fork: Fork, moving: MoveEvaluator, labels: Sequence[Objective]) -> None:
         self._fork = fork
         self._labels = labels
         self._moving = moving
@@ -171,18 +175,18 @@ class _Waves:
         self.changes: Costs = moving.none
 
     def carry_out(self, part: _Part) -> Steps[None]:
-        """Move pods to their nodes as far as that can be done, and go back to the best state."""
-        places, left = part.places, part.order
+        """Move pods to their nodes as far as possible, and return to the best state."""
+        places, remaining = part.places, part.order
         best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
-        if part.at_once and (yield from self._move(places, left)):
-            left = []
+        if part.at_once and (yield from self._move(places, remaining)):
+            remaining = []
             if self.changes < best[0]:
                 best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
-        while left and not self._fork.context.is_late():
-            moved = yield from self._next(places, left)
+        while remaining and not self._fork.context.is_late():
+            moved = yield from self._next(places, remaining)
             if not moved:
                 break
-            left = [each for each in left if each not in moved]
+            remaining = [key for key in remaining if key not in moved]
             if self.changes < best[0]:
                 best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
         self.changes, waves, steps, moment = best
@@ -192,31 +196,31 @@ class _Waves:
             yield from self._fork.take_back(moment)
 
     def take_back(self) -> Steps[None]:
-        """Have all pods where they were at the beginning; what was done is still known."""
+        """Put all pods back where they were, but remember the moves."""
         yield from self._fork.take_back(self._start)
         self._moving.moved()
 
     def repeat(self) -> Steps[None]:
-        """Do again what was done and taken back."""
+        """Repeat the moves that were taken back."""
         done, self._waves, self.steps = self._waves, [], []
         self.changes = self._moving.none
         self._allowances.renew()
-        for each in done:
-            yield from self._move(each, list(each))
+        for places in done:
+            yield from self._move(places, list(places))
 
-    def _next(self, places: Places, left: Sequence[ObjectName]) -> Steps[Sequence[ObjectName]]:
-        """Move one pod, else two at once, else all that are left; return which."""
-        together = islice(combinations(left, 2), _PAIRS_MAX)
-        for keys in (*((key,) for key in left), *together, left):
+    def _next(self, places: Places, remaining: Sequence[ObjectName]) -> Steps[Sequence[ObjectName]]:
+        """Move one pod, or two at once, or all that are left; return which."""
+        together = islice(combinations(remaining, 2), _PAIRS_MAX)
+        for keys in (*((key,) for key in remaining), *together, remaining):
             done = yield from self._move(places, keys)
             if done:
                 return keys
         return ()
 
     def _move(self, places: Places, keys: Sequence[ObjectName]) -> Steps[bool]:
-        """Move pods at once, if budgets and rules allow it; else leave the fork as it was."""
+        """Move pods at once if budgets and rules allow it, or else leave the fork as it was."""
         manifests = [self._manifest(key) for key in keys]
-        pods = [each.pod for each in manifests]
+        pods = [manifest.pod for manifest in manifests]
         if self._allowances.blocking(pods) is not None:
             return False
         self._moving.moved()
@@ -246,17 +250,17 @@ class _Waves:
     def _place(
         self, manifests: Sequence[PodManifest], places: Places, keys: Sequence[ObjectName]
     ) -> bool:
-        """Take pods off their nodes, and have them get those that were found for them."""
+        """Take pods off their nodes, and place them on those found for them."""
         context = self._fork.context
-        left = [unbound(each) for each in manifests]
-        for each in left:
-            context.replica.put(each)
-        waiting = dict(zip(keys, left, strict=True))
+        unbound_pods = [unbound(manifest) for manifest in manifests]
+        for manifest in unbound_pods:
+            context.replica.put(manifest)
+        waiting = dict(zip(keys, unbound_pods, strict=True))
         placed = True
         while waiting and placed:  # One may need another to be there before it.
             placed = False
-            for key, each in tuple(waiting.items()):
-                if self._gets(key, each, places[key]):
+            for key, manifest in tuple(waiting.items()):
+                if self._gets(key, manifest, places[key]):
                     del waiting[key]
                     placed = True
         return not waiting
@@ -274,15 +278,15 @@ class _Waves:
         return False
 
     def _manifest(self, key: ObjectName) -> PodManifest:
-        found = self._fork.replica.pod(*key)
-        assert found is not None
-        return found
+        manifest = self._fork.replica.pod(*key)
+        assert manifest is not None
+        return manifest
 
     def _reason(self, change: Costs) -> str:
-        for name, each in zip(self._labels, change, strict=True):
-            if each:
-                better = f"{name} is less by {-each} with it there"
-                return better if each < 0 else _SAME
+        for name, delta in zip(self._labels, change, strict=True):
+            if delta:
+                better = f"{name} is less by {-delta} with it there"
+                return better if delta < 0 else _SAME
         return _SAME
 
 

@@ -1,10 +1,12 @@
-"""The search for nodes on which pods are placed better than they are.
+"""A local search for better nodes for placed pods.
 
 First single pods move, each time the one that gains most, until no single move is an improvement.
-Then pods move together where one alone cannot: two that are in each other's way, and where there
-are few pods, some that are chosen at random, from numbers that are the same each time; after each
-of these single pods move again. The search ends when it finds no improvement, or with its budget.
-It changes the engine alone, tentatively; who asks it has it undone.
+Then pods move together where one alone cannot: two that block each other, and, if there are few
+pods,
+some that are chosen by a random number generator with a fixed seed; after each of these single pods
+move again. The search ends when it finds no improvement, or when its budget is used up. It changes
+the
+engine alone, tentatively; the caller undoes it.
 """
 
 from collections import defaultdict
@@ -15,30 +17,31 @@ from random import Random
 from typing import NamedTuple
 
 from service.engine import Cluster
-from service.engine.optimize.annealing import Arranging
-from service.engine.optimize.moves import Costs, Moving
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.engine.optimize.annealing import AnnealingModel
+from service.engine.optimize.moves import Costs, MoveEvaluator
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import Steps
 
 TRIALS_MAX = 6_000
-"""How many times it is asked where a pod would be best, for pods that move together."""
+"""How many times the best node of a pod is computed, for pods that move together."""
 FEW = 48
-"""For at most so many kinds of pods, all pairs are tried, and pods are moved at random."""
+"""Up to this many kinds of pods, all pairs are tried, and pods are moved at random."""
 EXACT_MAX = 2_000
-"""Up to so many kinds of pods, all are tried first; else the order rests on estimates."""
+"""Up to this many kinds of pods, all are tried first; otherwise the order rests on estimates."""
 _ESTIMATED = -1
-"""Stands for the number of moves after which a pod was tried: it was not."""
+"""Replaces the number of moves after which a pod was tried, if it was not."""
 WIDTH = 8
 """How many nodes are tried for a pod that moves together with others."""
 WISHES = 4
-"""On how many nodes where a pod would like to be others are tried that may leave for it."""
+"""On how many of a pod's preferred nodes pods that may make room for it are tried."""
 
 Places = dict[ObjectName, int]
-"""The slot of the node that each pod goes to."""
+"""The slot of each pod's new node."""
 
 
 class _Kind(NamedTuple):
-    """Pods of one class on one node, which no rule tells apart."""
+    """Pods of one class on one node, which no rule can distinguish."""
 
     number: int
     """The number of the class, in the order in which pods are named."""
@@ -46,12 +49,12 @@ class _Kind(NamedTuple):
 
 
 class Rearranging:
-    """Moves pods of a cluster tentatively while that makes its measures less."""
+    """Moves pods of a cluster tentatively while that reduces its measures."""
 
     def __init__(
         self,
         cluster: Cluster,
-        moving: Moving,
+        moving: MoveEvaluator,
         pods: Iterable[ObjectName],
         moves_max: int | None,
         is_late: Callable[[], bool],
@@ -67,13 +70,13 @@ class Rearranging:
         self.changes: Costs = self._moving.none
         """By how much the measures have changed."""
         self.history: list[Places] = []
-        """What moved, in the order in which it was an improvement."""
+        """The moves, in the order in which they were improvements."""
         self.ended_early = False
-        """Whether something was not tried any more, as time was over or too many pods had moved."""
+        """Whether something was left untried, since time was up or too many pods had moved."""
 
     @property
     def places(self) -> Places:
-        """Where the pods go that are to move."""
+        """The new nodes of the pods that move."""
         return {key: self._slot(key) for key in self._from if key in self._moved}
 
     def search(self) -> Steps[None]:
@@ -92,7 +95,7 @@ class Rearranging:
     # Single pods
 
     def _move_singly(self) -> Steps[None]:
-        """Move the pod that gains most, again and again, until none gains anything."""
+        """Move the pod that gains most, repeatedly, until none gains anything."""
         kinds = self._kinds()
         queue = yield from self._ordered(kinds)
         version, swept = 0, len(kinds) <= EXACT_MAX
@@ -107,10 +110,10 @@ class Rearranging:
             members = kinds.get(kind)
             if not members:
                 continue
-            found = yield from self._try(members[0])
-            if found is None:
+            improvement = yield from self._try(members[0])
+            if improvement is None:
                 continue
-            change, slot = found
+            change, slot = improvement
             # Estimates say too much; to wait for them would mean to try every pod before each move.
             is_tried = bool(queue) and queue[0][1] != _ESTIMATED
             if is_tried and at != version and (change, version, kind) > queue[0]:
@@ -122,8 +125,8 @@ class Rearranging:
             swept = False
             new = _Kind(kind.number, slot)
             kinds[new].append(key)
-            for each in (kind, new):
-                heappush(queue, (change, version - 1, each))
+            for moved_kind in (kind, new):
+                heappush(queue, (change, version - 1, moved_kind))
 
     def _ordered(
         self, kinds: dict[_Kind, list[ObjectName]]
@@ -139,7 +142,7 @@ class Rearranging:
                 break
             estimates = self._moving.estimates(self._pod(kinds[alike[0]][0]))
             for kind in alike:
-                estimate = tuple(int(each[kind.slot]) for each in estimates)
+                estimate = tuple(int(estimate_row[kind.slot]) for estimate_row in estimates)
                 if estimate < self._moving.none:
                     queue.append((estimate, _ESTIMATED, kind))
             yield
@@ -153,28 +156,28 @@ class Rearranging:
         for kind, members in tuple(kinds.items()):
             if self._is_over():
                 break
-            found = None if not members else (yield from self._try(members[0]))
-            if found is not None:
-                queue.append((found[0], version, kind))
+            improvement = None if not members else (yield from self._try(members[0]))
+            if improvement is not None:
+                queue.append((improvement[0], version, kind))
         heapify(queue)
         return queue
 
     def _try(self, key: ObjectName) -> Steps[tuple[Costs, int] | None]:
-        """Return the best node for a pod and what that changes; None if it is well where it is."""
+        """Return the best node for a pod and the change of the measures, or None for no improvement."""
         pod, mark = self._pod(key), self._cluster.mark()
         watch = self._moving.watch((pod,))
-        base = self._moving.lift(pod)
-        found = self._moving.options(pod, base, watch, 1)
+        base = self._moving.unplace(pod)
+        options = self._moving.options(pod, base, watch, 1)
         self._cluster.undo(mark)
         yield
-        if not found.changes or found.changes[0] >= self._moving.none:
+        if not options.changes or options.changes[0] >= self._moving.none:
             return None
-        return found.changes[0], int(found.slots[0])
+        return options.changes[0], int(options.slots[0])
 
     # Several pods
 
     def _move_in_pairs(self) -> Steps[bool]:
-        """Move two pods together if that is an improvement; return whether any were."""
+        """Move two pods together if that is an improvement; return whether any moved."""
         kinds = self._kinds()
         firsts = [members[0] for members in kinds.values()]
         if len(firsts) <= FEW:
@@ -185,18 +188,18 @@ class Rearranging:
         for pair in pairs:
             if self._is_over() or self._is_spent():
                 break
-            found = yield from self._try_together(pair)
-            if found is not None:
-                self._accept(*found)
+            improvement = yield from self._try_together(pair)
+            if improvement is not None:
+                self._accept(*improvement)
                 better = True
         return better
 
     def _in_the_way(self, firsts: Sequence[ObjectName]) -> Iterable[tuple[ObjectName, ObjectName]]:
-        """Yield pods with others that are on nodes where they would like to be."""
+        """Yield pods, each with another one on a node that it would prefer."""
         for key in firsts:
             pod, mark = self._pod(key), self._cluster.mark()
-            self._moving.lift(pod)
-            wished = self._moving.wishes(pod, WISHES)
+            self._moving.unplace(pod)
+            wished = self._moving.preferred_nodes(pod, WISHES)
             self._cluster.undo(mark)
             self._trials += 1
             for slot in wished:
@@ -206,12 +209,12 @@ class Rearranging:
                         yield key, name
 
     def _try_together(self, keys: Sequence[ObjectName]) -> Steps[tuple[Places, Costs] | None]:
-        """Return the best nodes for pods that are taken away together; None if there are no better."""
+        """Return the best nodes for pods that are removed together, or None for no improvement."""
         pods, mark = [self._pod(key) for key in keys], self._cluster.mark()
         watch = self._moving.watch(pods)
         base = self._moving.none
         for pod in pods:
-            base = _sum(base, self._moving.lift(pod))
+            base = _sum(base, self._moving.unplace(pod))
         best, places = self._moving.none, None
         first, last = pods
         options = self._moving.options(first, base, None, WIDTH)
@@ -219,20 +222,20 @@ class Rearranging:
         for slot, change in zip(options.slots, options.changes, strict=True):
             moment = self._cluster.mark()
             self._moving.put(first, int(slot))
-            found = self._moving.options(last, change, watch, 1)
+            last_options = self._moving.options(last, change, watch, 1)
             self._trials += 1
             self._cluster.undo(moment)
-            if found.changes and found.changes[0] < best:
-                best = found.changes[0]
-                places = dict(zip(keys, (int(slot), int(found.slots[0])), strict=True))
+            if last_options.changes and last_options.changes[0] < best:
+                best = last_options.changes[0]
+                places = dict(zip(keys, (int(slot), int(last_options.slots[0])), strict=True))
         self._cluster.undo(mark)
         yield
         return None if places is None or not self._may(places) else (places, best)
 
     def _arrange(self) -> Steps[None]:
-        """Seek nodes for all pods at once, and have those move that should be elsewhere."""
+        """Seek nodes for all pods at once, and move those that should be elsewhere."""
         pods = [self._pod(key) for key in self._from]
-        arranging = Arranging(self._cluster, self._moving, pods, list(self._from.values()))
+        arranging = AnnealingModel(self._cluster, self._moving, pods, list(self._from.values()))
         if not arranging.is_small:
             return
         for places in arranging.search(self._chance.random):
@@ -247,7 +250,7 @@ class Rearranging:
     # What is so now
 
     def _is_over(self) -> bool:
-        """Whether no other pod may move, or time is over."""
+        """Return whether no other pod may move, or time is up."""
         over = self._moves_max is not None and len(self._moved) >= self._moves_max
         if over or self._is_late():
             self.ended_early = True
@@ -265,7 +268,7 @@ class Rearranging:
     def _accept(self, places: Places, change: Costs) -> None:
         pods = [self._pod(key) for key in places]
         for pod in pods:
-            self._moving.lift(pod)
+            self._moving.unplace(pod)
         for pod, slot in zip(pods, places.values(), strict=True):
             self._moving.put(pod, slot)
         self.history.append(places)

@@ -1,6 +1,7 @@
-"""Which of several pods goes first if they are equal otherwise: Kubernetes' order of a ReplicaSet.
+"""The order in which otherwise equal pods are removed: that of a Kubernetes ReplicaSet.
 
-The source is `ActivePodsWithRanks` of its `pkg/controller`. Times of readiness are compared exactly,
+The source is `ActivePodsWithRanks` in its `pkg/controller`. Times of readiness are compared
+exactly,
 where Kubernetes puts them on a logarithmic scale.
 """
 
@@ -8,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.node_lifecycle.taints import parsed
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -17,14 +18,14 @@ _RUNNING = 2
 _COST_MAX = 2**31 - 1
 
 RemovalOrder = tuple[bool, int, bool, int, int, float, int, float, str, str]
-"""The least one goes first."""
+"""The pod with the least value is removed first."""
 
 
 def removal_order_of(manifest: PodManifest, beside: int) -> RemovalOrder:
-    """Return what pods are sorted by; `beside` is how many others of them are on the pod's node.
+    """Return a pod's sort key; `beside` is how many of the other pods are on its node.
 
     Pods without a node go first, then those that do not run or are not ready, that cost less by
-    their annotation, that have more others beside them, that were ready later, that were restarted
+    their annotation, that have more others on their node, that became ready later, that restarted
     more often, and the youngest.
     """
     status = manifest.status_fields()
@@ -44,24 +45,27 @@ def removal_order_of(manifest: PodManifest, beside: int) -> RemovalOrder:
 
 
 def is_ready(manifest: PodManifest) -> bool:
-    """Whether a pod is reported as ready, by the condition of that name in its status."""
+    """Return whether a pod's condition Ready is true."""
     return _readiness(manifest.status_fields())[0]
 
 
 def _readiness(status: dict[str, Any]) -> tuple[bool, float]:
-    for each in _dicts(status.get("conditions")):
-        if each.get("type") == "Ready" and each.get("status") == "True":
-            return True, _seconds(each.get("lastTransitionTime"))
+    for condition in _dicts(status.get("conditions")):
+        if condition.get("type") == "Ready" and condition.get("status") == "True":
+            return True, _seconds(condition.get("lastTransitionTime"))
     return False, 0.0
 
 
 def _restarts(status: dict[str, Any]) -> int:
-    counts = [each.get("restartCount") for each in _dicts(status.get("containerStatuses"))]
-    return max((each for each in counts if isinstance(each, int)), default=0)
+    counts = [
+        status_of_container.get("restartCount")
+        for status_of_container in _dicts(status.get("containerStatuses"))
+    ]
+    return max((restarts for restarts in counts if isinstance(restarts, int)), default=0)
 
 
 def _deletion_cost(manifest: PodManifest) -> int:
-    """Return the annotated cost; like Kubernetes, 0 for what is no whole number of 32 bits."""
+    """Return the annotated cost; like Kubernetes, 0 unless it is a 32-bit integer."""
     if DELETION_COST.encode() not in manifest.metadata:
         return 0
     members = msgspec.json.decode(b"{" + manifest.metadata.removeprefix(b",") + b"}")
@@ -74,7 +78,7 @@ def _deletion_cost(manifest: PodManifest) -> int:
 
 
 def _seconds(time: object) -> float:
-    """Return a time in seconds; 0 where it is not given, or not as RFC 3339 has it."""
+    """Return a time in seconds, or 0 if it is missing or not RFC 3339."""
     try:
         return parsed(str(time)).timestamp() if time else 0.0
     except ValueError:
@@ -82,4 +86,4 @@ def _seconds(time: object) -> float:
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

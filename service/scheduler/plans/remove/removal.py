@@ -1,8 +1,9 @@
-"""The goal that some of the selected pods go: those without which the others are left best.
+"""Scale-in: choose which selected pods to delete so that spread and preferences of the rest stay best.
 
-No required rule of a pod that stays may be broken by it. Among the choices for which that is so,
-pods without a node go first; then the topology spread constraints of the pods decide, then
-preferences, then the order in which Kubernetes scales in.
+No required rule of a pod that stays may break. Among the choices that satisfy this, pods without a
+node go first; then the topology spread constraints of the pods decide, then preferences, then the
+order
+in which Kubernetes scales in.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +17,7 @@ from msgspec import UNSET
 from service.engine.optimize.removal_costs import RemovalCosts
 from service.engine.rules.violations import Violation
 from service.engine.state.pods.classes import PodClass
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.plans.broken_rules import BrokenRules
@@ -36,30 +37,32 @@ from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
 
 CHOICES_MAX = 1_000
-"""If there are at most so many choices, all are compared; else pods are chosen one after the other."""
+"""Up to this many choices, all are compared; otherwise pods are chosen one after the other."""
 _STEP_LOOKS = 200
 _NO_NODE = "it has no node"
 _LEAST = "the others are left best without it"
 _NOT_TRIED = Kept("SecondsOver", "It was not tried: the plan's time was over.")
 
 Cost = tuple[int, int, int]
-"""Pods that have a node, and what the removal costs spread and preferences: the less, the better."""
+"""The number of pods with a node, and the removal's cost to spread and preferences; less is
+better.
+"""
 NOTHING: Cost = (0, 0, 0)
 
 
 class _Option(NamedTuple):
-    """A pod that may go."""
+    """A pod that may be removed."""
 
     order: RemovalOrder
     pod: PodManifest
 
 
 _Next = tuple[tuple[Cost, RemovalOrder], list[_Option]]
-"""Equal pods, the first of which goes next, with what that costs."""
+"""Equal pods, the first of which is the next candidate, with its cost."""
 
 
 class _Choice(NamedTuple):
-    """Pods that may go together, with what that costs."""
+    """Pods that may be removed together, with the cost."""
 
     cost: Cost
     orders: tuple[RemovalOrder, ...]
@@ -67,7 +70,7 @@ class _Choice(NamedTuple):
 
 
 class Removals:
-    """Removes pods on a fork, and gathers the steps, and why others had to stay if too few went."""
+    """Removes pods on a fork, and collects the steps, and why other pods had to stay if too few went."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Remove) -> None:
         self._fork = fork
@@ -81,49 +84,49 @@ class Removals:
 
     @property
     def complete(self) -> bool:
-        """Whether as many pods go as are to go."""
+        """Whether as many pods are removed as requested."""
         return len(self.steps) >= self._goal.count
 
     def remove(self) -> Steps[None]:
         """Choose the pods and remove them.
 
         Raises:
-            NotFound, Forbidden: a pod that is named is not there, or in a namespace of others.
-            InvalidManifest: more pods are selected than one plan may be about.
+            NotFound, Forbidden: a named pod does not exist, or is in a namespace of others.
+            InvalidManifest: more pods are selected than one plan may have.
         """
-        found = yield from pods_of(self._fork, self._goal.pods, self._intent.caller)
-        active = [each for each in found if not each.pod.terminating and not each.pod.finished]
+        pods = yield from pods_of(self._fork, self._goal.pods, self._intent.caller)
+        active = [pod for pod in pods if not pod.pod.terminating and not pod.pod.finished]
         most = self._fork.context.limits.plan_pods_max
         if len(active) > most:
             raise refused("selector", f"selects {len(active)} pods, over the limit of {most}")
         yield from self._rules.look()
-        self._allowances.look(each.pod for each in active)
+        self._allowances.look(pod.pod for pod in active)
         options = _options(active)
         self._costs = RemovalCosts(self._fork.replica.cluster, set(map(self._class_of, options)))
         chosen = yield from self._chosen(options)
-        self.steps = [_removed(each.pod) for each in sorted(chosen, key=_order)]
+        self.steps = [_removed(option.pod) for option in sorted(chosen, key=_order)]
         if not self.complete:
-            gone = {each.order for each in chosen}
-            left = [each for each in options if each.order not in gone]
+            chosen_orders = {option.order for option in chosen}
+            staying = [option for option in options if option.order not in chosen_orders]
             self.unplaced = [
-                told_of(each.pod, self._kept.get(each.order, _NOT_TRIED)) for each in left
+                told_of(option.pod, self._kept.get(option.order, _NOT_TRIED)) for option in staying
             ]
 
     # Choosing
 
     def _chosen(self, options: Sequence[_Option]) -> Steps[Sequence[_Option]]:
-        """Return the pods that go; on the fork they are gone."""
+        """Return the pods to remove; they are deleted on the fork."""
         if _are_few(len(options), self._goal.count):
-            found = yield from self._best_of_all(options)
+            chosen = yield from self._best_of_all(options)
         else:
-            found = yield from self._one_by_one(options, careful=False)
-        if found is None:
-            found = yield from self._one_by_one(options, careful=True)
-        assert found is not None
-        return found
+            chosen = yield from self._one_by_one(options, careful=False)
+        if chosen is None:
+            chosen = yield from self._one_by_one(options, careful=True)
+        assert chosen is not None
+        return chosen
 
     def _best_of_all(self, options: Sequence[_Option]) -> Steps[Sequence[_Option] | None]:
-        """Return the best choice that breaks no rule; None if there is none."""
+        """Return the best choice that breaks no rule, or None."""
         choices = []
         for choice in self._choices(self._equals(options), [], NOTHING):
             choices.append(choice)
@@ -133,7 +136,7 @@ class Removals:
             if self._fork.context.is_late():
                 return None
             start = self._fork.try_out()
-            classes = {self._class_of(each) for each in choice.options}
+            classes = {self._class_of(option) for option in choice.options}
             for option in choice.options:
                 self._go(option)
             if not (yield from self._broken(classes)):
@@ -144,9 +147,9 @@ class Removals:
     def _choices(
         self, equals: Sequence[Sequence[_Option]], taken: list[_Option], cost: Cost
     ) -> Iterator[_Choice]:
-        """Yield each choice that the bounds allow, but for those that differ in equal pods alone."""
+        """Yield each choice within the bounds, ignoring differences between equal pods."""
         if len(taken) == self._goal.count:
-            orders = tuple(sorted(each.order for each in taken))
+            orders = tuple(sorted(option.order for option in taken))
             yield _Choice(cost, orders, tuple(taken))
             return
         for index, members in enumerate(equals):
@@ -156,43 +159,44 @@ class Removals:
             start = self._fork.try_out()
             more = _sum(cost, self._cost(option))
             self._go(option)
-            left = [rest, *equals[index + 1 :]] if rest else equals[index + 1 :]
-            yield from self._choices(left, [*taken, option], more)
+            remaining = [rest, *equals[index + 1 :]] if rest else equals[index + 1 :]
+            yield from self._choices(remaining, [*taken, option], more)
             self._fork.replica.undo(start)
 
     def _one_by_one(
         self, options: Sequence[_Option], *, careful: bool
     ) -> Steps[Sequence[_Option] | None]:
-        """Let the best pod go again and again; carefully, none whose leave breaks a rule.
+        """Remove the best pod repeatedly; if `careful`, none whose removal breaks a rule.
 
-        None: a rule is broken after all have gone, and the fork is as it was.
+        Returns None, with the fork as it was, if a rule is broken after all removals.
         """
         start, chosen = self._fork.try_out(), list[_Option]()
         self._kept.clear()
-        heap = [(self._next(each), each) for each in self._equals(options)]
+        heap = [(self._next(members), members) for members in self._equals(options)]
         heapify(heap)
         classes: set[PodClass] = set()
         while len(chosen) < self._goal.count and heap and not self._fork.context.is_late():
             option = yield from self._best(heap)
-            kept = self._kept_by_bounds([*chosen, option])
-            if kept is None:
+            reason = self._kept_by_bounds([*chosen, option])
+            if reason is None:
                 classes.add(self._class_of(option))
-                kept = yield from self._tried(option, careful=careful)
-            if kept is None:
+                reason = yield from self._tried(option, careful=careful)
+            if reason is None:
                 chosen.append(option)
                 yield from self._fork.step()
             else:
-                self._kept[option.order] = kept
+                self._kept[option.order] = reason
         if not careful and (yield from self._broken(classes)):
             yield from self._fork.take_back(start)
             return None
         return chosen
 
     def _best(self, heap: list[_Next]) -> Steps[_Option]:
-        """Take the pod of a heap that goes best now.
+        """Remove and return the best pod of a heap.
 
-        If no preferences are among the pods, it only costs more to remove one the more have gone. So
-        the first of the heap is the best if it still costs what it did.
+        If the pods have no preferences, removing one only costs more the more are gone. So the
+        first of
+        the heap is the best if it still costs what it did.
         """
         if self._costs.may_fall:
             for index, (_, members) in enumerate(heap):
@@ -229,11 +233,11 @@ class Removals:
     # Judging
 
     def _equals(self, options: Sequence[_Option]) -> list[list[_Option]]:
-        """Return the pods grouped by what they are and where: one is as good as another."""
+        """Return the pods grouped by class and node: those of a group are interchangeable."""
         groups: defaultdict[object, list[_Option]] = defaultdict(list)
-        for each in options:
-            groups[self._class_of(each), each.pod.pod.node_name].append(each)
-        return [sorted(each, key=_order) for each in groups.values()]
+        for option in options:
+            groups[self._class_of(option), option.pod.pod.node_name].append(option)
+        return [sorted(members, key=_order) for members in groups.values()]
 
     def _cost(self, option: _Option) -> Cost:
         cluster = self._fork.replica.cluster
@@ -243,14 +247,14 @@ class Removals:
         return (1, *self._costs.of(self._class_of(option), slot))
 
     def _broken(self, classes: set[PodClass]) -> Steps[list[Violation]]:
-        """Return the rules that are broken since pods of some classes have gone."""
+        """Return the rules that are broken since pods of some classes were removed."""
         return (yield from self._rules.newly_broken(classes))
 
     def _kept_by_bounds(self, pods: Sequence[_Option]) -> Kept | None:
-        """Say why some pods do not go together, as far as it is for the bounds of the plan."""
+        """Return why the bounds of the plan keep some pods from leaving together, or None."""
         bounds = self._intent.bounds
-        placed = [each.pod.pod for each in pods if each.pod.pod.node_name is not None]
-        if any(is_protected(each, bounds.protect) for each in placed):
+        placed = [option.pod.pod for option in pods if option.pod.pod.node_name is not None]
+        if any(is_protected(pod, bounds.protect) for pod in placed):
             return PROTECTED
         if bounds.evictions_max is not None and len(placed) > bounds.evictions_max:
             return EVICTIONS_OVER
@@ -267,10 +271,10 @@ class Removals:
 
 
 def _are_few(options: int, count: int) -> bool:
-    """Whether all choices of so many options can be compared.
+    """Return whether all choices of this many options can be compared.
 
-    There are at least as many as 2 to the power of those that go, or of those that stay, so that
-    numbers with thousands of digits need not be computed.
+    There are at least 2 to the power of the removed or of the remaining ones, whichever are fewer,
+    so that numbers with thousands of digits need not be computed.
     """
     if not 0 < count <= options or min(count, options - count) >= CHOICES_MAX.bit_length():
         return False
@@ -286,8 +290,8 @@ def _value(choice: _Choice) -> tuple[Cost, tuple[RemovalOrder, ...]]:
 
 
 def _options(pods: Sequence[PodManifest]) -> list[_Option]:
-    beside = Counter(each.pod.node_name for each in pods)
-    return [_Option(removal_order_of(each, beside[each.pod.node_name]), each) for each in pods]
+    beside = Counter(pod.pod.node_name for pod in pods)
+    return [_Option(removal_order_of(pod, beside[pod.pod.node_name]), pod) for pod in pods]
 
 
 def _sum(cost: Cost, more: Cost) -> Cost:

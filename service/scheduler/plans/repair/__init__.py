@@ -1,1 +1,1 @@
-"""The smallest change that makes an unschedulable pod fit."""
+"""Repairs: the smallest changes that make an unschedulable pod fit."""

@@ -1,4 +1,4 @@
-"""The goal that one pod fits: the node that it gets, or what would have to change for that."""
+"""The goal that one pod fits: its node, or the repairs that would let it fit."""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,9 @@ class FitGoal:
         self._goal = goal
         self._placing = Placing(fork, intent, goal.pod)
         self.repairs: list[Repair] = []
-        """What would let the pod fit; nothing if it fits."""
+        """The repairs, if the pod does not fit."""
         self.unfinished: str | None = None
-        """What ended the search for repairs early; None if nothing did."""
+        """What ended the search for repairs early, or None."""
 
     @property
     def complete(self) -> bool:
@@ -47,9 +47,9 @@ class FitGoal:
         Raises:
             InvalidManifest, NotFound, PodDiffers, Forbidden: for the same reasons as placements.
         """
-        wanted = yield from wanted_by(self._fork, self._goal.pod, displaced)
-        yield from self._placing.place(wanted)
-        manifest = wanted[0].candidate.manifest
+        goal_pods = yield from wanted_by(self._fork, self._goal.pod, displaced)
+        yield from self._placing.place(goal_pods)
+        manifest = goal_pods[0].candidate.manifest
         if self.complete or not knows_scheduler(self._fork.replica.cluster, manifest.pod):
             return
         caller = self._intent.caller
@@ -59,5 +59,5 @@ class FitGoal:
             caller.principal.namespaces("read", caller.cluster),
             self._intent.bounds,
         )
-        found = yield from repairs_of(self._fork.context, manifest, bounds)
-        self.repairs, self.unfinished = found.repairs, found.unfinished
+        result = yield from repairs_of(self._fork.context, manifest, bounds)
+        self.repairs, self.unfinished = result.repairs, result.unfinished

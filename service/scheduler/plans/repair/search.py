@@ -1,18 +1,24 @@
-"""Finding the least changes after which a pod fits that no node takes.
+"""Searches for the smallest changes after which an unschedulable pod fits.
 
-First, all that keeps the pod from nodes is told apart, over all nodes at once (`obstacles`). Nodes with
-the same obstacles are alike, so few kinds of nodes remain, and of each kind the sets of changes follow
-that do away with its obstacles. Where placed pods are in the way, those are found that would have to
-leave as preemption finds them, but whatever their priority. A node may also be added that is like one
-of those that are there, but empty.
+First, all obstacles between the pod and nodes are computed, over all nodes at once (`obstacles`).
+Nodes
+with equal obstacles are alike, so few kinds of nodes remain, and each kind yields the sets of
+changes
+that remove its obstacles. Where placed pods are obstacles, the pods to evict are found as in
+preemption, but regardless of priority. A node may also be added that is like an existing one, but
+empty.
 
-That yields guesses only. Each of them is then tried out: the changes are made, the pod is placed as
-every pod is, and everything is undone. A guess is told if the pod fits then, and if it does not fit
-any more as soon as one of the changes, or of the pods that leave, is left out.
+This yields guesses only. Each is then tried: the changes are made, the pod is placed like any pod,
+and
+everything is undone. A guess becomes a repair if the pod fits then, but no longer without any one
+of
+the changes or evictions.
 
-A change may bring obstacles that were not there before: without its node affinity, a pod may have
-domains over which it has to be spread. So after a guess that seemed to be enough and is not, what
-keeps the pod from nodes then is looked at as well, and more guesses follow.
+A change may add obstacles: without its node affinity, a pod may have to be spread over more
+domains.
+So after a guess that seemed sufficient but is not, the obstacles are computed again, and more
+guesses
+follow.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -26,21 +32,23 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
-from service.engine.preemption.cross_node import Elsewhere
+from service.engine.preemption.cross_node import CrossNodeSearch
 from service.engine.preemption.victims import Removability
-from service.engine.rules.node_templates import adding_like, shape_of, template_name
+from service.engine.rules.node_templates import node_addition, shape_of, template_name
 from service.engine.rules.obstacles import (
     Key,
-    Kind,
+    NodeKind,
     ObstacleMap,
-    Promising,
+    PromisingNode,
     Remedy,
     promising_nodes,
 )
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
-from service.model.plans.plans import ProtectedPods
+from service.model.core.primitives import ObjectName
+from service.model.nodes.node import Node
+from service.model.plans.plan import ProtectedPods
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
@@ -54,12 +62,12 @@ from service.scheduler.protocol.plans import PlanBounds
 from service.scheduler.protocol.repairs import Repair, RepairMove, RepairsAnswer
 
 _KINDS_MAX = 300
-"""So many kinds of nodes are looked at, those with the fewest obstacles first."""
+"""How many kinds of nodes are examined, those with the fewest obstacles first."""
 _GUESSES_MAX = 5_000
 _LOOSE_MAX = 10
-"""Nodes that more rules about placed pods refuse are left out where pods are to leave."""
+"""Nodes that more rules about placed pods exclude are ignored where pods are to be evicted."""
 _VICTIMS_MAX = 8
-"""More pods than these are not told to go: whoever has to remove so many, repairs nothing."""
+"""Repairs that evict more pods are not reported: they would not be worth it."""
 _ANY_PRIORITY = 2**31
 _ORDER = (
     "LowerRequest",
@@ -70,13 +78,13 @@ _ORDER = (
     "SetTaints",
     "AddNodes",
 )
-"""Among equally many changes, those of the pod come first, then those of nodes."""
+"""Of equally many changes, those of the pod come first, then those of nodes."""
 _SHAPES_MAX = 20
-"""So many shapes of new nodes are tried, the smallest first."""
+"""How many shapes of new nodes are tried, the smallest first."""
 _ADDED_MAX = 3
-"""So many of them are told."""
+"""How many of them are reported."""
 _LOOKS_MAX = 20
-"""So many guesses that were not enough are followed by what has come in the way after them."""
+"""How many insufficient guesses are continued with the obstacles that they add."""
 _STEP_NODES = 200
 _SECONDS_OVER = "The time for the search was over."
 _TRIALS_OVER = "As many changes were tried out as one search may."
@@ -85,7 +93,7 @@ _KINDS_OVER = "The nodes differ in too many ways to look at all of them."
 
 
 class Guess:
-    """Changes that may be a repair, and the pods that leave as well."""
+    """Changes that may be a repair, and the pods to evict with them."""
 
     def __init__(
         self,
@@ -93,39 +101,39 @@ class Guess:
         victims: Sequence[Pod] = (),
         seen: ObstacleMap | None = None,
     ) -> None:
-        by_key = {each.key: each for each in remedies}
+        by_key = {remedy.key: remedy for remedy in remedies}
         self.remedies = sorted(
-            by_key.values(), key=lambda each: (_ORDER.index(each.key[0]), each.key)
+            by_key.values(), key=lambda remedy: (_ORDER.index(remedy.key[0]), remedy.key)
         )
         self.victims = tuple(victims)
         self.keys = frozenset(by_key)
         self.seen = seen
-        """All obstacles when the last of these changes was thought of; None if it was not for them."""
+        """All obstacles when the last of these changes was chosen, or None."""
 
     def __lt__(self, other: "Guess") -> bool:
         return self.rank < other.rank
 
     @property
     def size(self) -> int:
-        """How many changes it is made of; each pod that leaves is one."""
+        """The number of changes; each evicted pod counts as one."""
         return len(self.remedies) + len(self.victims)
 
     @property
     def identity(self) -> tuple[frozenset[Key], frozenset[ObjectName]]:
-        """Equal for equal changes."""
-        return self.keys, frozenset((each.namespace, each.name) for each in self.victims)
+        """A value that is equal for equal changes."""
+        return self.keys, frozenset((victim.namespace, victim.name) for victim in self.victims)
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """What guesses are sorted by, the best first."""
-        kinds = [_ORDER.index(each.key[0]) for each in self.remedies]
-        return self.size, len(self.victims), kinds, [each.key for each in self.remedies]
+        """The sort key of guesses, the best first."""
+        kinds = [_ORDER.index(remedy.key[0]) for remedy in self.remedies]
+        return self.size, len(self.victims), kinds, [remedy.key for remedy in self.remedies]
 
     def subsets(self) -> Iterator["Guess"]:
-        """Yield what is left if any changes are left out, or any one pod may stay."""
+        """Yield the guesses without some of the changes, or without one of the evictions."""
         for size in range(len(self.remedies)):
-            for some in combinations(self.remedies, size):
-                yield Guess(some, self.victims)
+            for subset in combinations(self.remedies, size):
+                yield Guess(subset, self.victims)
         if len(self.victims) == 1:
             yield Guess(self.remedies)
         elif len(self.victims) > 1:
@@ -134,51 +142,51 @@ class Guess:
 
 
 class Look(NamedTuple):
-    """What keeps the pod from nodes once some changes are made."""
+    """The obstacles between the pod and nodes after some changes."""
 
     after: Guess
     obstacles: ObstacleMap
-    kinds: Sequence[Kind]
+    kinds: Sequence[NodeKind]
 
     def guess(self, remedies: Iterable[Remedy]) -> Guess:
-        """Return the changes, and these as well."""
+        """Return a guess of these changes and the given ones."""
         return Guess((*self.after.remedies, *remedies), seen=self.obstacles)
 
 
 class RepairBounds(NamedTuple):
-    """What repairs may be made of, and how many are wanted."""
+    """The limits on repairs."""
 
     changes_max: int
     repairs_max: int
     removable: frozenset[str] | None
-    """The namespaces whose pods may go; None: all."""
+    """The namespaces whose pods may be evicted, or None for all."""
     plan: PlanBounds = PlanBounds()
-    """Who stays all the same, and how many may go."""
+    """The protected pods, and the limit on evictions."""
 
     @property
     def victims_max(self) -> int:
-        """How many pods may go."""
+        """How many pods may be evicted."""
         most = self.plan.evictions_max
         return _VICTIMS_MAX if most is None else min(most, _VICTIMS_MAX)
 
 
 class Found(NamedTuple):
-    """What was found for a pod."""
+    """The result of a search."""
 
     fits: bool
     message: str | None
-    """Why it does not fit."""
+    """Why the pod does not fit."""
     repairs: list[Repair]
     unfinished: str | None
-    """What ended the search early; None if nothing did."""
+    """What ended the search early, or None."""
 
 
 def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[RepairsAnswer]:
-    """Find the repairs of a stored pod, with the pod itself taken out.
+    """Find the repairs of a stored pod, as if the pod were not there.
 
     Raises:
-        NotFound: there is no such pod.
-        Denied: its `schedulerName` is no profile, so no node can take it whatever is changed.
+        NotFound: the pod does not exist.
+        Denied: its `schedulerName` is not a profile, so no change makes it fit.
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
@@ -186,43 +194,43 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
     if not knows_scheduler(context.replica.cluster, manifest.pod):
         raise unknown_scheduler(context.replica.cluster, manifest.pod)
     bounds = RepairBounds(intent.changes_max, intent.repairs_max, intent.removable)
-    found = yield from repairs_of(context, manifest, bounds)
+    result = yield from repairs_of(context, manifest, bounds)
     return RepairsAnswer(
         revision=context.replica.revision,
         namespace=manifest.namespace,
         name=manifest.name,
-        fits=found.fits,
-        message=found.message,
-        repairs=found.repairs,
-        complete=found.unfinished is None,
-        unfinished=found.unfinished,
+        fits=result.fits,
+        message=result.message,
+        repairs=result.repairs,
+        complete=result.unfinished is None,
+        unfinished=result.unfinished,
     )
 
 
 def repairs_of(
     context: DecisionContext, manifest: PodManifest, bounds: RepairBounds
 ) -> Steps[Found]:
-    """Find the repairs of a pod whose scheduler is known, stored or not; a stored one is taken out."""
+    """Find the repairs of a pod with a known scheduler, stored or not, as if it were not there."""
     held_back = _held_back(context, manifest)
     if held_back is not None:
         return Found(fits=False, message=held_back, repairs=[], unfinished=None)
     search = _Search(context, bounds, manifest.pod)
     yield
-    found = search.tried(Guess(()))
-    if isinstance(found, Placement):
+    placement = search.tried(Guess(()))
+    if isinstance(placement, Placement):
         return Found(fits=True, message=None, repairs=[], unfinished=None)
-    message = found.message
+    message = placement.message
     repairs = yield from search.repairs()
     return Found(fits=False, message=message, repairs=repairs, unfinished=search.unfinished)
 
 
 def _held_back(context: DecisionContext, manifest: PodManifest) -> str | None:
-    """Say why a waiting pod would not be placed whatever nodes it fits on."""
+    """Return why a waiting pod would not be placed whatever nodes it fits on, or None."""
     if manifest.pod.node_name is not None:
         return None
-    told = held_back_by(context, Candidate(manifest, manifest))
-    told = told or waits_for_members(context.replica, manifest)
-    return told or shares_domain(context.replica, manifest)
+    message = held_back_by(context, Candidate(manifest, manifest))
+    message = message or waits_for_members(context.replica, manifest)
+    return message or shares_domain(context.replica, manifest)
 
 
 class _Search:
@@ -235,41 +243,41 @@ class _Search:
         self._stored: ObjectName = (pod.namespace, pod.name)
         self._pod = replace(pod, node_name=None, nominated_node_name=None)
         self._known: dict[tuple[frozenset[Key], frozenset[ObjectName]], bool] = {}
-        """Whether the pod fits after changes that were tried out."""
+        """Whether the pod fits after changes that were tried."""
         self._guessed: set[tuple[frozenset[Key], frozenset[ObjectName]]] = set()
         self._looks_left = _LOOKS_MAX
         self._trials_left = context.limits.repair_trials_max
         self._budgets = context.budgets(as_given=False)
         self._allowances = Allowances(context.replica.cluster)
         self.unfinished: str | None = None
-        """What ended the search early; None if nothing has."""
+        """What ended the search early, or None."""
 
     def repairs(self) -> Steps[list[Repair]]:
-        """Return the repairs, the least ones first."""
+        """Return the repairs, the smallest first."""
         first = self._look(Guess(()))
         yield
         waiting = yield from self._guesses_by(first)
         waiting += yield from self._with_node(first.obstacles)
         heapify(waiting)
-        found: list[Repair] = []
-        while waiting and len(found) < self._bounds.repairs_max and not self._is_over():
+        found_repairs: list[Repair] = []
+        while waiting and len(found_repairs) < self._bounds.repairs_max and not self._is_over():
             guess = heappop(waiting)
             repair = yield from self._proved(guess)
             if repair is not None:
-                found.append(repair)
+                found_repairs.append(repair)
             elif self._may_be_continued(guess):
-                for each in (yield from self._continued(guess)):
-                    heappush(waiting, each)
-        return found
+                for next_guess in (yield from self._continued(guess)):
+                    heappush(waiting, next_guess)
+        return found_repairs
 
     def _may_be_continued(self, guess: Guess) -> bool:
-        """Whether the pod does not even fit after a guess, and more changes may be made."""
-        if guess.victims or any(each.added is not None for each in guess.remedies):
+        """Return whether the pod does not fit after a guess, and more changes are allowed."""
+        if guess.victims or any(remedy.added is not None for remedy in guess.remedies):
             return False
         return guess.size < self._bounds.changes_max and not self._fits_after(guess)
 
     def _continued(self, guess: Guess) -> Steps[list[Guess]]:
-        """Return the guess with changes that do away with what has come in the way after it."""
+        """Return the guess extended by changes that remove the obstacles it adds."""
         if self._looks_left == 0:
             self.unfinished = _LOOKS_OVER
             return []
@@ -282,17 +290,17 @@ class _Search:
         with self._after(guess) as pod:
             obstacles = ObstacleMap(self._cluster, pod)
             look = Look(guess, obstacles, obstacles.kinds(_KINDS_MAX))
-        if not obstacles.is_whole:
+        if not obstacles.is_complete:
             self.unfinished = _KINDS_OVER
         return look
 
     def _guesses_by(self, look: Look) -> Steps[list[Guess]]:
-        """Return those guesses that a look suggests and that there were not before."""
+        """Return the new guesses for some obstacles."""
         guesses = self._guesses(look)
         yield
         if self._bounds.victims_max > 0:
             guesses += yield from self._with_victims(look)
-        new = {each.identity: each for each in guesses if each.identity not in self._guessed}
+        new = {guess.identity: guess for guess in guesses if guess.identity not in self._guessed}
         self._guessed |= new.keys()
         return list(new.values())
 
@@ -306,93 +314,97 @@ class _Search:
     # Guesses
 
     def _guesses(self, look: Look) -> list[Guess]:
-        """Return the sets of changes of which each does away with all obstacles of some node."""
-        found: dict[frozenset[Key], Guess] = {}
+        """Return the sets of changes that each remove all obstacles of some node."""
+        guesses: dict[frozenset[Key], Guess] = {}
         with self._after(look.after):
             for kind in look.kinds:
-                options = [look.obstacles.options(each, kind.slot) for each in kind.obstacles]
+                options = [
+                    look.obstacles.options(obstacle, kind.slot) for obstacle in kind.obstacles
+                ]
                 if not all(options) or len(options) > 2 * self._bounds.changes_max:
                     continue
-                for some in product(*options):
-                    guess = look.guess(some)
-                    if guess.size <= self._bounds.changes_max and len(found) < _GUESSES_MAX:
-                        found.setdefault(guess.keys, guess)
-            if len(found) == _GUESSES_MAX:
+                for remedies in product(*options):
+                    guess = look.guess(remedies)
+                    if guess.size <= self._bounds.changes_max and len(guesses) < _GUESSES_MAX:
+                        guesses.setdefault(guess.keys, guess)
+            if len(guesses) == _GUESSES_MAX:
                 self.unfinished = _KINDS_OVER
-            return [each for each in found.values() if not self._has_smaller(each, look)]
+            return [guess for guess in guesses.values() if not self._has_smaller(guess, look)]
 
     def _has_smaller(self, guess: Guess, look: Look) -> bool:
-        """Whether fewer of the changes seem to be enough, so that it is not worth a trial yet."""
-        more = [each for each in guess.remedies if each.key not in look.after.keys]
+        """Return whether fewer of the changes seem sufficient, so that it is not worth a trial yet."""
+        more = [remedy for remedy in guess.remedies if remedy.key not in look.after.keys]
         return any(
-            look.obstacles.seem_enough(some, look.kinds)
+            look.obstacles.may_suffice(subset, look.kinds)
             for size in range(1, len(more))
-            for some in combinations(more, size)
+            for subset in combinations(more, size)
         )
 
     def _with_node(self, obstacles: ObstacleMap) -> Steps[list[Guess]]:
-        """Return guesses that a node comes, of the smallest shapes that are there and help."""
-        name, found = template_name(self._cluster), list[Guess]()
+        """Return guesses that add a node, of the smallest existing shapes that help."""
+        name, guesses = template_name(self._cluster), list[Guess]()
         for node in (yield from self._shapes(obstacles))[:_SHAPES_MAX]:
-            if len(found) >= _ADDED_MAX or self._is_over():
+            if len(guesses) >= _ADDED_MAX or self._is_over():
                 break
-            guess = Guess([adding_like(node, name)])
+            guess = Guess([node_addition(node, name)])
             if self._fits_after(guess):
-                found.append(guess)
+                guesses.append(guess)
             yield
-        return found
+        return guesses
 
     def _shapes(self, obstacles: ObstacleMap) -> Steps[list[Node]]:
         """Return a node of each shape that may help, the smallest first."""
-        found: dict[Hashable, tuple[int, int, str, Node]] = {}
+        smallest: dict[Hashable, tuple[int, int, str, Node]] = {}
         nodes = self._cluster.nodes
         cpu, memory = nodes.allocatable("cpu"), nodes.allocatable("memory")
-        for index, slot in enumerate(obstacles.refused_for_others()):
+        for index, slot in enumerate(obstacles.blocked_by_others()):
             node = nodes.nodes[slot]
             assert node is not None
             size = int(cpu[slot]), int(memory[slot]), node.name
-            known = found.setdefault(shape_of(node), (*size, node))
+            known = smallest.setdefault(shape_of(node), (*size, node))
             if size < known[:3]:
-                found[shape_of(node)] = (*size, node)
+                smallest[shape_of(node)] = (*size, node)
             if index % _STEP_NODES == _STEP_NODES - 1:
                 yield
-        return [node for *_, node in sorted(found.values(), key=itemgetter(0, 1, 2))]
+        return [node for *_, node in sorted(smallest.values(), key=itemgetter(0, 1, 2))]
 
     # Pods in the way
 
     def _with_victims(self, look: Look) -> Steps[list[Guess]]:
-        """Return guesses in which pods leave, after as few other changes as may be."""
-        found: list[Guess] = []
+        """Return guesses that evict pods, after as few other changes as possible."""
+        guesses: list[Guess] = []
         for base in self._before_victims(look)[: self._context.limits.repair_removals_max]:
             if self._is_over():
                 break
-            if not look.obstacles.seem_enough(base.remedies, look.kinds):
+            if not look.obstacles.may_suffice(base.remedies, look.kinds):
                 guess = yield from self._victims_after(base)
-                found += [] if guess is None else [guess]
+                guesses += [] if guess is None else [guess]
             yield
-        return found
+        return guesses
 
     def _before_victims(self, look: Look) -> list[Guess]:
-        found: dict[frozenset[Key], Guess] = {}
+        guesses: dict[frozenset[Key], Guess] = {}
         with self._after(look.after):
             for kind in look.kinds:
                 options = [
-                    (each, look.obstacles.options(each, kind.slot)) for each in kind.obstacles
+                    (obstacle, look.obstacles.options(obstacle, kind.slot))
+                    for obstacle in kind.obstacles
                 ]
-                fixed = [some for each, some in options if not each.removable]
-                loose = [[None, *some] for each, some in options if each.removable]
+                fixed = [remedies for obstacle, remedies in options if not obstacle.removable]
+                loose = [[None, *remedies] for obstacle, remedies in options if obstacle.removable]
                 if len(fixed) >= 2 * self._bounds.changes_max or not 0 < len(loose) <= _LOOSE_MAX:
                     continue
-                for some in product(*fixed, *loose):
-                    guess = look.guess(each for each in some if each is not None)
+                for remedies in product(*fixed, *loose):
+                    guess = look.guess(remedy for remedy in remedies if remedy is not None)
                     if len(guess.remedies) < self._bounds.changes_max:
-                        found.setdefault(guess.keys, guess)
-        return sorted(found.values())
+                        guesses.setdefault(guess.keys, guess)
+        return sorted(guesses.values())
 
     def _victims_after(self, base: Guess) -> Steps[Guess | None]:
-        """Return the guess that so few pods as possible leave after some changes, if that helps.
+        """Return the guess that evicts the fewest pods after some changes, or None.
 
-        Nodes are tried in the order of how many have to leave at least, until no other can be better.
+        Nodes are tried in the order of their least number of evictions, until no other can be
+        better.
         """
         best: tuple[Pod, ...] | None = None
         for fewest, slot in self._promising(base):
@@ -410,25 +422,25 @@ class _Search:
                 break
         return None if best is None else Guess(base.remedies, best)
 
-    def _promising(self, base: Guess) -> list[Promising]:
-        """Return the nodes of which few pods have to leave, each with how many that are at least."""
+    def _promising(self, base: Guess) -> list[PromisingNode]:
+        """Return the nodes that need few evictions, each with their least number."""
         most, victims_max = self._context.limits.repair_nodes_max, self._bounds.victims_max
         with self._after(base) as pod:
             return promising_nodes(self._cluster, pod, victims_max, most)
 
     def _in_the_way(self, base: Guess, slot: int) -> tuple[Pod, ...]:
-        """Return pods without which a node takes the pod after some changes; none if there is no way."""
+        """Return the pods to evict so that a node takes the pod after some changes; none if impossible."""
         bounds = self._bounds
         stays = None if bounds.plan.protect in (None, ProtectedPods()) else self._stays
         removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
         with self._after(base) as pod:
-            found = Elsewhere(self._cluster, pod, removability, self._budgets).on(slot)
+            victims = CrossNodeSearch(self._cluster, pod, removability, self._budgets).on(slot)
         self._trials_left -= 1
-        if found is None or (
-            bounds.plan.respect_budgets and self._allowances.blocking(found.pods) is not None
+        if victims is None or (
+            bounds.plan.respect_budgets and self._allowances.blocking(victims.pods) is not None
         ):
             return ()
-        return found.pods
+        return victims.pods
 
     def _stays(self, pod: Pod) -> bool:
         return is_protected(pod, self._bounds.plan.protect)
@@ -437,50 +449,50 @@ class _Search:
 
     @contextmanager
     def _after(self, guess: Guess) -> Iterator[Pod]:
-        """Make the changes, and undo them at the end; without the pod, which is given as it is then."""
+        """Make the changes without the pod, yield the changed pod, and undo everything at the end."""
         mark = self._cluster.mark()
         try:
             if self._cluster.pod(*self._stored) is not None:
                 self._cluster.delete_pod(*self._stored)
             pod = self._changed(guess)
-            for each in guess.victims:
-                self._cluster.delete_pod(each.namespace, each.name)
+            for victim in guess.victims:
+                self._cluster.delete_pod(victim.namespace, victim.name)
             yield pod
         finally:
             self._cluster.undo(mark)
 
     def _changed(self, guess: Guess) -> Pod:
-        """Make the changes of nodes, and return the pod as it is after the others."""
+        """Make the changes of nodes, and return the pod with its own changes."""
         spec = self._pod.spec
-        for each in guess.remedies:
-            if each.of_pod is not None:
-                spec = each.of_pod(spec)
-            elif each.added is not None:
-                self._cluster.put_node(each.added)
-            elif each.of_node is not None:
-                node = self._cluster.node(each.node_name)
+        for remedy in guess.remedies:
+            if remedy.of_pod is not None:
+                spec = remedy.of_pod(spec)
+            elif remedy.added is not None:
+                self._cluster.put_node(remedy.added)
+            elif remedy.of_node is not None:
+                node = self._cluster.node(remedy.node_name)
                 assert node is not None
-                self._cluster.put_node(each.of_node(node))
+                self._cluster.put_node(remedy.of_node(node))
         return self._pod if spec is self._pod.spec else replace(self._pod, spec=spec)
 
-    def tried(self, guess: Guess, *, untold: bool = False) -> Placement | Refusal:
-        """Say where the pod would go after changes, or why nowhere; everything is undone."""
+    def tried(self, guess: Guess, *, with_reasons: bool = True) -> Placement | Refusal:
+        """Return the pod's placement after changes, or its refusal; everything is undone."""
         self._trials_left -= 1
         with self._after(guess) as pod:
-            found = place(self._cluster, pod, untold=untold)
-        self._known[guess.identity] = isinstance(found, Placement)
-        return found
+            placement = place(self._cluster, pod, with_reasons=with_reasons)
+        self._known[guess.identity] = isinstance(placement, Placement)
+        return placement
 
     def _fits_after(self, guess: Guess) -> bool:
         known = self._known.get(guess.identity)
         if known is None:
-            self.tried(guess, untold=True)
+            self.tried(guess, with_reasons=False)
             known = self._known[guess.identity]
         return known
 
     def _proved(self, guess: Guess) -> Steps[Repair | None]:
         """Return a guess as a repair if the pod fits after it, and not after less."""
-        placed = self.tried(guess, untold=True)
+        placed = self.tried(guess, with_reasons=False)
         yield
         if not isinstance(placed, Placement):
             return None
@@ -496,38 +508,38 @@ class _Search:
         )
 
     def _moves(self, guess: Guess, node_name: str) -> list[RepairMove]:
-        """Place the pods that leave, one after the other, once the pod is there; undo all of it."""
+        """Place the evicted pods, one after the other, after the pod; undo everything."""
         self._trials_left -= len(guess.victims)
         with self._after(guess) as pod:
             self._cluster.put_pod(replace(pod, node_name=node_name))
-            return [self._moved(each) for each in guess.victims]
+            return [self._moved(victim) for victim in guess.victims]
 
     def _moved(self, victim: Pod) -> RepairMove:
-        left = replace(victim, node_name=None, nominated_node_name=None)
-        found = place(self._cluster, left, untold=True)
-        to = found.node_name if isinstance(found, Placement) else None
+        unbound_pod = replace(victim, node_name=None, nominated_node_name=None)
+        placement = place(self._cluster, unbound_pod, with_reasons=False)
+        to = placement.node_name if isinstance(placement, Placement) else None
         if to is not None:
-            self._cluster.put_pod(replace(left, node_name=to))
+            self._cluster.put_pod(replace(unbound_pod, node_name=to))
         return RepairMove(namespace=victim.namespace, name=victim.name, to=to)
 
     # Telling
 
     def _told(self, guess: Guess) -> Iterator[AnyRepairChange]:
-        for each in guess.remedies:
-            assert each.change is not None
-            yield each.change
-        names = sorted((each.namespace, each.name) for each in guess.victims)
-        for namespace, group in groupby(names, key=lambda each: each[0]):
+        for remedy in guess.remedies:
+            assert remedy.change is not None
+            yield remedy.change
+        names = sorted((victim.namespace, victim.name) for victim in guess.victims)
+        for namespace, group in groupby(names, key=lambda name: name[0]):
             yield RemovePods(namespace=namespace, names=tuple(name for _, name in group))
 
     def _why(self, guess: Guess) -> str:
-        """Say how many nodes refuse the pod for nothing else."""
+        """Return the message that says how many nodes only these obstacles exclude."""
         if guess.victims:
             count = len(guess.victims)
             pods = "a pod is" if count == 1 else f"{count} pods are"
             return f"{pods} in the way" + (" then" if guess.remedies else "")
-        names = {each.node_name for each in guess.remedies if each.node_name}
-        if any(each.added is not None for each in guess.remedies):
+        names = {remedy.node_name for remedy in guess.remedies if remedy.node_name}
+        if any(remedy.added is not None for remedy in guess.remedies):
             return f"nothing keeps the pod from an empty node like {', '.join(sorted(names))}"
         if names:
             return f"nothing else keeps the pod from {', '.join(sorted(names))}"

@@ -1,14 +1,14 @@
-"""The goal that pods of a template are there in place of others: its steps, wave by wave.
+"""The plan of a rollout, wave by wave.
 
-It is taken for granted that the new pods of a wave are ready, and that the old ones are gone,
-before the next wave begins.
+It assumes that the new pods of a wave are ready, and the old ones deleted, before the next wave
+begins.
 """
 
 from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.place import Explaining
@@ -35,7 +35,7 @@ _TOO_MANY = Kept("MaxSurge", "Too many pods would be there with it.")
 
 
 class Replacing:
-    """Replaces pods on a fork, and gathers the steps, and who gets no node or has to stay."""
+    """Replaces pods on a fork, and collects the steps, and the pods that get no node or have to stay."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Replace) -> None:
         self._fork = fork
@@ -48,15 +48,16 @@ class Replacing:
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
         self.complete = False
-        """Whether all new pods are there, and no old one is."""
+        """Whether all new pods are placed, and no old one is left."""
 
     def replace(self) -> Steps[None]:
-        """Take as many waves as it takes.
+        """Take waves until the rollout is complete or cannot continue.
 
         Raises:
             Forbidden: the caller may not place pods in the namespace.
-            InvalidManifest: there are more pods than one plan may be about, or a pod has the name of a
-                new one and is another one.
+            InvalidManifest: there are more pods than one plan may have, or a different pod has the
+                name of
+                a new one.
         """
         goal = self._goal
         release = yield from look(self._fork.context, goal)
@@ -88,66 +89,66 @@ class Replacing:
             raise refused("replicas", f"is over the limit of {most} pods in one plan")
         differing = release.differing
         if differing is not None:
-            told = f"{differing.namespace}/{differing.name}"
-            message = f"would name a pod that is there, and is another one: {told}"
+            name = f"{differing.namespace}/{differing.name}"
+            message = f"would name a pod that is there, and is another one: {name}"
             raise refused("template.metadata.name", message, self._goal.template.name)
 
     def _taken(self, release: Release, wave: int) -> Steps[Release]:
         """Take one wave, and return the pods after it; those that go are leaving."""
         protect = self._intent.bounds.protect
         departing = Departing(self._fork, self._goal, self._readiness, protect)
-        gone, self._kept = yield from departing.choose(release, self._evictions_left)
-        for each in gone:
-            self._fork.replica.put(each.with_deletion(self._fork.context.now))
-            self.steps.append(_goes(each, wave))
+        leaving, self._kept = yield from departing.choose(release, self._evictions_left)
+        for pod in leaving:
+            self._fork.replica.put(pod.with_deletion(self._fork.context.now))
+            self.steps.append(_goes(pod, wave))
             yield from self._fork.pause()
-        pods, held = arrival(self._fork.context, release, self._goal, len(gone), self._most)
+        pods, held = arrival(self._fork.context, release, self._goal, len(leaving), self._most)
         placed, refused = yield from place_new(self._fork.context, _ASKED, pods)
         self._refused = [*held, *refused]
-        self.steps += [_comes(each, wave) for each in placed]
+        self.steps += [_comes(pod, wave) for pod in placed]
         self._readiness.assume(placed)
-        left = {each.name for each in gone}
+        leaving_names = {pod.name for pod in leaving}
         return release._replace(
-            old=[each for each in release.old if each.name not in left],
-            leaving=[*release.leaving, *gone],
+            old=[pod for pod in release.old if pod.name not in leaving_names],
+            leaving=[*release.leaving, *leaving],
             new=[*release.new, *placed],
-            taken=release.taken.union(each.name for each in placed),
+            taken=release.taken.union(pod.name for pod in placed),
         )
 
     @property
     def _evictions_left(self) -> int:
-        """How many pods may go in the next wave."""
+        """How many pods the next wave may evict."""
         most = self._intent.bounds.evictions_max
         if most is None:
             return self._most
-        return min(self._most, most - sum(each.action == "Evict" for each in self.steps))
+        return min(self._most, most - sum(step.action == "Evict" for step in self.steps))
 
     def _without_leaving(self, release: Release) -> Steps[Release]:
-        for each in release.leaving:
-            self._fork.replica.delete(each.kind, each.namespace, each.name)
+        for pod in release.leaving:
+            self._fork.replica.delete(pod.kind, pod.namespace, pod.name)
             yield from self._fork.pause()
         return release._replace(leaving=[])
 
     def _tell(self, release: Release) -> None:
-        """Say which new pods are missing and which old ones are left, and why."""
+        """Report which new pods are missing and which old ones are left, with reasons."""
         explaining = Explaining(self._fork, self._intent.explain)
         missing = incoming(release._replace(old=[]), self._goal, 0, self._goal.replicas)
-        why = {each.name: kept for each, kept in self._refused}
+        why = {pod.name: reason for pod, reason in self._refused}
         late = self._fork.context.is_late()
         last = self._refused[-1][1] if self._refused else _NOT_TRIED if late else _TOO_MANY
-        for each in missing:
-            told = told_of(each, why.get(each.name, last))
-            if each.name in why and told.reason == "Unschedulable":
-                told = explaining.of(self._refused[0][0].pod, told)
-            self.unplaced.append(told)
+        for pod in missing:
+            result = told_of(pod, why.get(pod.name, last))
+            if pod.name in why and result.reason == "Unschedulable":
+                result = explaining.of(self._refused[0][0].pod, result)
+            self.unplaced.append(result)
         self.unplaced += self._staying(release.old)
 
     def _staying(self, old: Sequence[PodManifest]) -> list[Unplaced]:
-        kept = {each.name: why for each, why in self._kept}
+        reasons = {pod.name: why for pod, why in self._kept}
         otherwise = _NOT_TRIED if self._fork.context.is_late() else _TOO_FEW
         if self._evictions_left <= 0:
             otherwise = EVICTIONS_OVER
-        return [told_of(each, kept.get(each.name, otherwise)) for each in old]
+        return [told_of(pod, reasons.get(pod.name, otherwise)) for pod in old]
 
 
 def _goes(pod: PodManifest, wave: int) -> PlanStep:

@@ -1,9 +1,11 @@
-"""Rolling releases: which pods are old and new, and what a wave may do, on the state of now.
+"""Rollouts: which pods are old and new, and what a wave may do, on the current state.
 
-The plan that tells beforehand and the plan that is carried out take their waves from here. First
-it is decided who goes, by disruption budgets, by the number of pods that have to be available, and
-by the required rules of all others; then new pods are placed while there may be more of them. Pods
-that were told to go keep their room until they are gone.
+Both dry-run plans and stored plans take their waves from here. First the pods to leave are chosen,
+by
+disruption budgets, by the number of pods that have to be available, and by the required rules of
+all
+others; then new pods are placed while the bounds allow more. Pods that were evicted keep their room
+until they are gone.
 """
 
 from collections import Counter
@@ -13,10 +15,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine.rules.violations import Violation, key_of
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.plans.plans import ProtectedPods
+from service.model.core.errors import InvalidManifest
+from service.model.core.primitives import ObjectName
+from service.model.plans.plan import ProtectedPods
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import as_created, as_updated
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
@@ -41,75 +43,75 @@ _STEP_OBJECTS = 200
 
 
 class Release(NamedTuple):
-    """The pods of a rolling release at one moment."""
+    """The pods of a rollout at one moment."""
 
     old: Sequence[PodManifest]
-    """The pods that are to go and were not told so yet, in the order in which they go."""
+    """The pods still to be evicted, in the order in which they leave."""
     leaving: Sequence[PodManifest]
-    """The pods that were told to go or have lost their node, and are not gone."""
+    """The pods that were evicted or have lost their node, but still exist."""
     new: Sequence[PodManifest]
     """The pods of the template that stay, by name."""
     taken: frozenset[str]
-    """All names of pods that a new one might get, and cannot get now."""
+    """All pod names that a new pod might get but that are taken."""
     differing: PodManifest | None = None
-    """A pod that has the name of a new one and is another one."""
+    """A different pod that has the name of a new one, or None."""
 
 
 class PodReadiness:
-    """Which pods are available: those that are reported as ready, and others that are taken for ready."""
+    """Which pods are available: those reported as ready, and those assumed to be."""
 
     def __init__(self) -> None:
         self._assumed: set[ObjectName] = set()
 
     def assume(self, pods: Sequence[PodManifest]) -> None:
-        """Take pods for ready from now on."""
-        self._assumed.update((each.namespace, each.name) for each in pods)
+        """Assume that pods are ready from now on."""
+        self._assumed.update((pod.namespace, pod.name) for pod in pods)
 
     def of(self, manifest: PodManifest) -> bool:
-        """Whether a pod is available."""
+        """Return whether a pod is available."""
         if manifest.pod.node_name is None:
             return False
         return (manifest.namespace, manifest.name) in self._assumed or is_ready(manifest)
 
 
 def look(context: DecisionContext, goal: Replace) -> Steps[Release]:
-    """Find the pods of a rolling release.
+    """Find the pods of a rollout.
 
-    Old pods go as a ReplicaSet's would: without a node or not ready first, then as
-    `removal_order_of` says. Pods that have ended are nobody's business.
+    Old pods leave as a ReplicaSet's would: those without a node or not ready first, then by
+    `removal_order_of`. Finished pods are ignored.
     """
     old, leaving, new = list[PodManifest](), list[PodManifest](), list[PodManifest]()
     taken: set[str] = set()
     differing = None
     same = _Same(context, goal)
-    for index, each in enumerate(_pods(context.replica, goal.namespace)):
+    for index, pod in enumerate(_pods(context.replica, goal.namespace)):
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
-        lost = _is_lost(context.replica, each)
-        active = not (each.pod.terminating or each.pod.finished or lost)
-        if _has_name_of(goal.template, each):
-            taken.add(each.name)
-            if active and not same(each):
-                differing = differing or each
+        lost = _is_lost(context.replica, pod)
+        active = not (pod.pod.terminating or pod.pod.finished or lost)
+        if _has_name_of(goal.template, pod):
+            taken.add(pod.name)
+            if active and not same(pod):
+                differing = differing or pod
             elif active:
-                new.append(each)
-        elif goal.is_about(each) and not each.pod.finished:
-            (old if active else leaving).append(each)
-    beside = Counter(each.pod.node_name for each in (*old, *new))
-    old.sort(key=lambda each: removal_order_of(each, beside[each.pod.node_name]))
-    new.sort(key=lambda each: each.name)
+                new.append(pod)
+        elif goal.is_about(pod) and not pod.pod.finished:
+            (old if active else leaving).append(pod)
+    beside = Counter(pod.pod.node_name for pod in (*old, *new))
+    old.sort(key=lambda pod: removal_order_of(pod, beside[pod.pod.node_name]))
+    new.sort(key=lambda pod: pod.name)
     return Release(old, leaving, new, frozenset(taken), differing)
 
 
 class Departure(NamedTuple):
-    """Who goes in a wave, and why others that might go stay."""
+    """The pods that leave in a wave, and why others stay."""
 
     gone: Sequence[PodManifest]
     kept: Sequence[tuple[PodManifest, Kept]]
 
 
 class Departing:
-    """Chooses who goes in a wave, on a fork that is afterwards as it was."""
+    """Chooses the pods that leave in a wave, on a fork that is restored afterwards."""
 
     def __init__(
         self,
@@ -126,14 +128,15 @@ class Departing:
         self._allowances = Allowances(fork.replica.cluster)
         self._kept: list[tuple[PodManifest, Kept]] = []
         self._own: Collection[ObjectName] = ()
-        """The pods whose own topology spread constraints are not heeded."""
+        """The pods whose own topology spread constraints are ignored."""
 
     def choose(self, release: Release, most: int) -> Steps[Departure]:
-        """Return who goes: as many as may, but at most so many; and why nobody else does.
+        """Return the pods that leave, at most `most`, and why the others stay.
 
-        If the release would end here because a constraint counts old and new pods together, and
-        old ones may not leave the new ones behind as uneven as that, they leave all the same: such
-        constraints are about where pods come.
+        If the rollout would end here because a constraint counts old and new pods together, and
+        evicting
+        old ones would leave the new ones too unevenly spread, they are evicted all the same: such
+        constraints only bind placement.
         """
         chosen = self._allowed(release, most)
         start = self._fork.try_out()
@@ -142,43 +145,43 @@ class Departing:
             yield from self._rules.look()
             chosen = yield from self._one_by_one(release, most)
             if not chosen and not incoming(release, self._goal, 0, most):
-                self._own = {(each.namespace, each.name) for each in (*release.old, *release.new)}
+                self._own = {(pod.namespace, pod.name) for pod in (*release.old, *release.new)}
                 chosen = yield from self._one_by_one(release, most)
         yield from self._fork.take_back(start)
         return Departure(chosen, self._kept)
 
     def _allowed(self, release: Release, most: int) -> list[PodManifest]:
-        """Return who goes if no rule of others is heeded."""
+        """Return the pods that leave if rules of other pods are ignored."""
         spare = _Spare(self._goal, release, self._readiness, most)
         chosen: list[PodManifest] = []
-        for each in release.old:
+        for pod in release.old:
             if spare.has_none:
                 break
-            if spare.is_enough_for(each) and self._takes(each):
-                spare.take(each)
-                chosen.append(each)
+            if spare.is_enough_for(pod) and self._takes(pod):
+                spare.take(pod)
+                chosen.append(pod)
         return chosen
 
     def _one_by_one(self, release: Release, most: int) -> Steps[list[PodManifest]]:
-        """Return who goes if nobody goes whom another pod needs where it is."""
+        """Return the pods that leave if none leaves that another pod needs."""
         self._kept.clear()
         self._allowances.give_back()
         spare = _Spare(self._goal, release, self._readiness, most)
         chosen: list[PodManifest] = []
-        for each in release.old:
+        for pod in release.old:
             if spare.has_none:
                 break
-            if not spare.is_enough_for(each) or self._blocked(each):
+            if not spare.is_enough_for(pod) or self._blocked(pod):
                 continue
             start = self._fork.try_out()
-            broken = yield from self._broken_without([each])
+            broken = yield from self._broken_without([pod])
             if broken:
                 yield from self._fork.take_back(start)
-                self._kept.append((each, breaking(broken[0], {each.namespace})))
+                self._kept.append((pod, breaking(broken[0], {pod.namespace})))
                 continue
-            spare.take(each)
-            self._take(each)
-            chosen.append(each)
+            spare.take(pod)
+            self._take(pod)
+            chosen.append(pod)
         return chosen
 
     def _takes(self, pod: PodManifest) -> bool:
@@ -188,7 +191,7 @@ class Departing:
         return True
 
     def _blocked(self, pod: PodManifest) -> bool:
-        """Whether a bound or a budget keeps a pod where it is, which is noted then."""
+        """Return whether a bound or a budget keeps a pod, after recording it."""
         if pod.pod.node_name is None:
             return False
         if is_protected(pod.pod, self._protect):
@@ -204,27 +207,27 @@ class Departing:
             self._allowances.take([pod.pod])
 
     def _broken_without(self, pods: Sequence[PodManifest]) -> Steps[list[Violation]]:
-        """Take pods away, and return the rules that are broken by it, or may be."""
-        placed = [each for each in pods if each.pod.node_name is not None]
+        """Remove pods, and return the rules that this breaks, or may break."""
+        placed = [pod for pod in pods if pod.pod.node_name is not None]
         if not placed:
             return []
         cluster = self._fork.replica.cluster
-        classes = {cluster.class_of(each.pod) for each in placed}
-        for each in placed:
-            self._fork.replica.delete(each.kind, each.namespace, each.name)
+        classes = {cluster.class_of(pod.pod) for pod in placed}
+        for pod in placed:
+            self._fork.replica.delete(pod.kind, pod.namespace, pod.name)
             yield from self._fork.step()
         broken = yield from self._rules.newly_broken(classes)
-        return [each for each in broken if not self._is_own_spread(each)]
+        return [violation for violation in broken if not self._is_own_spread(violation)]
 
     def _is_own_spread(self, violation: Violation) -> bool:
         return violation.breach.rule.is_about_spread and key_of(violation.pod) in self._own
 
 
 class _Spare:
-    """How many old pods may still go in a wave.
+    """How many old pods may still leave in a wave.
 
-    As in Kubernetes' deployment controller, pods that are not ready may go although none is
-    missing then, but never so many that too few would be there once the new ones are ready.
+    As in Kubernetes' deployment controller, pods that are not ready may leave although none is
+    missing then, but never so many that too few would exist once the new ones are ready.
     """
 
     def __init__(self, goal: Replace, release: Release, readiness: PodReadiness, most: int) -> None:
@@ -237,11 +240,11 @@ class _Spare:
 
     @property
     def has_none(self) -> bool:
-        """Whether nobody may go any more."""
+        """Whether no more pods may leave."""
         return self._pods <= 0
 
     def is_enough_for(self, pod: PodManifest) -> bool:
-        """Whether this pod may go."""
+        """Return whether this pod may leave."""
         return not self.has_none and (self._available > 0 or not self._readiness.of(pod))
 
     def take(self, pod: PodManifest) -> None:
@@ -250,9 +253,9 @@ class _Spare:
         self._available -= self._readiness.of(pod)
 
 
-def incoming(release: Release, goal: Replace, gone: int, most: int) -> list[PodManifest]:
-    """Return the new pods that may come now that so many go, at most so many, as they are sent."""
-    there = len(release.old) - gone + len(release.new)
+def incoming(release: Release, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
+    """Return the new pods, at most `most`, that may be created now that `gone` pods leave."""
+    there = len(release.old) - leaving_count + len(release.new)
     room = min(goal.bounds.pods_max - there, goal.replicas - len(release.new), most)
     names = _free_names(goal.template.name, release.taken)
     return [goal.template.named(next(names)) for _ in range(max(room, 0))]
@@ -261,26 +264,26 @@ def incoming(release: Release, goal: Replace, gone: int, most: int) -> list[PodM
 def place_new(
     context: DecisionContext, intent: PlacePods, pods: Sequence[PodManifest]
 ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
-    """Place new pods, and return those that were placed; and others, with why they were not.
+    """Place new pods; return those that were placed, and the others with reasons.
 
-    They are all alike, so that none is tried after the first that was refused. Members of a group
-    are placed together.
+    They are all alike, so none is tried after the first refusal. Members of a group are placed
+    together.
     """
     placed: list[PodManifest] = []
-    for some in [list(pods)] if pods and group_of(pods[0]) is not None else [[p] for p in pods]:
+    for batch in [list(pods)] if pods and group_of(pods[0]) is not None else [[p] for p in pods]:
         try:
-            created = [as_created(context, each, was_admitted=False) for each in some]
+            created = [as_created(context, pod, was_admitted=False) for pod in batch]
         except InvalidManifest as error:
-            return placed, [(some[0], Kept("InvalidManifest", str(error)))]
-        candidates = [Candidate(each, None) for each in created]
+            return placed, [(batch[0], Kept("InvalidManifest", str(error)))]
+        candidates = [Candidate(pod, None) for pod in created]
         answer = yield from place_one_by_one(context, intent, candidates)
         refused = [
             (pod, Kept(result.reason or result.outcome, result.message or ""))
             for pod, result in zip(created, answer.results, strict=True)
             if result.node_name is None
         ]
-        stored = [context.replica.pod(each.namespace, each.name) for each in answer.results]
-        placed += [each for each in stored if each is not None and each.pod.node_name is not None]
+        stored = [context.replica.pod(result.namespace, result.name) for result in answer.results]
+        placed += [pod for pod in stored if pod is not None and pod.pod.node_name is not None]
         if refused:
             return placed, refused
         yield
@@ -288,7 +291,7 @@ def place_new(
 
 
 class _Same:
-    """Whether stored pods are those of a template, though they may have more labels."""
+    """Returns whether a stored pod is of the template, apart from additional labels."""
 
     def __init__(self, context: DecisionContext, goal: Replace) -> None:
         self._context = context
@@ -315,7 +318,7 @@ def _pods(replica: Replica, namespace: str) -> Iterator[PodManifest]:
 
 
 def _is_lost(replica: Replica, pod: PodManifest) -> bool:
-    """Whether a pod is on a node that is not there any more."""
+    """Return whether a pod is on a deleted node."""
     node_name = pod.pod.node_name
     return node_name is not None and replica.cluster.node(node_name) is None
 

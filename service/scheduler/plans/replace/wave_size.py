@@ -1,14 +1,16 @@
-"""How many new pods of a release come in a wave: within its bounds, the limits, and whole groups.
+"""How many new pods a wave of a rollout creates: within its bounds, the limits, and whole groups.
 
-Members of a group get nodes only with enough others. So as many come at once as the group needs to
-have some, also if that is more than the limit of one wave; and if the bounds of the release never
-leave room for as many, nobody goes for it either.
+Members of a group get nodes only with enough others. So a wave creates as many as the group needs,
+even
+beyond the limit of one wave; and if the bounds of the rollout never leave room for that many, no
+pod
+leaves for it either.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.plans.replace.rollout import Release, incoming
@@ -18,18 +20,18 @@ from service.scheduler.replica.pod_groups import group_of
 
 
 class NewPodsOfWave(NamedTuple):
-    """The new pods of a wave, as they are sent, and the first of those that the limits keep away."""
+    """The new pods of a wave, as they are sent, and the first that the limits keep away."""
 
     pods: Sequence[PodManifest]
     held: Sequence[tuple[PodManifest, Kept]] = ()
 
 
 def arrival(
-    context: DecisionContext, release: Release, goal: Replace, gone: int, most: int
+    context: DecisionContext, release: Release, goal: Replace, leaving_count: int, most: int
 ) -> NewPodsOfWave:
-    """Return the new pods that may come now that so many go: about so many at most, and whole groups."""
+    """Return the new pods, about `most`, that may be created now that `gone` leave, in whole groups."""
     needed = _members_needed(context, goal)
-    pods = incoming(release, goal, gone, max(most, needed))
+    pods = incoming(release, goal, leaving_count, max(most, needed))
     room = max(context.limits.objects_max - context.replica.object_count, 0)
     if len(pods) <= room:
         return NewPodsOfWave(pods)
@@ -44,7 +46,7 @@ def arrival(
 def group_too_large(
     context: DecisionContext, release: Release, goal: Replace
 ) -> tuple[PodManifest, Kept] | None:
-    """Return a new pod that never gets a node, since too few others may come at once; None: all may."""
+    """Return a new pod that never gets a node, as too few others may come at once, or None."""
     needed = _members_needed(context, goal)
     new = len(release.new)
     room = goal.bounds.pods_max - max(goal.bounds.available_min, new)
@@ -62,7 +64,7 @@ def group_too_large(
 
 
 def _members_needed(context: DecisionContext, goal: Replace) -> int:
-    """Return how many new pods have to come at once, so that the members of their group get nodes."""
+    """Return how many new pods have to be created at once for their group to get nodes."""
     group = group_of(goal.template)
     if group is None:
         return 0

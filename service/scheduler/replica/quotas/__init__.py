@@ -1,4 +1,4 @@
-"""Resource quotas: what is used of each, and whether a pod may still come in."""
+"""Resource quotas: their usage, and whether they have room for a pod."""
 
 from service.scheduler.replica.quotas.ledger import Ledger, Usage
 from service.scheduler.replica.quotas.refusals import refusal

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from service.engine import Cluster, OpportunityCosts
-from service.model.objects.anti_affinity_to_all_pods import exclusive_keys
-from service.model.objects.pods_and_nodes import Pod, PodSpec
-from service.model.objects.quantity import MILLI, NANO
-from service.model.quotas_and_limits.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
+from service.model.core.quantity import MILLI, NANO
+from service.model.pods.exclusive_terms import exclusive_keys
+from service.model.pods.pod import Pod, PodSpec
+from service.model.policies.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
 
 CHARGES_MAX = 4_096
-"""How many charges of pod specs are kept; if there are more, all are dropped and counted anew."""
+"""How many charges of pod specs are cached; beyond that, all are dropped and recomputed."""
 
 Nanos = dict[str, int]
 """The amount of each resource in nanos; the resources have the names that quotas use."""
@@ -32,15 +32,15 @@ class Charges:
         if pod.resize is not None:
             return pod_charge(pod.spec, pod.resize)
         # Specs are found by id; as long as the spec is kept here, no other object gets its id.
-        found = self._known.get(id(pod.spec))
-        if found is None:
+        cached = self._known.get(id(pod.spec))
+        if cached is None:
             if len(self._known) >= CHARGES_MAX:
                 self._known.clear()
-            found = self._known[id(pod.spec)] = (pod.spec, pod_charge(pod.spec))
-        return found[1]
+            cached = self._known[id(pod.spec)] = (pod.spec, pod_charge(pod.spec))
+        return cached[1]
 
     def covers(self, quota: ResourceQuota, pod: Pod) -> bool:
-        """Whether a pod is in all scopes of a quota."""
+        """Return whether a pod is in all scopes of a quota."""
         if not quota.scopes:
             return True
         charge, means_all = self.charge(pod), self._cluster.config.empty_namespaces_mean_all
@@ -53,7 +53,7 @@ class Charges:
         return {COUNT_PODS: NANO} if pod.finished else self.charge(pod).amounts
 
     def opportunity(self, quota: ResourceQuota, pod: Pod) -> Nanos:
-        """Return the opportunity cost: the resources of which the pod keeps all others out."""
+        """Return the opportunity cost: the resources that other pods cannot use because of the pod."""
         if pod.finished or not quota.opportunity:
             return {}
         keys = self.exclusive_keys(pod)
@@ -70,7 +70,7 @@ class Charges:
         }
 
     def exclusive_keys(self, pod: Pod) -> tuple[str, ...]:
-        """Return the topology keys by which a pod keeps out all others; daemons are exempt."""
+        """Return the topology keys by which a pod excludes all others; daemons are exempt."""
         config = self._cluster.config
         if pod.spec.affinity is None or pod.namespace in config.daemon_namespaces:
             return ()

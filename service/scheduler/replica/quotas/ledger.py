@@ -1,31 +1,31 @@
-"""The ledger of resource quotas: what is used of each, kept up to date change by change.
+"""The ledger of resource quotas: their usage, updated change by change.
 
-A pod that comes or goes adds or takes back its charge, and undoing a change is the opposite
-change. So the sums follow the replica, tentative changes included. They are counted anew only if a
-quota or the configuration changed or, for opportunity cost, the nodes; and not before somebody asks
-for them.
+The creation or deletion of a pod adds or removes its charge, and undoing a change is the opposite
+change. So the sums follow the replica, tentative changes included. They are recomputed only if a
+quota
+or the configuration changed or, for opportunity cost, the nodes; and only when they are needed.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from service.engine import Cluster
-from service.model.manifests.manifest import NodeManifest, PodManifest, QuotaManifest
-from service.model.objects.pods_and_nodes import Pod
-from service.model.quotas_and_limits.quota import ResourceQuota
+from service.model.pods.pod import Pod
+from service.model.policies.quota import ResourceQuota
+from service.model.registry.manifests import NodeManifest, PodManifest, QuotaManifest
 from service.scheduler.replica.quotas.charges import Charges, Nanos
 from service.scheduler.replica.stored_kinds import ConfigManifest, StoredManifest
 
 
 class Usage(NamedTuple):
-    """A quota with what is used of each resource that it limits."""
+    """A quota with the usage of each resource that it limits."""
 
     quota: ResourceQuota
     used: Nanos
 
 
 class Account:
-    """One quota with what is used of it; a sum is None if it has to be counted first."""
+    """One quota with its usage; a sum is None if it has to be computed first."""
 
     def __init__(self, quota: ResourceQuota) -> None:
         self.quota = quota
@@ -34,14 +34,14 @@ class Account:
         self.opportunity: Nanos | None = None
 
     def charge(self, charges: Charges, pod: Pod, sign: int) -> None:
-        """Charge a pod (1), or give back what it was charged (-1)."""
+        """Charge a pod (1), or refund its charge (-1)."""
         if self.used is not None:
             self.add(self.used, charges.amounts(self.quota, pod), sign)
         if self.opportunity is not None:
             self.add(self.opportunity, charges.opportunity(self.quota, pod), sign)
 
     def add(self, used: Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
-        """Add amounts to the sums, or take them away, for the resources that the quota limits."""
+        """Add amounts to the sums, or subtract them, for the resources that the quota limits."""
         if not amounts:
             return
         for resource in self.quota.hard:
@@ -50,7 +50,7 @@ class Account:
 
 
 class _Residents:
-    """The pods of one namespace, and those among them that keep out all others."""
+    """The pods of one namespace, and those among them that exclude all others."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -58,20 +58,24 @@ class _Residents:
 
 
 class Ledger:
-    """The quotas of one cluster. Whoever changes the cluster calls `change` right after."""
+    """The quotas of one cluster. The caller has to call `change` after each change of the cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.charges = Charges(cluster)
         self._cluster = cluster
         self.accounts: dict[str, dict[str, Account]] = {}
-        """The quotas by namespace and name; while there is none, pods need not be told of."""
+        """The quotas by namespace and name; while there is none, changes of pods need not be
+        reported.
+        """
         self._residents: dict[str, _Residents] | None = None
-        """The pods by namespace; None until a sum has to be counted, and while there is no quota."""
+        """The pods by namespace; None until a sum has to be computed, and while there is no
+        quota.
+        """
 
     # What happens
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """Follow the change of an object, which came (no `before`), changed, or went (no `after`)."""
+        """Follow the creation (no `before`), change, or deletion (no `after`) of an object."""
         match after or before:
             case PodManifest():
                 self.move(_pod_of(before), _pod_of(after))
@@ -86,9 +90,9 @@ class Ledger:
                 pass
 
     def move(self, before: Pod | None, after: Pod | None) -> None:
-        """Charge for a pod that came, changed or went.
+        """Charge for the creation, change, or deletion of a pod.
 
-        A caller may also reserve an amount by a move, which it takes back by the opposite move.
+        A caller may also reserve an amount by a move, to be refunded by the opposite move.
         """
         if not self.accounts:
             return
@@ -113,7 +117,7 @@ class Ledger:
             here.exclusive[pod.name] = after
 
     def swap_quota(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """Follow a quota that came, changed or went; its sums are counted when somebody asks."""
+        """Follow the creation, change, or deletion of a quota; its sums are computed when needed."""
         if isinstance(before, QuotaManifest):
             accounts = self.accounts[before.namespace]
             del accounts[before.name]
@@ -137,20 +141,26 @@ class Ledger:
             account.opportunity = None
 
     def _all(self) -> Iterator[Account]:
-        return (each for accounts in self.accounts.values() for each in accounts.values())
+        return (account for accounts in self.accounts.values() for account in accounts.values())
 
     # What is used
 
     def quotas(self, namespace: str) -> list[ResourceQuota]:
-        """The quotas of a namespace, by name."""
+        """Return the quotas of a namespace, by name."""
         accounts = self.accounts.get(namespace)
         return [accounts[name].quota for name in sorted(accounts)] if accounts else []
 
     def usage(self, namespace: str, name: str) -> Usage:
-        """Return what is used of a quota; raises KeyError if there is no such quota."""
+        """Return the usage of a quota.
+
+        Raises:
+            KeyError: the quota does not exist.
+        """
         account = self.accounts[namespace][name]
         used = self._used(account) | self._opportunity(account)
-        return Usage(account.quota, {each: used.get(each, 0) for each in account.quota.hard})
+        return Usage(
+            account.quota, {resource: used.get(resource, 0) for resource in account.quota.hard}
+        )
 
     def _used(self, account: Account) -> Nanos:
         if account.used is None:
@@ -179,7 +189,7 @@ def _pod_of(manifest: StoredManifest | None) -> Pod | None:
 
 
 def _shape_of(manifest: StoredManifest | None) -> tuple[Mapping[str, str], object] | None:
-    """Return all of a node on which opportunity costs depend."""
+    """Return the parts of a node that opportunity costs depend on, or None."""
     if not isinstance(manifest, NodeManifest):
         return None
     return manifest.node.labels, manifest.node.allocatable

@@ -1,14 +1,15 @@
 """Whether quotas have room for a pod; if not, the message is in Kubernetes' words.
 
 Source: `CheckRequest` of the ResourceQuota admission controller, v1.35. Only what a change adds is
-looked at, so a pod can always become smaller.
+checked, so a pod can always become smaller.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from service.model.configuration.config import ClusterConfig, LimitedResource, MatchScope
-from service.model.objects.pods_and_nodes import Pod
-from service.model.quotas_and_limits.quota import ResourceQuota, format_amount, shipped_scope
+from service.model.cluster.cluster_config import ClusterConfig, LimitedResource
+from service.model.pods.pod import Pod
+from service.model.policies.quota import ResourceQuota, format_amount, shipped_scope
+from service.model.policies.quota_spec import MatchScope
 from service.scheduler.replica.quotas.charges import Nanos
 from service.scheduler.replica.quotas.ledger import Ledger
 
@@ -18,18 +19,18 @@ _PODS = "pods"
 def refusal(
     ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None = None
 ) -> str | None:
-    """Say why a pod may not be created, or changed from `before` to `after`; None if it may."""
+    """Return why a pod may not be created, or changed from `before` to `after`, or None."""
     quotas, limited = ledger.quotas(after.namespace), config.limited_resources
     if after.finished or not (quotas or limited):
         return None
-    asked = Asked(ledger, config, after, before)
-    if asked.nothing_new(quotas):
+    request = Asked(ledger, config, after, before)
+    if request.nothing_new(quotas):
         return None
     covering = [quota for quota in quotas if ledger.charges.covers(quota, after)]
     return (
-        _first(asked.unspecified(quota) for quota in covering)
-        or _first(asked.uncovered(each, covering) for each in limited)
-        or _first(asked.exceeded(quota) for quota in covering)
+        _first(request.unspecified(quota) for quota in covering)
+        or _first(request.uncovered(limited_resource, covering) for limited_resource in limited)
+        or _first(request.exceeded(quota) for quota in covering)
     )
 
 
@@ -38,7 +39,7 @@ def _first(reasons: Iterable[str | None]) -> str | None:
 
 
 class Asked:
-    """A pod that is to be created or changed, as quotas judge it."""
+    """A pod that is to be created or changed, as quotas see it."""
 
     def __init__(
         self, ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None
@@ -50,7 +51,7 @@ class Asked:
         self._before = before if before is not None and not before.finished else None
 
     def nothing_new(self, quotas: Sequence[ResourceQuota]) -> bool:
-        """Whether the change adds nothing to what the pod is charged already."""
+        """Return whether the change adds nothing to the pod's charges."""
         if self._before is None:
             return False
         same = self._charges.charge(self._before) == self._charges.charge(self._after)
@@ -62,8 +63,10 @@ class Asked:
         missing = sorted(quota.hard.keys() & silent.keys())
         if not missing:
             return None
-        told = "; ".join(f"{resource} for: {','.join(silent[resource])}" for resource in missing)
-        return f"failed quota: {quota.name}: must specify {told}"
+        missing_by_resource = "; ".join(
+            f"{resource} for: {','.join(silent[resource])}" for resource in missing
+        )
+        return f"failed quota: {quota.name}: must specify {missing_by_resource}"
 
     def uncovered(self, limited: LimitedResource, covering: Sequence[ResourceQuota]) -> str | None:
         """Refuse the use of a resource that is limited by configuration if no quota covers it."""
@@ -72,15 +75,15 @@ class Asked:
             return None
         if limited.resource == _PODS and scopes:
             bare = [scope for scope in scopes if not _names_scope(covering, scope)]
-            told = " ".join(map(_scope_text, bare))
-            return f"insufficient quota to match these scopes: [{told}]" if bare else None
+            scope_list = " ".join(map(_scope_text, bare))
+            return f"insufficient quota to match these scopes: [{scope_list}]" if bare else None
         used = self._charges.charge(self._after).amounts.get(limited.resource)
         if not used or any(limited.resource in quota.hard for quota in covering):
             return None
         return f"insufficient quota to consume: {limited.resource}"
 
     def exceeded(self, quota: ResourceQuota) -> str | None:
-        """Refuse a pod with which more would be used than the quota allows."""
+        """Refuse a pod that would exceed the quota."""
         added = self.added(quota)
         if not added:
             return None
@@ -112,8 +115,10 @@ class Asked:
 
 
 def _names_scope(quotas: Sequence[ResourceQuota], scope: MatchScope) -> bool:
-    wanted = shipped_scope(scope.scope_name)
-    return any(each.scope_name == wanted for quota in quotas for each in quota.scopes)
+    shipped_name = shipped_scope(scope.scope_name)
+    return any(
+        quota_scope.scope_name == shipped_name for quota in quotas for quota_scope in quota.scopes
+    )
 
 
 def _scope_text(scope: MatchScope) -> str:
