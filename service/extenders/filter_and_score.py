@@ -22,7 +22,7 @@ from service.model.extender_messages import (
     NodeList,
 )
 from service.scheduler.protocol.extenders import (
-    AsksExtenders,
+    ExtenderClient,
     ExtenderQuestion,
     ExtenderVerdict,
 )
@@ -56,7 +56,7 @@ _PRIORITIES: msgspec.json.Decoder[list[HostPriority] | None] = msgspec.json.Deco
 )
 
 
-class Extenders(AsksExtenders):
+class Extenders(ExtenderClient):
     """All extenders that this process asks, with their connections and failures.
 
     Raises:

@@ -14,7 +14,7 @@ from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.app import RandomIds, SystemClock, create_app, templates_of
 from service.extenders import Extenders
-from service.scheduler.protocol.expressions import AnswersQuestions
+from service.scheduler.protocol.expressions import ExpressionEvaluator
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.scheduler import Scheduler
@@ -46,7 +46,7 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
             limits: Limits | None = None,
             refusals: Refusals | None = None,
             spans: Spans | None = None,
-            expressions: AnswersQuestions | None = None,
+            expressions: ExpressionEvaluator | None = None,
             **settings: Any,
         ) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
@@ -93,7 +93,7 @@ async def _started(
     refusals: Refusals | None = None,
     spans: Spans | None = None,
     *,
-    expressions: AnswersQuestions | None = None,
+    expressions: ExpressionEvaluator | None = None,
 ) -> Harness:
     clock = clock or SystemClock()
     metrics = Metrics()

@@ -24,7 +24,7 @@ from service.model.extender_messages import EXTENDER_SCORE_MAX
 from service.model.json_and_patches.strict_json import decode_strict
 from service.model.manifests.pod_manifest import parse_pod
 from service.model.pod_templates.template_cache import TemplateCache
-from service.scheduler.protocol.intents import NOTHING_SAID, BindPod, FindVictims, PlacePods
+from service.scheduler.protocol.intents import NO_VERDICTS, BindPod, FindVictims, PlacePods
 from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
 
 T = TypeVar("T", ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs)
@@ -84,7 +84,7 @@ def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCach
         dry_run=True,
         explain="Full",
         without_groups=True,
-        consulted=NOTHING_SAID,
+        extender_verdicts=NO_VERDICTS,
     )
 
 

@@ -79,7 +79,7 @@ class Meter(Protocol):
         """Count events that will never be stored, as they were too many or storing them failed."""
         ...
 
-    def vitals(self, vitals: ProcessState) -> None:
+    def gauges(self, gauges: ProcessState) -> None:
         """Update the process gauges; called periodically."""
         ...
 
@@ -111,7 +111,7 @@ class NoMeter:
     def events_dropped(self, events: int) -> None:
         pass
 
-    def vitals(self, vitals: ProcessState) -> None:
+    def gauges(self, gauges: ProcessState) -> None:
         pass
 
 

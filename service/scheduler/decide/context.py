@@ -16,7 +16,7 @@ from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Ids
-from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
+from service.scheduler.protocol.suspects import NoSuspects, SuspectRegistry
 from service.scheduler.replica.replica import Replica
 
 Decision = Generator[None, None, A]
@@ -45,7 +45,7 @@ Hints = dict[ObjectName, Hint]
 """The hint of each pod, by the pod's namespace and name."""
 
 
-def kept_of(before: Hints, after: Hints) -> int:
+def count_kept_nodes(before: Hints, after: Hints) -> int:
     """Count the pods that got the same node again; each pod that was placed has a new hint."""
     return sum(
         after[key] is not hint and after[key].node_name == hint.node_name
@@ -71,7 +71,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     hints: Hints
     cluster_id: int = 0
     """The cluster; 0 for one that exists only in a request."""
-    suspects: KnowsSuspects = NoSuspects()
+    suspects: SuspectRegistry = NoSuspects()
     """The pods whose decisions killed workers."""
     has_waited: bool = False
     """Whether pending pods wait no longer for the evaluation of their expressions."""
@@ -110,7 +110,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
         """Return a context for speculative decisions, whose hints and events are discarded."""
         return msgspec.structs.replace(self, hints={}, events=[], budget_cache=None)
 
-    def give_up_in_time(self, message: str) -> None:
+    def check_attempts(self, message: str) -> None:
         """Abandon a sweep that loses every race; it is made again later.
 
         Raises:

@@ -113,7 +113,7 @@ class Allowances:
         self._allowed.clear()
         self._taken.clear()
 
-    def look(self, pods: Iterable[Pod]) -> None:
+    def observe(self, pods: Iterable[Pod]) -> None:
         """Record what the budgets of some pods allow now."""
         for pod in pods:
             for budget in self._budgets.guarding(pod):

@@ -87,7 +87,7 @@ Effect = Literal["Created", "Changed", "Unchanged"]
 Claim = KeptObject[PersistentVolumeClaimBody]
 
 
-class Written(msgspec.Struct, frozen=True, gc=False):
+class WriteResult(msgspec.Struct, frozen=True, gc=False):
     """The effect of a write, and the object as it is stored now."""
 
     effect: Effect
@@ -219,7 +219,7 @@ def upsert(
     replaces_uid: bool = False,
     patched: bool = False,
     manager: str = UNKNOWN_MANAGER,
-) -> Written:
+) -> WriteResult:
     """Create an object, or change the stored one to what was sent, if it differs.
 
     With `replaces_uid`, a different uid means a new object of the same name: the old one is deleted
@@ -246,7 +246,7 @@ def upsert(
         updated = recorded(context, updated, old, manager)
     updated = _tainted(context, updated)
     if same_object(updated, old):
-        return Written("Unchanged", stored)
+        return WriteResult("Unchanged", stored)
     if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
         authorize_change(caller, updated, old)
         node_name = sent.pod.node_name if isinstance(sent, PodManifest) else None
@@ -264,7 +264,7 @@ def upsert(
         _admit_claim(context, updated, old)
     written = _put(context, updated)
     _release(context, old, updated)
-    return Written("Changed", written)
+    return WriteResult("Changed", written)
 
 
 def _as_written(
@@ -355,7 +355,7 @@ def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) ->
         context.replica.end_reservation((old.namespace, old.name))
 
 
-def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Written:
+def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> WriteResult:
     if isinstance(sent, PodManifest):
         authorize_change(caller, sent)
         sent = without_features_off(context, sent, None)
@@ -376,7 +376,7 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
     manifest = _tainted(context, manifest)
     if isinstance(manifest, PodManifest):
         note_arrival(context.replica, manifest.pod)
-    return Written("Created", _put(context, manifest))
+    return WriteResult("Created", _put(context, manifest))
 
 
 def _updated(

@@ -24,10 +24,10 @@ from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
 from service.model.objects.pods_and_nodes import LabelSelector, Pod
 from service.model.objects.selectors import matches, spread_selector
 from service.scheduler.multi_cluster.cluster_prospects import (
-    Ask,
-    AsksClusters,
     ClusterBid,
-    PlaceOverClusters,
+    ClusterClient,
+    ClusterQuery,
+    MultiClusterRequest,
     Unit,
     has_node,
     too_full,
@@ -58,8 +58,8 @@ class SplitGroupPlacement:
 
     def __init__(
         self,
-        request: PlaceOverClusters,
-        clusters: AsksClusters,
+        request: MultiClusterRequest,
+        clusters: ClusterClient,
         may_go_on: Callable[[], Awaitable[None]],
         leases: HeldLeases | None,
         clock: Clock,
@@ -132,7 +132,7 @@ class SplitGroupPlacement:
         places = sharing.asked_of(cluster)
         indices = [unit.indices[place] for place in places]
         answer = await self._clusters.place(
-            Ask(cluster=cluster, indices=indices, dry_run=True, alone=True)
+            ClusterQuery(cluster=cluster, indices=indices, dry_run=True, alone=True)
         )
         return ClusterBid(cluster=cluster, results=answer.results)
 
@@ -201,7 +201,7 @@ class SplitGroupPlacement:
         """
         await self._may_go_on()
         places = parts[cluster]
-        ask = Ask(
+        ask = ClusterQuery(
             cluster=cluster,
             indices=[unit.indices[place] for place in places],
             dry_run=self._request.dry_run,
@@ -279,7 +279,7 @@ class _Sharing:
     """The division of a unit's pods among clusters, while it is being made."""
 
     def __init__(
-        self, request: PlaceOverClusters, unit: Unit, refused: set[tuple[str, int]]
+        self, request: MultiClusterRequest, unit: Unit, refused: set[tuple[str, int]]
     ) -> None:
         self._request = request
         self._pods = [request.pods[index] for index in unit.indices]

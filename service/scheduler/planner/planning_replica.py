@@ -19,7 +19,7 @@ class PlanningReplica:
     def __init__(self, templates: TemplateCache, behind_max: int) -> None:
         self._templates = templates
         self._behind_max = behind_max
-        self.heeds_arrivals = False
+        self.wants_new_pods = False
         self._source: Replica | None = None
         """The replica that it follows, or None."""
         self._replica: Replica | None = None
@@ -33,7 +33,7 @@ class PlanningReplica:
     def drop(self) -> None:
         """Drop it; the next plan creates a new one."""
         self._source = self._replica = None
-        self.heeds_arrivals, self._behind = False, []
+        self.wants_new_pods, self._behind = False, []
 
     # What it hears of the first replica
 
@@ -57,7 +57,7 @@ class PlanningReplica:
         """
         if self._source is not source:
             self.drop()
-            self._source, self.heeds_arrivals = source, True
+            self._source, self.wants_new_pods = source, True
             revision = source.committed_revision
             replica = yield from copying(source.committed_objects(), self._templates)
             replica.arrive(revision)

@@ -29,7 +29,7 @@ class CommittedObjects:
     """Pods and nodes as in the log, in groups that filters ask for."""
 
     def __init__(self) -> None:
-        self.heeds_arrivals = False
+        self.wants_new_pods = False
         self.are_grouped = False
         self._groups: dict[Group, dict[ObjectName, Stored]] = {}
         self._grouping = asyncio.Lock()
@@ -38,7 +38,7 @@ class CommittedObjects:
 
     def drop(self) -> None:
         """Forget everything, as the replica is dropped."""
-        self.heeds_arrivals, self.are_grouped, self._groups, self._meanwhile = (
+        self.wants_new_pods, self.are_grouped, self._groups, self._meanwhile = (
             False,
             False,
             {},
@@ -72,7 +72,7 @@ class CommittedObjects:
             if self.are_grouped:
                 return
             meanwhile = self._meanwhile = list[Entry]()
-            self.heeds_arrivals = True
+            self.wants_new_pods = True
             tentative = replica.tentative()
             present = [stored for kind in INDEXED_KINDS for stored in replica.objects(kind)]
             for number, stored in enumerate(present, start=1):

@@ -13,7 +13,7 @@ from service.model.manifests.manifest import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects
-from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Entry, Mark, Replica
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class LoadObserver(Protocol):
 class Observer(LoadObserver, Protocol):
     """Receives the committed changes of a replica. Its methods raise nothing."""
 
-    heeds_arrivals: bool
+    wants_new_pods: bool
     """Whether it has to receive commits that only add new pods, each with its node.
 
     Most commits do only that. While this is false, they are not reported, unless the cluster has
@@ -69,7 +69,7 @@ class Follower:
         self._limits = limits
         self._reason = "the cluster is used"
         """Why the next replica is loaded."""
-        self._loading: Loading[Replica] | None = None
+        self._loading: Loader[Replica] | None = None
         """A load that stopped because the database could not be reached, to be continued."""
         self.committed = CommittedObjects()
         """Pods and nodes at `head`, without tentative changes."""
@@ -184,7 +184,7 @@ class Follower:
         self._tell_news()
         concerns_all = self.replica.cluster.endures or not _are_arrivals(entries)
         for observer in self._observers:
-            if concerns_all or observer.heeds_arrivals:
+            if concerns_all or observer.wants_new_pods:
                 observer.settled(entries)
 
     def _tell_news(self) -> None:
@@ -192,8 +192,8 @@ class Follower:
             self._news.set()
             self._news = None
 
-    def _new_loading(self) -> Loading[Replica]:
-        return Loading(
+    def _new_loading(self) -> Loader[Replica]:
+        return Loader(
             self._cluster_id,
             source=self._store,
             new_target=partial(Replica, self._templates),

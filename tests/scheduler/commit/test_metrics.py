@@ -43,8 +43,8 @@ class Notes(NoMeter):
     def executed(self, executions):
         self.timed.append(executions)
 
-    def vitals(self, vitals):
-        self.last = vitals
+    def gauges(self, gauges):
+        self.last = gauges
 
 
 @pytest.fixture

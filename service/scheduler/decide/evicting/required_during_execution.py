@@ -52,7 +52,7 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
     Raises:
         Overloaded: too many races were lost.
     """
-    context.give_up_in_time("Pods could not be evicted in time.")
+    context.check_attempts("Pods could not be evicted in time.")
     now, inspection = intent.clock(), Inspection(context.replica.cluster)
     broken: list[Violation] = []
     enduring = (

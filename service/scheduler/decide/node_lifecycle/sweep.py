@@ -14,7 +14,7 @@ from service.model.manifests.metadata_and_status import DELETED_NODE_REASON
 from service.model.objects.condition_taints import READINESS_KEYS
 from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
+from service.scheduler.decide.node_lifecycle.readiness_taints import NodeReadiness, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (
     AT_ONCE,
     Tolerated,
@@ -51,7 +51,7 @@ def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesA
     Raises:
         Overloaded: too many races were lost.
     """
-    context.give_up_in_time("The nodes could not be looked at in time.")
+    context.check_attempts("The nodes could not be looked at in time.")
     sweep = _Sweep(context, intent)
     yield from sweep.run()
     return NodesAnswer(revision=context.replica.revision, due=sweep.due(), all_down=sweep.all_down)
@@ -96,7 +96,7 @@ class _Sweep:
         nodes = self._nodes()
         if not self._any_unready(nodes):
             return
-        judged: list[Judged] = []
+        judged: list[NodeReadiness] = []
         for place, node in enumerate(nodes):
             if place % _STEP_NODES == _STEP_NODES - 1:
                 yield
@@ -132,7 +132,7 @@ class _Sweep:
         """Return the intent, without silent nodes if silence has no effect in this cluster."""
         return self._intent if self._manages else replace(self._intent, silent=frozenset())
 
-    def _keep(self, readiness: Readiness, judged: Judged) -> None:
+    def _keep(self, readiness: Readiness, judged: NodeReadiness) -> None:
         if self._left <= 0:
             return
         manifest = readiness.as_it_should_be(judged)

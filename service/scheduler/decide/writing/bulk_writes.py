@@ -13,7 +13,7 @@ from service.scheduler.decide.admission.generated_names import with_name, with_n
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.object_writes import (
-    Written,
+    WriteResult,
     delete_stored,
     remove,
     stored_as_meant,
@@ -91,13 +91,15 @@ def _refuse_too_many(count: int, count_max: int) -> None:
         raise InvalidManifest([FieldError("items", message)])
 
 
-def _write(context: DecisionContext, sent: Applicable, caller: Caller) -> Written:
+def _write(context: DecisionContext, sent: Applicable, caller: Caller) -> WriteResult:
     if isinstance(sent, PriorityClassManifest):
         return set_priority_class(context, sent)
     return upsert(context, sent, caller, replaces_uid=True)
 
 
-def _item(context: DecisionContext, index: int, manifest: Applicable, caller: Caller) -> Written:
+def _item(
+    context: DecisionContext, index: int, manifest: Applicable, caller: Caller
+) -> WriteResult:
     try:
         return _write(context, manifest, caller)
     except Forbidden as forbidden:

@@ -25,7 +25,7 @@ from service.scheduler.decide.status.pod_conditions import (
 )
 from service.scheduler.plans.eviction_bounds import evictions_left
 from service.scheduler.plans.rebalance.moves import Measured, measure, next_moves
-from service.scheduler.plans.waves import Kept
+from service.scheduler.plans.waves import Blocked
 from service.scheduler.protocol.plans import FoundMoves, PlanBounds, Rebalance, Search, Selection
 from service.scheduler.replica.stored_kinds import MoveReservation
 
@@ -35,7 +35,7 @@ class RebalanceStep(NamedTuple):
 
     status: PlanProgress
     evicted: int = 0
-    waiting: Sequence[tuple[PodManifest, Kept]] = ()
+    waiting: Sequence[tuple[PodManifest, Blocked]] = ()
     """The pods that were to move but cannot now, with reasons."""
     search: Search | None = None
     """The search for the next moves, or None if none may be made now."""

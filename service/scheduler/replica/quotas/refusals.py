@@ -22,7 +22,7 @@ def refusal(
     quotas, limited = ledger.quotas(after.namespace), config.limited_resources
     if after.finished or not (quotas or limited):
         return None
-    request = Asked(ledger, config, after, before)
+    request = QuotaRequest(ledger, config, after, before)
     if request.nothing_new(quotas):
         return None
     covering = [quota for quota in quotas if ledger.charges.covers(quota, after)]
@@ -37,7 +37,7 @@ def _first(reasons: Iterable[str | None]) -> str | None:
     return next(filter(None, reasons), None)
 
 
-class Asked:
+class QuotaRequest:
     """A pod that is to be created or changed, as quotas see it."""
 
     def __init__(
