@@ -361,7 +361,7 @@ class Scheduler:
         """
         loop = await self.loop_of(cluster)
         reports = await self._node_reports.report(loop.cluster_id, names)
-        self.nodes.reported(loop.cluster_id)
+        self.nodes.on_reported(loop.cluster_id)
         return reports
 
     async def simulate(self, simulation: Simulation) -> PlacementAnswer:
@@ -716,9 +716,9 @@ class Scheduler:
             _log.debug("The heads could not be read.", exc_info=True)
             return
         for loop in loops:
-            if loop.hear(heads.get(loop.cluster_id)):
+            if loop.on_head(heads.get(loop.cluster_id)):
                 self.loops.wake(loop.cluster_id)
-        self.watching.hear(heads, cluster_ids)
+        self.watching.on_head(heads, cluster_ids)
 
     def _drop_unused(self, looked_at: Mapping[str, ClusterLoop]) -> None:
         """Drop clusters that are no longer needed, and those whose loops have ended by themselves."""

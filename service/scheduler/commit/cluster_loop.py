@@ -154,7 +154,7 @@ class ClusterLoop:
         self._inbox.append(ticket)
         self._wake.set()
 
-    def hear(self, head: Head | None) -> bool:
+    def on_head(self, head: Head | None) -> bool:
         """Schedule reading the log if `head` is news; return whether it is.
 
         `head` is None if the cluster was deleted. While requests are decided or committed, this
@@ -163,7 +163,7 @@ class ClusterLoop:
         """
         replica = self.follower.replica
         if head is not None and replica is not None:
-            self._lag.hear(head.revision, replica.committed_revision, self._clock.monotonic())
+            self._lag.observe(head.revision, replica.committed_revision, self._clock.monotonic())
         known = head == self.follower.head and not self.follower.is_of_another_history
         if not self.idle or known:
             return False
@@ -202,7 +202,7 @@ class ClusterLoop:
     async def _head_from(self, head: Head) -> Head | None:
         """Wait a short time for the replica to reach a head; return the head that it is at, or None."""
         if not self.follower.has_reached(head.revision):
-            self.hear(head)
+            self.on_head(head)
         if not await self.follower.reach(head.revision, self._limits.list_wait_seconds):
             return None
         return self._known_from(head)

@@ -120,9 +120,9 @@ class Controller(ABC):
     def _ask(self, work: Callable[[], Awaitable[None]]) -> None:
         if self.lease.due and not self._asking:
             self._asking = True
-            self._spawn(self._asked(work))
+            self._spawn(self._run_lease_request(work))
 
-    async def _asked(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run_lease_request(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except MoorageError:

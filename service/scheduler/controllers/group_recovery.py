@@ -48,7 +48,7 @@ class SplitGroupController(Controller):
         self._working = False
         self._not_before = clock.monotonic()
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
 

@@ -64,13 +64,13 @@ class NodeLifecycleController(SweepController):
         self._looked_at: datetime | None = None
         self._all_down = False
 
-    def reported(self) -> None:
+    def on_reported(self) -> None:
         """Note that a node has reported."""
         self._reports = True
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         nodes = [node for node in replica.cluster.nodes.nodes if node is not None]
@@ -80,7 +80,7 @@ class NodeLifecycleController(SweepController):
         self._changed |= unready or bool(self._tainted or replica.keys(NodeState.kind))
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         for entry in entries:
             if entry.kind == PodManifest.kind:
@@ -228,11 +228,11 @@ class NodeLifecycleControllers(Controllers[NodeLifecycleController]):
 
     name = "nodes"
 
-    def reported(self, cluster_id: int) -> None:
+    def on_reported(self, cluster_id: int) -> None:
         """Note that a node of a cluster has reported."""
         controller = self._by_cluster.get(cluster_id)
         if controller is not None:
-            controller.reported()
+            controller.on_reported()
 
     @property
     @override

@@ -74,13 +74,13 @@ class PendingPodController(Controller):
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
         self.wants_new_pods = len(self.queue) > 0
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         try:
             self.queue.observe(entries)

@@ -57,7 +57,7 @@ class PlanController(SweepController):
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         self._plans = {
@@ -68,7 +68,7 @@ class PlanController(SweepController):
         self.wants_new_pods = any(self._plans.values())
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         for entry in entries:
             if entry.kind == PLAN.kind:

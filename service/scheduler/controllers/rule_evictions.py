@@ -31,13 +31,13 @@ class EvictionController(SweepController):
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         self._changed = True
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         self._changed = self._changed or not all(map(_only_evicts, entries))
         self._advance()

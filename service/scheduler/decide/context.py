@@ -102,11 +102,11 @@ class DecisionContext(msgspec.Struct, kw_only=True):
             self.warnings = WarningList()
         self.warnings.add(warnings, prefix)
 
-    def told(self) -> list[FieldWarning] | msgspec.UnsetType:
+    def answer_warnings(self) -> list[FieldWarning] | msgspec.UnsetType:
         """Return the warnings in the form that answers have."""
         return msgspec.UNSET if self.warnings is None else self.warnings.told()
 
-    def aside(self) -> "DecisionContext":
+    def speculative(self) -> "DecisionContext":
         """Return a context for speculative decisions, whose hints and events are discarded."""
         return msgspec.structs.replace(self, hints={}, events=[], budget_cache=None)
 
@@ -119,7 +119,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
         if self.attempts > SWEEP_ATTEMPTS_MAX:
             raise Overloaded(message)
 
-    def rest_on(self, time: datetime) -> None:
+    def hold_until(self, time: datetime) -> None:
         """Delay the commit to a time that the decision assumes to have come (protocol rule P16)."""
         self.not_before = max(self.not_before or time, time)
 

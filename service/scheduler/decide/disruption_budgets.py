@@ -162,7 +162,7 @@ def status_of_budget(cluster: Cluster, budget: StoredBudget) -> PodDisruptionBud
     need = need_of(
         spec,
         matching=sum(pod_class.pods for pod_class in selected),
-        wanted=_wanted(cluster, budget.namespace, selected),
+        wanted=_desired_pods(cluster, budget.namespace, selected),
     )
     allowed = max(healthy - need.desired, 0) if need.expected else 0
     return PodDisruptionBudgetStatus(
@@ -194,7 +194,7 @@ def _is_healthy(cluster: Cluster, budget: StoredBudget, name: str) -> bool:
     )
 
 
-def _wanted(cluster: Cluster, namespace: str, selected: list[PodClass]) -> int:
+def _desired_pods(cluster: Cluster, namespace: str, selected: list[PodClass]) -> int:
     managed: defaultdict[OwnerReference, int] = defaultdict(int)
     for pod_class in selected:
         for owner, pods in pod_class.owners.items():

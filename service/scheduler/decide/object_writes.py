@@ -66,9 +66,9 @@ from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.waiting_groups import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.node_lifecycle.client_writes import (
-    as_remembered,
     conditionally_tainted,
     note_deletion,
+    with_remembered_state,
 )
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.callers import Caller
@@ -110,7 +110,7 @@ def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     sent = with_name(context, intent.manifest) if intent.create else intent.manifest
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if intent.create and stored is not None:
-        raise Conflict(f"There is a {sent.kind} {_named(sent)} already.")
+        raise Conflict(f"There is a {sent.kind} {_format_name(sent)} already.")
     check_preconditions(intent.preconditions, stored)
     return replace_object(context, sent, stored, intent.caller, manager=intent.manager)
 
@@ -329,7 +329,7 @@ def answer_with(context: DecisionContext, stored: Stored, *, created: bool = Fal
         body=shown(context.replica, stored.manifest),
         resource_version=stored.revision,
         created=created,
-        warnings=context.told(),
+        warnings=context.answer_warnings(),
     )
 
 
@@ -338,7 +338,7 @@ def missing(kind: str, namespace: str, name: str) -> NotFound:
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
 
-def _named(manifest: AnyManifest) -> str:
+def _format_name(manifest: AnyManifest) -> str:
     return f"{manifest.namespace}/{manifest.name}" if manifest.namespace else manifest.name
 
 
@@ -391,7 +391,7 @@ def _updated(
     assert isinstance(old, ObjectManifest)
     if isinstance(sent, NodeManifest):
         assert isinstance(old, NodeManifest)
-        sent = as_remembered(context, sent, old)
+        sent = with_remembered_state(context, sent, old)
     if isinstance(sent, QuotaManifest):
         assert isinstance(old, QuotaManifest)
         check_scopes(context, sent, old)

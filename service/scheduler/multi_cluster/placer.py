@@ -396,7 +396,7 @@ class _Work:
         return await asyncio.gather(*asking)
 
     async def _bid(self, cluster: str, unit: Unit) -> ClusterBid:
-        answer = await self._heard(
+        answer = await self._record_answer(
             ClusterQuery(cluster=cluster, indices=unit.indices, dry_run=True)
         )
         return ClusterBid(cluster=cluster, results=answer.results)
@@ -404,9 +404,9 @@ class _Work:
     async def _ask(self, cluster: str, unit: Unit, *, queue: bool = False) -> PlacementAnswer:
         await self._may_go_on()
         ask = ClusterQuery(cluster=cluster, indices=unit.indices, queue=queue, leases=self._leases)
-        return await self._heard(ask)
+        return await self._record_answer(ask)
 
-    async def _heard(self, ask: ClusterQuery) -> PlacementAnswer:
+    async def _record_answer(self, ask: ClusterQuery) -> PlacementAnswer:
         answer = await self._clusters.place(ask)
         self._revisions[ask.cluster] = answer.revision
         self._committed |= answer.committed

@@ -306,7 +306,7 @@ class _Sharing:
 
     def go_on(self, bids: Sequence[ClusterBid]) -> bool:
         """Give pods to clusters that take them; return False if no remaining pod gets one."""
-        answers_by_cluster = {bid.cluster: self._told(bid) for bid in bids}
+        answers_by_cluster = {bid.cluster: self._answers_of(bid) for bid in bids}
         if not self._has_members(answers_by_cluster):
             return False
         taking = {
@@ -345,7 +345,7 @@ class _Sharing:
             there[name] + len(joining[name]) >= least for name, least in least_members.items()
         )
 
-    def _told(self, bid: ClusterBid) -> dict[int, PlacementResult]:
+    def _answers_of(self, bid: ClusterBid) -> dict[int, PlacementResult]:
         return dict(zip(self.asked_of(bid.cluster), bid.results, strict=True))
 
     def _cluster_for(

@@ -461,7 +461,7 @@ class Planners:
 
     def tick(self) -> None:
         """Drop replicas that no plan has used lately, and those over the limit."""
-        planners = [planner for planner in self._by_cluster.values() if planner.replica.is_kept]
+        planners = [planner for planner in self._by_cluster.values() if planner.replica.is_loaded]
         planners.sort(key=lambda planner: planner.last_used, reverse=True)
         unused = self._clock.monotonic() - self._limits.plan_fork_idle_seconds
         for rank, planner in enumerate(planners):

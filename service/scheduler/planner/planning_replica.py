@@ -26,7 +26,7 @@ class PlanningReplica:
         self._behind: list[Entry] = []
 
     @property
-    def is_kept(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether it takes memory."""
         return self._source is not None
 
@@ -37,12 +37,12 @@ class PlanningReplica:
 
     # What it hears of the first replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Drop this replica if the first one was reloaded, as it copies another one."""
         if replica is not self._source:
             self.drop()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Record changes that it has to follow before the next plan."""
         if self._source is None:
             return

@@ -29,7 +29,7 @@ from service.scheduler.decide.status.pod_conditions import (
     EVICTION_REASON,
     evicted,
     reasons_in,
-    tell_evicted,
+    record_evicted,
 )
 from service.scheduler.plans.drain.cordon import plans_in
 from service.scheduler.plans.drained_pods import DrainUnit, pods_on, stays, units_of
@@ -134,7 +134,7 @@ class _Advance:
         if end > self._now:
             self._look_again(end)
             return
-        self._context.rest_on(end)
+        self._context.hold_until(end)
         self._replica.delete(PLAN.kind, "", plan.name)
 
     def _look_again(self, at: datetime) -> None:
@@ -159,7 +159,7 @@ class _Advance:
             leaving=len(present) - staying - waiting,
             waiting=waiting,
             staying=staying,
-            waiting_pods=_told(blocked, status.waiting_pods) if _is_running(body) else (),
+            waiting_pods=_waiting_pods(blocked, status.waiting_pods) if _is_running(body) else (),
         )
         if _is_running(body) and not status.leaving and not status.waiting:
             return ended(status, "Succeeded", at)
@@ -185,7 +185,7 @@ class _Advance:
         status = replace(
             progress_after(wave, status, at, resumed=resumed),
             phase="Running" if running else "Paused",
-            waiting_pods=_told(wave.waiting, status.waiting_pods),
+            waiting_pods=_waiting_pods(wave.waiting, status.waiting_pods),
         )
         if not running:
             return status
@@ -217,7 +217,7 @@ class _Advance:
         status = replace(
             step.status,
             phase="Running" if _is_running(body) else "Paused",
-            waiting_pods=_told(step.waiting, status.waiting_pods),
+            waiting_pods=_waiting_pods(step.waiting, status.waiting_pods),
         )
         return ended(status, "Succeeded", at) if step.is_done else status
 
@@ -229,7 +229,7 @@ class _Advance:
         if end > self._now:
             self._look_again(end)
             return status
-        self._context.rest_on(end)
+        self._context.hold_until(end)
         return replace(status, reason=EXCEEDED)
 
     def _evict_replaced(self, plan: str, manifest: PodManifest) -> None:
@@ -241,13 +241,13 @@ class _Advance:
             return
         message = f"Replace: the plan {plan} replaces it"
         self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
-        tell_evicted(self._context, manifest, "Replace", message)
+        record_evicted(self._context, manifest, "Replace", message)
 
     def _next_wave(
         self, body: PlanBody, units: Sequence[DrainUnit], present: Sequence[PodManifest]
     ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Blocked]]]]:
         """Return the pods that can leave now, and why the others cannot; the fork is restored."""
-        fork = Fork(self._context.aside())
+        fork = Fork(self._context.speculative())
         limited = self._limited(body)
         waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
         yield from waves.reserve_room([p for p in present if p.pod.terminating and not stays(p)])
@@ -298,7 +298,7 @@ class _Advance:
     def _evict(self, manifest: PodManifest) -> None:
         message = f"Drain: node {manifest.pod.node_name} is drained"
         self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
-        tell_evicted(self._context, manifest, "Drain", message)
+        record_evicted(self._context, manifest, "Drain", message)
         self.evicted += 1
 
 
@@ -310,7 +310,7 @@ def _is_running(body: PlanBody) -> bool:
     return not body.has_ended and body.spec.state == "Running"
 
 
-def _told(
+def _waiting_pods(
     blocked: Sequence[tuple[PodManifest, Blocked]], before: Sequence[WaitingPod]
 ) -> tuple[WaitingPod, ...]:
     """Return the first waiting pods; keep messages that differ only in numbers of nodes."""

@@ -58,7 +58,7 @@ MOVES_OVER = Blocked("MovesMax", "It was not tried: `movesMax` was reached.")
 EVICTIONS_OVER = Blocked("EvictionsMax", "It was not tried: `evictionsMax` was reached.")
 
 
-def told_of(pod: PodManifest, reason: Blocked) -> Unplaced:
+def unplaced_pod(pod: PodManifest, reason: Blocked) -> Unplaced:
     """Return the result of a pod that stays where it is, or gets no node."""
     return Unplaced(
         namespace=pod.namespace,

@@ -45,11 +45,11 @@ class CommittedObjects:
             None,
         )
 
-    def loaded(self, replica: Replica) -> None:  # noqa: ARG002 - it is passed when groups are asked for
+    def on_loaded(self, replica: Replica) -> None:  # noqa: ARG002 - it is passed when groups are asked for
         """Start over with a newly loaded replica, without tentative changes."""
         self.drop()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Follow changes that are in the log."""
         if self.are_grouped:
             self._follow(entries)
@@ -97,7 +97,8 @@ class CommittedObjects:
         assert self.are_grouped
         nothing: Mapping[ObjectName, Stored] = {}
         groups = [
-            self._groups.get(group, nothing) for group in _asked(kind, object_filter, namespace)
+            self._groups.get(group, nothing)
+            for group in _groups_for(kind, object_filter, namespace)
         ]
         return list(min(groups, key=len).values())
 
@@ -126,7 +127,7 @@ def _groups_of(stored: Stored) -> Iterator[Group]:
         yield kind, _LABEL, key, value
 
 
-def _asked(kind: str, object_filter: ObjectFilter, namespace: str | None) -> Iterator[Group]:
+def _groups_for(kind: str, object_filter: ObjectFilter, namespace: str | None) -> Iterator[Group]:
     """Yield groups that each have all objects that pass a filter."""
     yield (kind,)
     if namespace is not None:

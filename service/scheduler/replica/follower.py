@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class LoadObserver(Protocol):
     """Receives each newly loaded replica of a cluster. Its methods raise nothing."""
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         ...
 
@@ -38,7 +38,7 @@ class Observer(LoadObserver, Protocol):
     that are required during execution: a new pod may break these.
     """
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Take changes of the replica that were committed."""
         ...
 
@@ -167,10 +167,10 @@ class Follower:
             self._loading = loading
             raise
         self.replica, self.head = replica, head
-        replica.on_settled = self._settled
-        self._tell_news()
+        replica.on_committed = self._on_committed
+        self._signal_news()
         for observer in (*self._observers, self._at_load):
-            observer.loaded(replica)
+            observer.on_loaded(replica)
         context = {
             "reason": self._reason,
             "revision": head.revision,
@@ -179,15 +179,15 @@ class Follower:
         }
         _log.info("The replica is loaded.", extra=context)
 
-    def _settled(self, entries: Sequence[Entry]) -> None:
+    def _on_committed(self, entries: Sequence[Entry]) -> None:
         assert self.replica is not None
-        self._tell_news()
+        self._signal_news()
         concerns_all = self.replica.cluster.endures or not _are_arrivals(entries)
         for observer in self._observers:
             if concerns_all or observer.wants_new_pods:
-                observer.settled(entries)
+                observer.on_committed(entries)
 
-    def _tell_news(self) -> None:
+    def _signal_news(self) -> None:
         if self._news is not None:
             self._news.set()
             self._news = None

@@ -50,11 +50,11 @@ class Watches:
         """The watched clusters."""
         return set(self.feeds)
 
-    def hear(self, heads: dict[int, Head], asked: set[int]) -> None:
+    def on_head(self, heads: dict[int, Head], asked: set[int]) -> None:
         """Process the heads of the clusters `asked`; a deleted cluster has none."""
         for cluster_id, feed in list(self.feeds.items()):
             if cluster_id in asked:
-                feed.hear(heads.get(cluster_id))
+                feed.on_head(heads.get(cluster_id))
 
     def close(self) -> None:
         """End all watches, and accept no new ones."""

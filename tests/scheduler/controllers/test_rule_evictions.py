@@ -481,7 +481,7 @@ async def test_two_sweeps_of_one_state_evict_once():
         await w.ask(ReadViolations(), worker=1)
         for scheduler in w.schedulers:
             await release_evictions(w)
-            await scheduler.evictions.toward(1).lease.acquire()
+            await scheduler.evictions.get(1).lease.acquire()
         await release_evictions(w)
         await apply(w, N1.label(disk="hdd"))
         await pass_seconds(w, 3)

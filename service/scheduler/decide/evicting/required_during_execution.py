@@ -28,8 +28,8 @@ from service.scheduler.decide.eviction_rate import (
 from service.scheduler.decide.status.pod_conditions import (
     Rule,
     evicted,
-    tell_evicted,
-    tell_eviction_blocked,
+    record_evicted,
+    record_eviction_blocked,
 )
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
@@ -94,7 +94,7 @@ class Sweep:
         """Whether there are victims beyond what is allowed now."""
         self._budgets = BudgetsByNamespace(context.replica.cluster)
         self._blocked: list[BlockedEviction] = []
-        self._told = frozenset(self._state.blocked)
+        self._reported = frozenset(self._state.blocked)
         """The blocked evictions that have been reported to pods before."""
         self._conflicts = MinimalEvictions(self._config, inspection)
         self._timers = {key_of_timer(timer): timer for timer in self._running_timers()}
@@ -183,14 +183,14 @@ class Sweep:
         namespace, name = key
         blocked = BlockedEviction(namespace=namespace, name=name, uid=manifest.uid, budget=budget)
         self._blocked.append(blocked)
-        if blocked not in self._told:
-            tell_eviction_blocked(self._context, manifest, cause.rule, budget, cause.message)
+        if blocked not in self._reported:
+            record_eviction_blocked(self._context, manifest, cause.rule, budget, cause.message)
 
     def _evict(self, manifest: PodManifest, cause: Cause) -> None:
         for time in self._over:
-            self._context.rest_on(time)
+            self._context.hold_until(time)
         self._context.replica.put(evicted(self._context, manifest, cause.reason, cause.message))
-        tell_evicted(self._context, manifest, cause.rule, cause.message)
+        record_evicted(self._context, manifest, cause.rule, cause.message)
         self._gone.add((manifest.namespace, manifest.name))
 
     def _running_timers(self) -> Iterator[ViolationTimer]:

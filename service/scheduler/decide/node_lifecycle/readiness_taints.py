@@ -83,7 +83,7 @@ class Readiness:
         """When the next waiting node may get the taint that evicts, or None."""
         self._may_evict = self._chosen(judged, counts)
 
-    def as_it_should_be(self, judged: NodeReadiness) -> NodeManifest:
+    def with_due_taints(self, judged: NodeReadiness) -> NodeManifest:
         """Return the node with the condition and the taints that it should have now."""
         manifest = self._with_condition(judged)
         if judged.ready == "" and not judged.was_silent:

@@ -29,7 +29,7 @@ from service.scheduler.decide.status.pod_conditions import (
     evicted,
     failed,
     placed_at,
-    tell_evicted,
+    record_evicted,
 )
 from service.scheduler.protocol.answers import NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
@@ -102,7 +102,9 @@ class _Sweep:
                 yield
             manifest = self._replica.node(node.name)
             assert manifest is not None
-            judged.append(judge(manifest, self._replica.node_state(node.name), self._asked()))
+            judged.append(
+                judge(manifest, self._replica.node_state(node.name), self._effective_intent())
+            )
         readiness = Readiness(self._context, judged, self._now)
         self.all_down = readiness.all_down
         for place, node_readiness in enumerate(judged):
@@ -128,14 +130,14 @@ class _Sweep:
         """Whether conditions and silence lead to taints in this cluster."""
         return self._config.taints_nodes
 
-    def _asked(self) -> SweepNodes:
+    def _effective_intent(self) -> SweepNodes:
         """Return the intent, without silent nodes if silence has no effect in this cluster."""
         return self._intent if self._manages else replace(self._intent, silent=frozenset())
 
     def _keep(self, readiness: Readiness, judged: NodeReadiness) -> None:
         if self._left <= 0:
             return
-        manifest = readiness.as_it_should_be(judged)
+        manifest = readiness.with_due_taints(judged)
         if manifest is not judged.manifest:
             self._replica.put(manifest)
             self._left -= 1
@@ -193,9 +195,9 @@ class _Sweep:
             self._times.append(end)
             return
         if end > AT_ONCE:
-            self._context.rest_on(end)
+            self._context.hold_until(end)
         self._replica.put(evicted(self._context, manifest, TAINT_REASON, TAINT_MESSAGE))
-        tell_evicted(self._context, manifest, "NoExecuteTaint", TAINT_MESSAGE)
+        record_evicted(self._context, manifest, "NoExecuteTaint", TAINT_MESSAGE)
         self._left -= 1
 
     def _tolerations(self, spec: PodSpec, taints: tuple[Taint, ...]) -> Tolerated | None:
@@ -224,7 +226,7 @@ class _Sweep:
                 self._replica.put(replace(state, deleted_at=since))
             self._times.append(end)
             return
-        self._context.rest_on(end)
+        self._context.hold_until(end)
         keys = [(pod.namespace, pod.name) for pod in pods]
         self._fail(key for key in keys[: self._left])
         if len(keys) <= self._left:
@@ -236,7 +238,7 @@ class _Sweep:
             manifest = self._replica.pod(*key)
             assert isinstance(manifest, PodManifest)
             self._replica.put(failed(self._context, manifest, DELETED_NODE_REASON, DELETED_MESSAGE))
-            tell_evicted(self._context, manifest, "DeletedNode", DELETED_MESSAGE)
+            record_evicted(self._context, manifest, "DeletedNode", DELETED_MESSAGE)
 
     def _nodes(self) -> list[Node]:
         return sorted(

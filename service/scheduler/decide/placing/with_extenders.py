@@ -35,7 +35,7 @@ def not_asked(context: DecisionContext, pod: Pod) -> Denied | None:
     return Denied(ASKS_EXTENDERS, NOT_ASKED.format(pod.spec.scheduler_name))
 
 
-def as_extenders_say(
+def by_extender_verdict(
     context: DecisionContext,
     intent: PlacePods,
     manifest: PodManifest,

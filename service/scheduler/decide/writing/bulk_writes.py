@@ -26,7 +26,7 @@ from service.scheduler.decide.writing.independent_writes import (
     WriteOutcome,
     attempted,
     refused,
-    told,
+    result_warnings,
 )
 from service.scheduler.protocol.answers import ApplyAnswer, GeneratedName, LineResult, LinesAnswer
 from service.scheduler.protocol.callers import Caller
@@ -63,7 +63,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
         unchanged=effects["Unchanged"],
         deleted=deleted + replaced,
         generated=_generated(sent, intent.manifests) if intent.undrawn else UNSET,
-        warnings=context.told(),
+        warnings=context.answer_warnings(),
     )
 
 
@@ -140,7 +140,7 @@ def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResu
         sent = with_name(context, given)
         generated = UNSET if sent is given else True
         named, done = sent, attempted(context, partial(_applied, context, sent, caller))
-        warnings = UNSET if done.errors else told(warnings_of_written(context, sent))
+        warnings = UNSET if done.errors else result_warnings(warnings_of_written(context, sent))
     return LineResult(
         line=line.line,
         kind=named.kind,

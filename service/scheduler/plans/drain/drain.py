@@ -62,7 +62,7 @@ class DrainPlan:
         while moves := (yield from waves.next_wave()):
             self.steps += [_evicted(move, wave) for move in moves]
             wave += 1
-        yield from self._tell(waves)
+        yield from self._report_unplaced(waves)
 
     def _cordoned(self, name: str) -> None:
         self.steps.append(PlanStep(action="Cordon", name=name, wave=0, reason=_CORDONED))
@@ -72,16 +72,16 @@ class DrainPlan:
         if pods > most:
             raise refused("nodes", f"has {pods} pods, over the limit of {most} in one plan")
 
-    def _tell(self, waves: Waves) -> Steps[None]:
+    def _report_unplaced(self, waves: Waves) -> Steps[None]:
         explaining = Explainer(self._fork, self._intent.explain)
         for unit in waves.waiting:
             reason = waves.blocked.get(unit, _NOT_TRIED)
             self.unplaced += [
-                self._told(goal_pod, reason, explaining) for goal_pod in _goal_pods(unit)
+                self._unplaced(goal_pod, reason, explaining) for goal_pod in _goal_pods(unit)
             ]
             yield
 
-    def _told(self, goal_pod: GoalPod, reason: Blocked, explaining: Explainer) -> Unplaced:
+    def _unplaced(self, goal_pod: GoalPod, reason: Blocked, explaining: Explainer) -> Unplaced:
         result = unplaced(goal_pod, reason.reason, reason.message)
         if reason.reason != "Unschedulable" or goal_pod.group is not None:
             return result

@@ -61,12 +61,12 @@ def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanSte
     None may if all together no longer improve the objectives. A wave that only makes way for others
     may be taken before these can.
     """
-    fork = Fork(context.aside())
+    fork = Fork(context.speculative())
     waves = yield from _worthwhile(fork, search.goal, steps)
     yield from fork.restore()
     if not waves:
         return Moves()
-    fork = Fork(context.aside())
+    fork = Fork(context.speculative())
     judge = _Judge(fork, search)
     yield from judge.begin(waves)
     for wave in waves:
@@ -77,7 +77,7 @@ def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanSte
 
 def measure(context: DecisionContext, goal: Rebalance) -> Steps[Measured]:
     """Return the objectives' values as if all moves in progress were completed."""
-    fork = Fork(context.aside())
+    fork = Fork(context.speculative())
     yield from arrive(fork)
     measured = yield from _measured(fork, goal)
     yield from fork.restore()

@@ -31,7 +31,7 @@ from service.scheduler.plans.waves import (
     Blocked,
     blocked_by_budget,
     breaking,
-    told_of,
+    unplaced_pod,
 )
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
@@ -109,7 +109,7 @@ class RemovePlan:
             chosen_orders = {option.order for option in chosen}
             staying = [option for option in options if option.order not in chosen_orders]
             self.unplaced = [
-                told_of(option.pod, self._blocked.get(option.order, _NOT_TRIED))
+                unplaced_pod(option.pod, self._blocked.get(option.order, _NOT_TRIED))
                 for option in staying
             ]
 

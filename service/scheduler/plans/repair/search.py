@@ -499,7 +499,7 @@ class _Search:
                 return None
             yield
         return Repair(
-            changes=list(self._told(guess)),
+            changes=list(self._changes_of(guess)),
             places=placed.node_name,
             why=self._why(guess),
             moves=self._moves(guess, placed.node_name) if guess.victims else UNSET,
@@ -522,7 +522,7 @@ class _Search:
 
     # Telling
 
-    def _told(self, guess: Guess) -> Iterator[AnyRepairChange]:
+    def _changes_of(self, guess: Guess) -> Iterator[AnyRepairChange]:
         for remedy in guess.remedies:
             assert remedy.change is not None
             yield remedy.change

@@ -22,7 +22,7 @@ from service.scheduler.plans.replace.rollout import (
 )
 from service.scheduler.plans.replace.wave_size import arrival, group_too_large
 from service.scheduler.plans.selection import refused
-from service.scheduler.plans.waves import EVICTIONS_OVER, Blocked, told_of
+from service.scheduler.plans.waves import EVICTIONS_OVER, Blocked, unplaced_pod
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Replace, Unplaced
 
@@ -66,7 +66,7 @@ class ReplacePlan:
         too_large = group_too_large(self._fork.context, release, goal)
         if too_large is not None:
             self._refused = [too_large]
-            self._tell(release)
+            self._report_unplaced(release)
             return
         wave = 1
         while not self._fork.context.is_late():
@@ -79,7 +79,7 @@ class ReplacePlan:
             release = yield from self._without_leaving(release)
         self.complete = not release.old and len(release.new) >= goal.replicas
         if not self.complete:
-            self._tell(release)
+            self._report_unplaced(release)
 
     def _refuse(self, release: Rollout) -> None:
         most = self._fork.context.limits.plan_pods_max
@@ -129,7 +129,7 @@ class ReplacePlan:
             yield from self._fork.pause()
         return release._replace(leaving=[])
 
-    def _tell(self, release: Rollout) -> None:
+    def _report_unplaced(self, release: Rollout) -> None:
         """Report which new pods are missing and which old ones are left, with reasons."""
         explaining = Explainer(self._fork, self._intent.explain)
         missing = incoming(release._replace(old=[]), self._goal, 0, self._goal.replicas)
@@ -137,7 +137,7 @@ class ReplacePlan:
         late = self._fork.context.is_late()
         last = self._refused[-1][1] if self._refused else _NOT_TRIED if late else _TOO_MANY
         for pod in missing:
-            result = told_of(pod, why.get(pod.name, last))
+            result = unplaced_pod(pod, why.get(pod.name, last))
             if pod.name in why and result.reason == "Unschedulable":
                 result = explaining.of(self._refused[0][0].pod, result)
             self.unplaced.append(result)
@@ -148,7 +148,7 @@ class ReplacePlan:
         otherwise = _NOT_TRIED if self._fork.context.is_late() else _TOO_FEW
         if self._evictions_left <= 0:
             otherwise = EVICTIONS_OVER
-        return [told_of(pod, reasons.get(pod.name, otherwise)) for pod in old]
+        return [unplaced_pod(pod, reasons.get(pod.name, otherwise)) for pod in old]
 
 
 def _goes(pod: PodManifest, wave: int) -> PlanStep:

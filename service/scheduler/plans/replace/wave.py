@@ -88,7 +88,7 @@ def take_wave(
     too_large = group_too_large(context, release, goal)
     if too_large is not None:
         return Wave(release, waiting=[too_large])
-    fork = Fork(context.aside())
+    fork = Fork(context.speculative())
     selection = OldPodSelection(fork, goal, _READINESS, limits.protect)
     leaving, blocked = yield from selection.choose(release, limits.evictions)
     yield from fork.restore()

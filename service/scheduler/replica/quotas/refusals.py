@@ -90,7 +90,9 @@ class QuotaRequest:
         over = [name for name in sorted(added) if used[name] + added[name] > quota.hard[name]]
         if not over:
             return None
-        requested, taken, limits = (_told(over, amounts) for amounts in (added, used, quota.hard))
+        requested, taken, limits = (
+            _format_amounts(over, amounts) for amounts in (added, used, quota.hard)
+        )
         return (
             f"exceeded quota: {quota.name}, requested: {requested}, used: {taken}, "
             f"limited: {limits}"
@@ -124,5 +126,5 @@ def _scope_text(scope: MatchScope) -> str:
     return f"{{{shipped_scope(scope.scope_name)} {scope.operator} [{' '.join(scope.values)}]}}"
 
 
-def _told(resources: Sequence[str], amounts: Mapping[str, int]) -> str:
+def _format_amounts(resources: Sequence[str], amounts: Mapping[str, int]) -> str:
     return ",".join(f"{name}={format_amount(name, amounts[name])}" for name in resources)
