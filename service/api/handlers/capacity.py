@@ -22,7 +22,7 @@ from service.model.json_and_patches.strict_json import decode_strict, encode
 from service.model.validation import names
 from service.model.validation.combinators import Problems, anything, text, whole_number
 from service.model.validation.type_derived_rules import declared
-from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.answers import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, PlacePods
 
 _LIMIT = 1_000

@@ -29,8 +29,7 @@ from service.model.log.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.manifests.all_kinds_kept_for_rules import EVERYBODYS, sees
 from service.model.principals import Principal
 from service.scheduler.decide.status.references import without_references
-from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
-from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.answers import CapacityAnswer, ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.placements import (
     GroupFailure,
     PlacementAnswer,

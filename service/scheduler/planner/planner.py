@@ -28,7 +28,7 @@ from service.scheduler.plans.capacity import find_capacity
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.make_plan import make_plan
 from service.scheduler.plans.repair.search import find_repairs
-from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.answers import CapacityAnswer
 from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.expressions import (
     ExpressionEvaluator,

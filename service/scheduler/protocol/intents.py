@@ -23,6 +23,7 @@ from service.model.selecting_objects.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import (
     Answer,
     ApplyAnswer,
+    CapacityAnswer,
     ComputedAnswer,
     ConfigAnswer,
     ConfirmationAnswer,
@@ -36,7 +37,6 @@ from service.scheduler.protocol.answers import (
     ViolationsAnswer,
 )
 from service.scheduler.protocol.callers import ANYBODY, Caller
-from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.extenders import ExtenderVerdict
 from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.placements import (

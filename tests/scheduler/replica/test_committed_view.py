@@ -40,7 +40,7 @@ def kept(committed):
 
 def watched(replica):
     committed = CommittedObjects()
-    replica.on_committed = committed.settled
+    replica.on_committed = committed.on_committed
     committed.on_loaded(replica)
     return committed
 
