@@ -27,7 +27,7 @@ class PlanningReplica:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it takes memory."""
+        """Whether it holds a second replica."""
         return self._source is not None
 
     def drop(self) -> None:
