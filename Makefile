@@ -148,7 +148,7 @@ browser: ## install Chromium for the tests of the page, where Debian's packages 
 	else echo "There is no Chromium, so the tests of the page would be skipped: install the package chromium." >&2; exit 1; fi
 
 conformance: setup ## compare with kube-scheduler's answers, by simulations and on stored clusters [FILES="…"] [URL=…] [REPORT=file.md]
-	.venv/bin/moorage conformance $(FILES) --stored $(if $(URL),--url $(URL),--serve) $(if $(REPORT),--report $(REPORT))
+	.venv/bin/python -m tools.conformance $(FILES) --stored $(if $(URL),--url $(URL),--serve) $(if $(REPORT),--report $(REPORT))
 
 bench: setup ## three workloads on each layer, once (ARGS="SchedulingBasic --runs 5" for one; ARGS=--help)
 	.venv/bin/python -m bench $(ARGS)

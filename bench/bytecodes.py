@@ -9,7 +9,7 @@ from types import FrameType
 
 from bench import worlds
 from service.engine import Cluster
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 
 def bytecodes(cluster: Cluster, asked: Sequence[Pod]) -> int:

@@ -18,9 +18,10 @@ from bench.figures import Figures, quantile
 from bench.stack import Postgres, peak_bytes
 from bench.verify import Manifest, violations
 from bench.workloads import Workload
-from service.app import RandomIds, SystemClock
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.registry.manifests import TemplateCache, parse_any, parse_pod
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.scheduler.protocol.intents import ApplyObjects, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.replica.loading import load
@@ -100,7 +101,7 @@ async def _measure(
 
 
 def _stored(kind: str, body: bytes) -> dict[str, Any]:
-    return json.loads(body) if kind in {"Node", "Namespace", "Pod", *KEPT_KINDS} else {}
+    return json.loads(body) if kind in {"Node", "Namespace", "Pod", *DECLARED_KINDS} else {}
 
 
 def _intents(

@@ -11,11 +11,11 @@ from bench.figures import Figures, quantile
 from bench.stack import peak_bytes
 from bench.verify import broken, put
 from bench.workloads import Workload
-from service.cli.server.worker import COLLECTION_THRESHOLDS
 from service.engine import Cluster, Placement, place
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import TemplateCache, parse_pod
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache, parse_pod
+from service.server.worker import COLLECTION_THRESHOLDS
 
 
 def loaded(workload: Workload, templates: TemplateCache, pods: int | None = None) -> Cluster:
@@ -58,7 +58,7 @@ def run(workload: Workload, pods: int | None = None) -> Figures:
         last = began
         for pod in asked:
             unplaced += not place_one(cluster, pod)
-            cluster.settle(cluster.mark())
+            cluster.commit_until(cluster.mark())
             now = perf_counter()
             latencies.append(now - last)
             last = now

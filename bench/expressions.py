@@ -21,8 +21,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from service.model.objects.cel_expressions import Expression, ExpressionError, compiled_by
-from service.model.objects.device_selectors import DEVICE, library
+from service.model.cel.evaluation import Expression, ExpressionError, compiled_by
+from service.model.devices.device_selectors import DEVICE, library
 
 LONGEST = 10 * 1024
 SECONDS_MAX, BYTES_MAX = 2, 1024**3

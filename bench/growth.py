@@ -15,8 +15,8 @@ from bench import worlds
 from bench.engine import collecting_as_workers_do, place_one
 from bench.figures import Table
 from service.engine import Cluster
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache
 
 NODES, PODS = 5_000, 5_000
 ASKED = 201

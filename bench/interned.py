@@ -18,9 +18,9 @@ from typing import Any
 from bench import worlds
 from service.engine import Cluster, place
 from service.engine.integrity.footprint import total_bytes
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
-from service.model.objects.pods_and_nodes import Pod
+from service.model.core.errors import InvalidManifest
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import Limits, TemplateCache, parse_pod
 
 NODES = 1_000
 FOLLOWING = 20
@@ -77,10 +77,10 @@ def parsed(manifest: Manifest, limits: Limits | None = None) -> Pod:
 def dry_run(cluster: Cluster, pod: Pod) -> None:
     """Do what a dry run does: place a pod, and undo that."""
     mark = cluster.mark()
-    place(cluster, pod, untold=True)
+    place(cluster, pod, with_reasons=False)
     cluster.put_pod(pod)
     cluster.undo(mark)
-    cluster.forget_brought()
+    cluster.forget_uncommitted()
 
 
 def following(cluster: Cluster, count: int = FOLLOWING) -> float:
@@ -118,10 +118,10 @@ def pending(pods: int, terms: int) -> float:
     before = megabytes()
     for number in range(pods):
         pod = parsed(repelling(number, terms), RAISED)
-        place(cluster, pod, untold=True)
+        place(cluster, pod, with_reasons=False)
         cluster.put_pod(pod)
         cluster.settle(cluster.mark())
-        cluster.forget_brought()
+        cluster.forget_uncommitted()
     gc.collect()
     return megabytes() - before
 

@@ -23,8 +23,8 @@ from bench.client import Connection
 from bench.figures import quantile
 from bench.stack import Server, serving
 from bench.worlds import HOST, STRIDE, ZONE, pod, preference, term
-from service.app import RandomIds
-from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
+from service.model.registry.manifests import TemplateCache, parse_any, parse_pod
+from service.runtime.ids import RandomIds
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.plans.advance import advance_plans
 from service.scheduler.plans.make_plan import make_plan

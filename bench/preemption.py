@@ -17,10 +17,11 @@ from bench.engine import collecting_as_workers_do
 from bench.figures import quantile
 from bench.worlds import STRIDE, affinity, hard_spread, node, parsed, pod, term
 from service.engine import Cluster, Preemption, Refusal, place, preempt
-from service.model.configuration.config import ClusterConfig
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
-from service.model.objects.pods_and_nodes import LabelSelector, Pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import LabelSelector
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache, parse_node, parse_pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 Manifest = dict[str, Any]
 
@@ -40,7 +41,7 @@ def cluster(nodes: int, pods: int, templates: TemplateCache) -> Cluster:
         manifest["spec"]["nodeName"] = f"node-{number * STRIDE % nodes}"
         manifest["spec"]["priority"] = number % 3
         made.put_pod(parse_pod(manifest, templates).pod)
-        made.settle(made.mark())
+        made.commit_until(made.mark())
     return made
 
 

@@ -20,7 +20,7 @@ from bench import over_http
 from bench.figures import Table
 from bench.stack import Postgres, Server
 from bench.workloads import Workload
-from service import compiled_engine
+from service.runtime import compiled_engine
 
 RATE = 400
 CHECKOUT = Path(__file__).resolve().parents[1]

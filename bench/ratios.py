@@ -18,8 +18,8 @@ from bench.engine import collecting_as_workers_do, loaded
 from bench.figures import Table, verdict
 from bench.workloads import Manifest, Workload, find
 from service.engine import Cluster
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache
 
 ROUNDS = 41
 BYSTANDER_TIMES = 4

@@ -28,10 +28,10 @@ from bench.worlds import HOST, ZONE
 from service.cli.manifests.manifest_sources import read_objects
 from service.engine import Cluster
 from service.engine.rules.violations import Inspection
-from service.model.configuration.config import ClusterConfig
-from service.model.json_and_patches.strict_json import encode
-from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.strict_json import encode
 from service.model.plans.rebalance_objectives import Objective
+from service.model.registry.manifests import TemplateCache, parse_any
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.plans.make_plan import make_plan
 from service.scheduler.protocol.intents import MakePlan

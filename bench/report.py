@@ -16,7 +16,7 @@ from bench.figures import Figures, Table, append, table, write
 from bench.pace import Gate
 from bench.stack import Postgres
 from bench.workloads import Workload, find, workloads
-from service import compiled_engine
+from service.runtime import compiled_engine
 from tools.marked_page_parts import between
 
 CHECKOUT = Path(__file__).resolve().parents[1]

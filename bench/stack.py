@@ -17,8 +17,8 @@ import asyncpg
 import psutil
 from sqlalchemy.engine import make_url
 
-from service.cli.server.local_server import is_ready, temporary_folder
-from service.cli.server.port_claims import hold_port, port_of
+from service.server.local_server import is_ready, temporary_folder
+from service.server.tcp_ports import hold_port, port_of
 from service.store.embedded import EmbeddedPostgres
 
 DURABLE = ("fsync", "synchronous_commit", "full_page_writes")

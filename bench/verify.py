@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.engine import Cluster, check
-from service.model.configuration.config import ClusterConfig
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.manifests.manifest import TemplateCache, parse_any
-from service.model.objects.pods_and_nodes import Namespace, Node, Pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.kind import DeclaredObject
+from service.model.nodes.node import Namespace, Node
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache, parse_any
 
 Manifest = dict[str, Any]
 Placements = Mapping[tuple[str, str], str]
@@ -39,9 +40,9 @@ def put(cluster: Cluster, item: Manifest, templates: TemplateCache) -> None:
             cluster.put_namespace(namespace)
         case Pod() as pod:
             cluster.put_pod(pod)
-        case KeptObject() as kept:
+        case DeclaredObject() as kept:
             cluster.put_object(kept)
-    cluster.settle(cluster.mark())
+    cluster.commit_until(cluster.mark())
 
 
 def broken(cluster: Cluster) -> list[str]:

@@ -13,8 +13,8 @@ import typer
 
 from service.engine import Cluster
 from service.engine.rules.violations import Inspection
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.registry.manifests import TemplateCache, parse_node, parse_pod
 
 Manifest = dict[str, Any]
 VARIANT = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from bench.engine import place_one
 from service.engine import Cluster
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.nodes.namespaces import parse_namespace
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache, parse_node, parse_pod
 
 Manifest = dict[str, Any]
 
@@ -124,7 +125,7 @@ def empty(nodes: int, namespaces: Iterable[str] = ()) -> Cluster:
         cluster.put_namespace(parse_namespace(namespace(name)).subject)
     for number in range(nodes):
         cluster.put_node(parse_node(node(number)).node)
-    cluster.settle(cluster.mark())
+    cluster.commit_until(cluster.mark())
     return cluster
 
 
@@ -136,8 +137,8 @@ def populate(cluster: Cluster, kinds: Sequence[Pod], numbers: Iterable[int]) -> 
         on = f"node-{number * STRIDE % nodes}"
         cluster.put_pod(replace(kind, name=f"placed-{number}", node_name=on))
         if not number % SETTLE_EVERY:
-            cluster.settle(cluster.mark())
-    cluster.settle(cluster.mark())
+            cluster.commit_until(cluster.mark())
+    cluster.commit_until(cluster.mark())
 
 
 def replicas(kind: Pod, count: int, prefix: str = "asked") -> list[Pod]:

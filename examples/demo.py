@@ -25,7 +25,8 @@ from service.cli.printing.explanations import (
     print_results,
 )
 from service.cli.printing.output import Output, print_error
-from service.cli.server.local_server import LocalServer
+from service.cli.server_failures import as_command_errors
+from service.server.local_server import LocalServer
 from service.settings import settings_of_this_process
 
 HERE = Path(__file__).resolve().parent
@@ -107,7 +108,11 @@ def serve(arguments: argparse.Namespace, output: Output) -> int:
     server = LocalServer(Path(arguments.data_dir), port=settings.port, workers=settings.workers)
     stopped = stop_with_signals(server)
     try:
-        with server, Client(server.url, token=settings.token) as client:
+        with (
+            as_command_errors(),
+            server,
+            Client(server.url, token=settings.token) as client,
+        ):
             show(client, output)
             farewell(output, server.url, serving=True)
             sys.stdout.flush()

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from examples.orchestrator import LOST_EVERY, NAMESPACE, Journal, Orchestrator, read_journal
 from moorage import AsyncClient, Client, Retries
 from moorage.types import PlacementAnswer
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 
 HERE = Path(__file__)
 SETTINGS = {

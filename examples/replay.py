@@ -34,13 +34,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from service.cli.batches import in_batches
+from service.cli.changes.batches import in_batches
 from service.cli.client import Client
 from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
 from service.cli.manifests.manifest_sources import MANIFEST_SUFFIXES, read_objects
 from service.cli.printing.explanations import PLACED, count_outcomes, reasons_of_refusals
 from service.cli.printing.output import Format, Output, print_error
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.cli.server_failures import as_command_errors
+from service.server.local_server import LocalServer, temporary_folder
 
 SAMPLE_SECONDS = 0.25
 KILL_DELAY_SECONDS_MAX = 0.05
@@ -370,7 +371,8 @@ def main(given: Sequence[str] | None = None) -> int:
         parser.error("--kill is for a server of our own: leave out --url.")
     output = Output(Format.JSON if arguments.json else Format.TABLE)
     try:
-        report = replay(arguments, output)
+        with as_command_errors():
+            report = replay(arguments, output)
     except CliError as error:
         print_error(error)
         return error.exit_code

@@ -1,6 +1,9 @@
 """The kinds of objects that a cluster holds, and where they are found."""
 
+from itertools import starmap
 from typing import NamedTuple
+
+from moorage.kept_kinds import DECLARED_KINDS
 
 
 class Kind(NamedTuple):
@@ -11,40 +14,19 @@ class Kind(NamedTuple):
     plural: str
     """The kind as paths name it."""
     namespaced: bool
+    short_names: tuple[str, ...] = ()
+    """Other names that the command takes."""
 
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("CSIDriver", "csidrivers", namespaced=False),
-        Kind("CSINode", "csinodes", namespaced=False),
-        Kind("CSIStorageCapacity", "csistoragecapacities", namespaced=True),
-        Kind("DataSet", "datasets", namespaced=True),
-        Kind("DeviceClass", "deviceclasses", namespaced=False),
-        Kind("Event", "events", namespaced=True),
-        Kind("LimitRange", "limitranges", namespaced=True),
-        Kind("Namespace", "namespaces", namespaced=False),
-        Kind("Node", "nodes", namespaced=False),
-        Kind("PersistentVolume", "persistentvolumes", namespaced=False),
-        Kind("PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True),
-        Kind("Plan", "plans", namespaced=False),
-        Kind("Pod", "pods", namespaced=True),
-        Kind("PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
-        Kind("PodGroup", "podgroups", namespaced=True),
-        Kind("ReplicaSet", "replicasets", namespaced=True),
-        Kind("ReplicationController", "replicationcontrollers", namespaced=True),
-        Kind("ResourceClaim", "resourceclaims", namespaced=True),
-        Kind("ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True),
-        Kind("ResourceQuota", "resourcequotas", namespaced=True),
-        Kind("ResourceSlice", "resourceslices", namespaced=False),
-        Kind("RuntimeClass", "runtimeclasses", namespaced=False),
-        Kind("Service", "services", namespaced=True),
-        Kind("StatefulSet", "statefulsets", namespaced=True),
-        Kind("StorageClass", "storageclasses", namespaced=False),
-        Kind("VolumeAttachment", "volumeattachments", namespaced=False),
-        Kind("Workload", "workloads", namespaced=True),
-    )
-}
+_OWN = (
+    Kind("Node", "nodes", namespaced=False, short_names=("no",)),
+    Kind("Namespace", "namespaces", namespaced=False, short_names=("ns",)),
+    Kind("Pod", "pods", namespaced=True, short_names=("po",)),
+    Kind("ResourceQuota", "resourcequotas", namespaced=True, short_names=("quota", "quotas")),
+    Kind("PodGroup", "podgroups", namespaced=True, short_names=("pg", "pgs")),
+    Kind("Event", "events", namespaced=True, short_names=("ev",)),
+)
+KINDS = {kind.name: kind for kind in sorted((*_OWN, *starmap(Kind, DECLARED_KINDS)))}
 
 NAMESPACE_DEFAULT = "default"
 

@@ -1,5 +1,5 @@
 """Scheduling as a service: Kubernetes affinity, anti-affinity and topology spread."""
 
-from service import compiled_engine
+from service.runtime import compiled_engine
 
 compiled_engine.install()

@@ -1,35 +1,27 @@
-"""Puts the application together: the one place where everything is wired."""
+"""The composition root: the one place where the parts of a server process are wired."""
 
 import asyncio
 import logging
 import os
-import secrets
-import signal
 import socket
-import threading
-import time
-import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
-from itertools import chain, repeat
 from pathlib import Path
-from types import FrameType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from litestar import Litestar
 from litestar.di import Provide
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp
 
-from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.request_reading import BodyReader
 from service.api.handler_services.decided_operations import FastPath
 from service.api.handler_services.server_services import Services
 from service.api.handlers.server import check_ready
 from service.api.middleware.edge import Edge
+from service.api.middleware.lazy_app import LazyApp
 from service.api.openapi.rights_each_operation_needs import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
@@ -49,58 +41,44 @@ from service.api.telemetry.spans import Spans, exported_spans
 from service.api.telemetry.worker_heartbeat import Heartbeat
 from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
-from service.api.worker_forwarding.liveness import Liveness
-from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
-from service.api.worker_forwarding.server_connections import (
-    ReplacedCertificates,
-    Servers,
-    servers_of,
-)
-from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_of
+from service.api.worker_forwarding.forwarder import forwarder_of
 from service.extenders import Extenders
-from service.extensions.loading import load_plugins
-from service.model.manifests.generated_names import SUFFIXES, suffix_of
-from service.model.pod_templates.template_cache import TemplateCache
-from service.model.validation.combinators import Limits as ManifestLimits
+from service.model.core.validators import Limits as ManifestLimits
+from service.model.pods.template_cache import TemplateCache
+from service.plugin.loading import load_plugins
+from service.runtime import compiled_engine
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
+from service.runtime.stop_callbacks import on_stop_signal
+from service.runtime.tasks import background_tasks
+from service.runtime.worker_deaths import Suspects
 from service.sandbox import Evaluator
 from service.scheduler.maintenance.recounts import IdleRecounts, Pace
 from service.scheduler.maintenance.replica_reports import Reporter
-from service.scheduler.ownership.cluster_owners import ALL_SERVERS, ClusterOwners
-from service.scheduler.ownership.shares import ClusterShares
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.ports import Clock
 from service.scheduler.scheduler import Scheduler
 from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
-from service.suspects import Suspects
 
 __all__ = [
-    "RandomIds",
-    "SystemClock",
     "create_app",
     "create_app_from_environment",
     "openapi_document",
 ]
 
-_ANSWER_SECONDS = 5.0
-"""For how many seconds after a request's time is up the answer of another worker is awaited."""
-
-LEAVE_SECONDS_MAX = 3.0
-"""How long others may take to load the clusters of a worker that is told to stop, before they get them."""
-
 _log = logging.getLogger(__name__)
 
 WARM_UP_AFTER_SECONDS = 10.0
 
-Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
 class ApiStore(PrincipalStore, CommitStore, WebhookStore, Protocol):
-    """The part of the store that the API uses without the scheduler."""
+    """The part of the store that the API uses directly."""
 
 
-def create_app(  # noqa: PLR0913 - all that it is put together from, by name
+def create_app(  # noqa: PLR0913 - its parts, by name
     settings: Settings,
     *,
     store: ApiStore,
@@ -115,16 +93,24 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
-    """Make the ASGI application over a store and a scheduler.
+    """Return the ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler, and `spans` are its tracer. `proof` proves that
-    commits work, `budget` bounds the bytes that the process holds, and `refusals` keeps for the
-    audit which requests were refused. `sender` sends the messages to webhooks. `lifespan` surrounds
-    the time in which requests are served, and `middleware` each request that was routed and is
-    allowed.
+    Args:
+        settings: The settings of this process.
+        store: The store, which the API also reads directly.
+        scheduler: The scheduler over the same store.
+        clock: The clock of both.
+        metrics: The scheduler's meter.
+        proof: The probe that commits work.
+        budget: The limit on the bytes that the process holds for requests.
+        refusals: The record of refused requests for the audit.
+        sender: The sender of messages to webhooks.
+        spans: The scheduler's tracer.
+        lifespan: A context around the time in which requests are served.
+        middleware: Middleware around each request that was routed and authorized.
 
     Raises:
-        ImproperlyConfiguredException: an operation does not say who may call it.
+        ImproperlyConfiguredException: an operation declares no permission.
     """
     identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
     authentication = Authentication(store, settings, clock, identities)
@@ -164,10 +150,10 @@ def _routed(
     lifespan: Lifespan | None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]],
 ) -> Litestar:
-    """Make what routes requests to their handlers, each of which gets the services.
+    """Return the application that routes requests to their handlers, and injects the services.
 
     Raises:
-        ImproperlyConfiguredException: an operation does not say who may call it.
+        ImproperlyConfiguredException: an operation declares no permission.
     """
     documents = Documents()
     app = Litestar(
@@ -195,23 +181,21 @@ def _routed(
 
 
 def create_app_from_environment() -> ASGIApp:
-    """Make the application of a server process, over PostgreSQL, from its environment.
-
-    The settings are its `MOORAGE_*` variables.
+    """Return the application of a server process over PostgreSQL, from its `MOORAGE_*` variables.
 
     Raises:
-        InvalidSettings: a variable is misspelt or wrong, or there is no database.
+        InvalidSettings: a variable is misspelled or wrong, or there is no database.
         BadPlugin: an installed plugin cannot be used.
     """
     load_plugins()
     settings = settings_of_this_process()
     if settings.database_url is None:
         raise InvalidSettings("A server process needs MOORAGE_DATABASE_URL.")
-    return _Late(partial(_create_process, settings, settings.database_url))
+    return LazyApp(partial(_create_process, settings, settings.database_url))
 
 
 def _limits(settings: Settings) -> Limits:
-    """Return the limits of the scheduler that an operator has set."""
+    """Return the scheduler's limits in the settings."""
     return Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
@@ -245,7 +229,7 @@ def _limits(settings: Settings) -> Limits:
 
 
 def templates_of(settings: Settings) -> TemplateCache:
-    """Return the cache of templates, with the limits of pods that an operator has set."""
+    """Return the cache of templates, with the limits of pods in the settings."""
     limits = ManifestLimits(
         pod_terms_max=settings.pod_terms_max,
         pod_expressions_max=settings.pod_expressions_max,
@@ -278,7 +262,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     limits, metrics = _limits(settings), _metrics(settings)
     budget = Budget(settings.bytes_in_flight_max)
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
-    forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
+    forwarding = forwarder_of(settings, store, clock, limits, metrics, budget)
     extenders, evaluator = Extenders(settings, clock.monotonic), Evaluator()
     suspects = Suspects(None if settings.suspects_dir is None else Path(settings.suspects_dir))
     scheduler = Scheduler(
@@ -293,7 +277,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
 
     def background() -> list[Coroutine[None, None, None]]:
-        """Return what runs beside requests, for as long as the process serves."""
+        """Return the coroutines that run beside requests."""
         pace = Pace(settings.recount_seconds, settings.recount_percent)
         return [
             _warm_up(),
@@ -312,7 +296,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         on_stop_signal(scheduler.watching.close)
         if forwarding is not None:
             on_stop_signal(forwarding.leave)
-        async with _tasks(background()):
+        async with background_tasks(background()):
             _log.info("The worker serves.", extra={"engine": compiled_engine.engine_kind()})
             yield
             _log.info("The worker stops.")
@@ -348,7 +332,7 @@ def _reports(
     clock: Clock,
     proof: CommitProbe,
 ) -> Iterator[Coroutine[None, None, None]]:
-    """Yield what tells other processes about this one: its replicas, and whether it is ready."""
+    """Yield the reports to other processes: of replicas, and of readiness."""
     if settings.debug:
         name = f"{socket.gethostname()}/{os.getpid()}"
         yield Reporter(store, scheduler, clock, name).run()
@@ -357,20 +341,10 @@ def _reports(
         yield Heartbeat(settings.health_socket, ready).run()
 
 
-@asynccontextmanager
-async def _tasks(coroutines: Iterable[Coroutine[None, None, None]]) -> AsyncIterator[None]:
-    """Run coroutines beside what is done meanwhile, and end them after it."""
-    tasks = [asyncio.create_task(each) for each in coroutines]
-    yield
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
 def _deliveries(
     settings: Settings, store: PostgresStore, sender: Sender, clock: Clock, metrics: Metrics
 ) -> Deliveries:
-    """Make what delivers records to webhooks."""
+    """Return the delivery of records to webhooks."""
     return Deliveries(
         store=store,
         sender=sender,
@@ -381,228 +355,7 @@ def _deliveries(
     )
 
 
-def _forwarding(
-    settings: Settings,
-    store: Store,
-    clock: Clock,
-    limits: Limits,
-    metrics: Metrics,
-    budget: Budget,
-) -> "_Forwarding | None":
-    """Make what forwards requests to other workers.
-
-    Returns None if there are no others, or if the settings forbid forwarding.
-
-    Raises:
-        InvalidSettings: other servers cannot be listened to.
-    """
-    alone = settings.workers == 1 and settings.peer_address is None
-    if not settings.forwarding or alone or settings.forwarding_dir is None:
-        return None
-    own = RandomIds().uid()
-    try:
-        path = socket_of(Path(settings.forwarding_dir), own)
-    except ValueError as error:
-        _log.warning("No request will be forwarded: %s", error)
-        return None
-    liveness, servers = Liveness(path.parent, own), servers_of(settings, own)
-    peers = SocketPeers(
-        path.parent,
-        answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
-        budget=budget,
-        servers=servers,
-    )
-    others = OtherWorkers(path, liveness, servers, peers)
-    server = f"{socket.gethostname()}:{settings.port}" if others.servers is None else ALL_SERVERS
-    own = own if others.servers is None else others.servers.own
-    cluster_owners = ClusterOwners(
-        *(store, clock, limits),
-        server=server,
-        own=own,
-        lives=others.lives,
-        answers=peers.answers,
-    )
-    return _Forwarding(settings, cluster_owners, others, clock, limits, metrics, budget)
-
-
-class OtherWorkers(NamedTuple):
-    """What a worker has of the other workers that it can reach."""
-
-    path: Path
-    """The socket on which it listens to those of its server; theirs are in the same folder."""
-    liveness: Liveness
-    servers: Servers | None
-    """The workers of other servers; None if only those of its own are reached."""
-    peers: SocketPeers
-    """All of them, as this worker asks them."""
-
-    def lives(self, worker: str) -> bool:
-        """Whether a worker is running, as far as is known."""
-        if self.servers is not None and not self.is_of_this_server(worker):
-            return not self.servers.is_gone(worker)
-        return self.liveness.lives(worker)
-
-    def is_of_this_server(self, worker: str) -> bool:
-        """Whether a worker is of this server, and so is likely to be told to stop when this one is."""
-        return self.servers is None or self.servers.is_here(worker)
-
-
-class _Forwarding:
-    """Forwards requests to other workers, and answers those from them."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        cluster_owners: ClusterOwners,
-        others: OtherWorkers,
-        clock: Clock,
-        limits: Limits,
-        metrics: Metrics,
-        budget: Budget,
-    ) -> None:
-        self.cluster_owners = cluster_owners
-        self._settings = settings
-        self._budget = budget
-        self._others = others
-        self._listener: Listener | None = None
-        bodies = BodyReader(settings, clock.monotonic)
-        self.middleware = ForwardingMiddleware(cluster_owners, others.peers, bodies, metrics)
-        self.shares = ClusterShares(
-            *(cluster_owners, clock, limits.owner_lease_seconds, self.middleware.prepare),
-            ends_too=others.is_of_this_server,
-        )
-        """What gives each worker its share of the clusters."""
-        self._leaving: asyncio.Task[None] | None = None
-
-    async def start(self, app: ASGIApp, spans: Spans | None) -> None:
-        """Listen to the other workers."""
-        decide = partial(decide_forwarded, app, spans=spans)
-        self._listener = Listener(
-            self._others.path, decide, self._budget, self.cluster_owners.passed_to
-        )
-        await self._listener.start()
-        if self._others.servers is not None:
-            await self._others.servers.listen(self._listener.serve)
-
-    def background(self) -> Iterator[Coroutine[None, None, None]]:
-        """Yield what runs beside requests."""
-        yield self.shares.run()
-        servers, settings = self._others.servers, self._settings
-        if servers is not None and settings.peer_certificate is not None:
-            yield ReplacedCertificates(servers, settings).run()
-
-    def leave(self) -> asyncio.Task[None]:
-        """Begin to give the clusters to workers of other servers, while requests are still answered.
-
-        Returns the task that does so, which is the same at each call.
-        """
-        if self._leaving is None:
-            self._leaving = asyncio.create_task(self.shares.leave(LEAVE_SECONDS_MAX))
-        return self._leaving
-
-    async def stop(self) -> None:
-        """Give the clusters away, answer the requests that others have forwarded, and take no more."""
-        await self.leave()
-        if self._others.servers is not None:
-            self._others.servers.stop_listening()
-        if self._listener is not None:
-            await self._listener.close()
-        await self._others.peers.close()
-        self._others.liveness.end()
-
-
 async def _warm_up() -> None:
-    """Import modules that were left out for a quick start; most replicas are loaded by now."""
+    """Import modules that were left out for a quick start, when most replicas are loaded."""
     await asyncio.sleep(WARM_UP_AFTER_SECONDS)
     await asyncio.to_thread(warm_up)
-
-
-def on_stop_signal(act: Callable[[], object]) -> None:
-    """Call `act` within the running event loop as soon as this process gets a signal to stop.
-
-    Streams have to end then, because the HTTP server waits for them before its lifespan ends. The
-    HTTP server still handles the signal itself. If it does so through the event loop, which learns
-    of signals in another way, the signal's handler is free for us; else our handler calls its own.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        before = signal.getsignal(number)
-        if before != signal.SIG_IGN:  # an ignored signal stops nothing
-            signal.signal(number, _both(before, loop, act))
-            signal.siginterrupt(number, False)  # noqa: FBT003 - takes it by position only
-
-
-def _both(
-    before: Handler, loop: asyncio.AbstractEventLoop, act: Callable[[], object]
-) -> Callable[[int, FrameType | None], None]:
-    def handle(number: int, frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(act)
-        if callable(before):
-            before(number, frame)
-        elif before == signal.SIG_DFL:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-
-    return handle
-
-
-class _Late:
-    """Builds an application at its first event, within the event loop that serves it."""
-
-    def __init__(self, build: Callable[[], ASGIApp]) -> None:
-        self._build = build
-        self._app: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._app is None:
-            self._app = self._build()
-        await self._app(scope, receive, send)
-
-
-class SystemClock:
-    """The machine's own clocks, without a function in between, since requests read them often."""
-
-    now = staticmethod(partial(datetime.now, UTC))  # noqa: TID251 - this is where time comes in
-    monotonic = staticmethod(time.monotonic)
-    sleep = staticmethod(asyncio.sleep)
-
-
-_UIDS_AT_A_TIME = 256
-_UID_LENGTH = 36
-_UID_DIGITS = [place for place in range(_UID_LENGTH) if place not in (8, 13, 18, 23)]
-_UID_VERSION, _UID_VARIANT = 14, 19
-_TO_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab" * 4)
-
-
-def _random_uids(count: int) -> list[str]:
-    """Make many texts like those of `uuid.uuid4()` at once, which takes a seventh of the time.
-
-    Each costs 3,100 instructions, one of `uuid.uuid4()` 20,500, and one that is made by itself in
-    this way 8,600 (bench/RESULTS.md); a batch of placements takes one for each pod and event.
-    """
-    digits = os.urandom(16 * count).hex().encode()
-    uids = bytearray(b"-" * _UID_LENGTH * count)
-    for digit, place in enumerate(_UID_DIGITS):
-        uids[place::_UID_LENGTH] = digits[digit::32]
-    uids[_UID_VERSION::_UID_LENGTH] = b"4" * count
-    uids[_UID_VARIANT::_UID_LENGTH] = uids[_UID_VARIANT::_UID_LENGTH].translate(_TO_VARIANT)
-    text = uids.decode()
-    return [text[at : at + _UID_LENGTH] for at in range(0, len(text), _UID_LENGTH)]
-
-
-class RandomIds:
-    """Makes identifiers from the operating system's randomness; each process has its own."""
-
-    def __init__(self) -> None:
-        self.uid: Callable[[], str] = chain.from_iterable(
-            map(_random_uids, repeat(_UIDS_AT_A_TIME))
-        ).__next__
-        """Returns the `metadata.uid` for a new object; many are drawn at a time."""
-
-    def suffix(self) -> str:
-        """The end of a generated name."""
-        return suffix_of(secrets.randbelow(SUFFIXES))
-
-    commit_id = staticmethod(uuid.uuid4)  # noqa: TID251 - this is where identifiers come in

@@ -1,6 +1,6 @@
 """Defines every setting of a server process, with its default and its `MOORAGE_*` variable.
 
-Settings of a single cluster are in that cluster's configuration instead (`service.model.configuration.config`).
+Settings of a single cluster are in that cluster's configuration instead (`service.model.cluster.cluster_config`).
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from service.model.validation.wording import worded
+from service.model.core.messages import reword
 
 PREFIX = "MOORAGE_"
 SECRETS = ("token", "database_url", "migration_url", "peer_secret")
@@ -629,7 +629,7 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 
 def _in_words_of_the_environment(message: str, from_files: Sequence[str]) -> str:
     """Put the name of the variable into a message of msgspec, in place of the field."""
-    wrong = worded(message)
+    wrong = reword(message)
     if not wrong.field:
         return message
     suffix = FILE_SUFFIX.upper() if wrong.field in from_files else ""

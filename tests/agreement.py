@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from service.engine import Cluster, Placement, Refusal, place
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import Namespace, Node, Pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.nodes.node import Namespace, Node
+from service.model.pods.pod import Pod
 
 Answer = Placement | Refusal
 

@@ -23,9 +23,9 @@ import pytest
 from sqlalchemy.engine import make_url
 from xdist.remote import Producer
 
-from service import compiled_engine
 from service.api.bodies import streamed_responses
-from service.cli.server.local_server import temporary_folder
+from service.runtime import compiled_engine
+from service.server.local_server import temporary_folder
 from service.store import upkeep
 from service.store.connecting import connections
 from service.store.connecting.connections import data_source_name

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing_extensions import override
 from xdist.scheduler import LoadScopeScheduling
 
-from service import compiled_engine
+from service.runtime import compiled_engine
 
 SECONDS_FILE = Path(__file__).with_name("seconds.json")
 UNKNOWN_SECONDS = 1.0

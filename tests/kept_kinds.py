@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.plans.plans import PLAN
+from service.model.plans.plan import PLAN
+from service.model.registry.kinds import DECLARED_KINDS
 
 Manifest = dict[str, Any]
-KINDS = tuple(KEPT_KINDS)
+KINDS = tuple(DECLARED_KINDS)
 QUIET: Manifest = {"Plan": {"spec": {**PLAN.example["spec"], "state": "Paused"}}}
 """What is in place of the example, so that the server does nothing with the object."""
 
 
 def kept(kind: str, namespace: str = "shop", name: str = "kept", **metadata: Any) -> Manifest:
     """An object as the kind's example has it."""
-    declared = KEPT_KINDS[kind]
+    declared = DECLARED_KINDS[kind]
     scope = {"namespace": namespace} if declared.namespaced else {}
     return {
         **declared.example,
@@ -26,6 +26,6 @@ def kept(kind: str, namespace: str = "shop", name: str = "kept", **metadata: Any
 
 def path_of(kind: str, namespace: str = "shop", name: str = "kept") -> str:
     """The path of an object below that of its cluster."""
-    declared = KEPT_KINDS[kind]
+    declared = DECLARED_KINDS[kind]
     scope = f"namespaces/{namespace}/" if declared.namespaced else ""
     return f"{scope}{declared.plural}/{name}"

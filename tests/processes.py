@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from service.cli.server.local_server import LocalServer
+from service.server.local_server import LocalServer
 from tests.waiting import WAIT_SECONDS
 
 PLAIN_HTTP: dict[str, Any] = {"timeout": WAIT_SECONDS, "verify": False}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service import compiled_engine
+from service.runtime import compiled_engine
 from tests.paths import ROOT
 from tools.compile_engine import NOT_COMPILED
 
@@ -55,7 +55,7 @@ def test_an_edited_source_runs_whatever_is_compiled(checkout):
 
 
 def test_an_edited_source_that_the_engine_imports_counts_too(checkout):
-    with (checkout / "service/model/objects/pods_and_nodes.py").open("a") as objects:
+    with (checkout / "service/model/pods/pod.py").open("a") as objects:
         objects.write("\n# Another line.\n")
     assert which(checkout)[0] == "False"
 

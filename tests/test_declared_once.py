@@ -62,7 +62,7 @@ def is_written(each: type) -> bool:
     return written and module.__name__.startswith("service.")
 
 
-ACT_WHEN_IMPORTED = ("__main__", "imports_before_workers_fork")
+ACT_WHEN_IMPORTED = ("__main__", "preload")
 
 
 def alike(types: Iterable[tuple[str, frozenset[object]]]) -> list[tuple[str, ...]]:

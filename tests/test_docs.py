@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.conformance.conformance import render_report
 from tests.paths import ROOT
+from tools.conformance.comparison import render_report
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),

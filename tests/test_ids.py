@@ -2,7 +2,7 @@
 
 from uuid import RFC_4122, UUID
 
-from service.app import RandomIds
+from service.runtime.ids import RandomIds
 
 
 def test_uids_are_random_ones_in_their_usual_spelling_and_no_two_are_the_same():

@@ -11,14 +11,17 @@ from tests.test_imports import file_of, source_of
 
 MODULES_MAX = 32
 """So many modules a folder has at most, the folders within it not counted."""
+ONE_EACH = {"commands"}
+"""Folders with one module for each command, of its name: nobody has to look for one."""
 ARROWS_MAX = {
     "scheduler": 47,
     "scheduler/plans": 62,
     "api": 47,
     "engine": 46,
-    "model": 40,
+    "model": 31,
     "store": 48,
-    "cli": 48,
+    "server": 31,
+    "cli": 61,
 }
 """How many pairs of rooms there are at most of which one imports the other."""
 
@@ -53,7 +56,8 @@ def test_few_rooms_import_one_another(layer: str) -> None:
 def test_no_folder_has_too_many_modules() -> None:
     sizes = Counter(path.parent for layer in ARROWS_MAX for path in modules_of(layer))
 
-    assert {path.name: size for path, size in sizes.items() if size > MODULES_MAX} == {}
+    large = {path.name: size for path, size in sizes.items() if size > MODULES_MAX}
+    assert large.keys() <= ONE_EACH, large
 
 
 def test_each_package_says_what_happens_in_it() -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from service.suspects import KEPT_MAX, KEPT_SECONDS, DeathCounts, Suspects
+from service.runtime.worker_deaths import KEPT_MAX, KEPT_SECONDS, DeathCounts, Suspects
 from tests.paths import ROOT
 
 SPEC, OTHER = b'{"containers":[{"name":"c"}]}', b'{"containers":[{"name":"d"}]}'
@@ -14,7 +14,7 @@ NOW = 1_700_000_000.0
 NOTE = """
 import os, sys
 from pathlib import Path
-from service.suspects import Suspects
+from service.runtime.worker_deaths import Suspects
 suspects = Suspects(Path(sys.argv[1]))
 suspects.deciding(7, "shop", sys.argv[2], sys.argv[3].encode())
 if len(sys.argv) > 4:

@@ -15,7 +15,7 @@ WANTED_IN_WHEEL = (
     "service/py.typed",
     "service/app.py",
     "service/api/static/index.html",
-    "migrations/sql/0001_tables.sql",
+    "migrations/sql/0015_tables.sql",
 )
 WANTED_IN_SOURCES = (
     *WANTED_IN_WHEEL,

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from service import compiled_engine
+from service.runtime import compiled_engine
 
 ROOT = Path(__file__).parents[1]
 NOT_COMPILED = (

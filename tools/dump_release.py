@@ -1,9 +1,9 @@
 """Dump a database that a released version made and used, for the tests of upgrades.
 
-`python -m tools.dump_release COMMIT --to 0003` writes `tests/store/schemas/0003.sql`. It runs a
-server of that commit with only its migrations up to 0003, sends requests over HTTP until every
-table has rows, and dumps the database while the server runs. Without a commit it runs the server of
-this checkout.
+`python -m tools.dump_release COMMIT` writes `tests/store/schemas/0015.sql` if 0015 is the last
+migration of that commit. It runs a server of that commit, sends requests over HTTP until every table
+has rows, and dumps the database while the server runs. Without a commit it runs the server of this
+checkout.
 """
 
 import argparse
@@ -22,8 +22,7 @@ from typing import Any
 import asyncpg
 
 from service.cli.client import Client
-from service.cli.errors import Refused
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tools import postgres
@@ -48,14 +47,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("commit", nargs="?", help="whose code makes the database")
-    parser.add_argument("--to", help="its last migration, by number; else its newest")
-    parser.add_argument("--name", help="the file's name without .sql; else that number")
     given = parser.parse_args()
     with TemporaryDirectory(prefix="moorage-") as folder:
         code = Path(folder)
         extract(given.commit, code)
-        last = _leave_out_later(code, given.to)
-        path = SCHEMAS / f"{given.name or last}.sql"
+        path = SCHEMAS / f"{_newest_migration(code)}.sql"
         path.write_text(_dump_of(code), encoding="utf-8")
     print(path)
 
@@ -73,24 +69,16 @@ def extract(commit: str | None, folder: Path) -> None:
         check=True,
         text=True,
     )
-    there = listed.stdout.split()  # Old commits have no client package.
+    present = listed.stdout.split()
     archive = subprocess.run(
-        ["git", "archive", commit, *there], cwd=ROOT, capture_output=True, check=True
+        ["git", "archive", commit, *present], cwd=ROOT, capture_output=True, check=True
     )
     subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
 
 
-def _leave_out_later(code: Path, last: str | None) -> str:
-    """Remove the migrations after `last`; return the number of the newest one that is left."""
-    versions = sorted((code / "migrations" / "versions").glob("[0-9]*.py"))
-    for path in versions:
-        if last is not None and _number(path) > last:
-            path.unlink()
-    return max(_number(path) for path in versions if path.exists())
-
-
-def _number(path: Path) -> str:
-    return path.name.partition("_")[0]
+def _newest_migration(code: Path) -> str:
+    versions = (code / "migrations" / "versions").glob("[0-9]*.py")
+    return max(path.name.partition("_")[0] for path in versions)
 
 
 def _dump_of(code: Path) -> str:
@@ -99,9 +87,11 @@ def _dump_of(code: Path) -> str:
     The dump is made while the server runs, since there are leases only then.
     """
     with temporary_folder() as folder, _database(folder / "data") as url:
-        environment = {"MOORAGE_DATABASE_URL": data_source_name(url), "MOORAGE_DEBUG": "true"}
-        if (code / "service" / "store" / "audit.py").exists():
-            environment["MOORAGE_AUDIT"] = "on"
+        environment = {
+            "MOORAGE_DATABASE_URL": data_source_name(url),
+            "MOORAGE_DEBUG": "true",
+            "MOORAGE_AUDIT": "on",
+        }
         with contextlib.chdir(code):
             server = LocalServer(folder / "unused", workers=2, environment=environment)
             server.start()
@@ -135,8 +125,7 @@ def _use(client: Client) -> None:
     for name, zone in (("node-a", "a"), ("node-b", "b"), ("node-c", "c")):
         client.put(client.path("nodes", name), _node(name, zone))
     _put(client, "resourcequotas", "pods", {"spec": {"hard": {"pods": "10"}}})
-    with contextlib.suppress(Refused):  # older versions know no groups
-        _put(client, "podgroups", "train", {"spec": {"minMember": 2}})
+    _put(client, "podgroups", "train", {"spec": {"minMember": 2}})
     for name in ("web-0", "web-1", "web-2"):
         pods = {"pods": [_pod(name, {"nodeAffinity": _zones("a", "b")})]}
         client.post_once(client.path("placements"), pods, key=f"order-of-{name}")
@@ -144,14 +133,11 @@ def _use(client: Client) -> None:
     client.delete(client.path("namespaces", "shop", "pods", "web-1"))
     for name in ("node-a", "node-b"):
         client.patch(client.path("nodes", name), {"metadata": {"labels": {"zone": "c"}}})
-    with contextlib.suppress(Refused):  # older versions take no reports of nodes
-        client.put(client.path("node-leases"), {"nodes": ["node-c"]})
-    with contextlib.suppress(Refused):  # older versions know no webhooks
-        webhook = {"url": "https://orchestrator.example/", "events": "Bindings", "disabled": True}
-        client.put(client.path("webhooks", "orchestrator"), webhook)
-    with contextlib.suppress(Refused):  # older versions know no principals
-        client.put("/v1/principals/root", {"grants": [{"role": "admin"}]})
-        client.post("/v1/principals/root/tokens", {})  # from now on, requests need a token
+    client.put(client.path("node-leases"), {"nodes": ["node-c"]})
+    webhook = {"url": "https://orchestrator.example/", "events": "Bindings", "disabled": True}
+    client.put(client.path("webhooks", "orchestrator"), webhook)
+    client.put("/v1/principals/root", {"grants": [{"role": "admin"}]})
+    client.post("/v1/principals/root/tokens", {})  # from now on, requests need a token
 
 
 def _put(client: Client, kind: str, name: str, manifest: dict[str, Any]) -> None:

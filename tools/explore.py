@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from service import compiled_engine
+from service.runtime import compiled_engine
 from tools.verdicts import failed_tests
 
 ROOT = Path(__file__).parents[1]

@@ -12,9 +12,10 @@ import msgspec
 import typer
 
 from service.api.problems import PROBLEMS
+from service.cli.command_table import load_command
 from service.cli.main import app
-from service.model.configuration.config import ClusterConfig
-from service.model.pod_templates.field_warnings import WARNINGS
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.field_warnings import WARNINGS
 from tools.field_docstrings import field_docstrings
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -138,15 +139,16 @@ def problems() -> str:
 def commands() -> str:
     """The page of all commands."""
     group: Any = typer.main.get_command(app)
-    shared = [each for each in group.commands["get"].params if each.opts[0] in SHARED]
+    shared = [each for each in load_command("get").params if each.opts[0] in SHARED]
     described = "\n".join(_described(group, ("moorage",)))
     return f"{_COMMANDS}{_table(shared)}\n{described}"
 
 
 def _described(group: Any, above: tuple[str, ...]) -> Iterator[str]:
     """Describe the commands of a group, which are Typer's own kind of Click's commands."""
-    for name, command in group.commands.items():
-        words = (*above, name)
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        words, command = (*above, name), group.get_command(context, name)
         if hasattr(command, "commands"):
             yield from _described(command, words)
         else:

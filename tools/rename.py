@@ -24,6 +24,8 @@ NOT_RENAMED = re.compile(
 )
 """Files that speak of the past, or of no code."""
 PACKAGE = "/__init__"
+CLIENT = "clients/python/"
+"""A folder that modules are found in; it is no part of their names."""
 _MOVE = re.compile(r"(\S+)\.py -> (\S+)\.py")
 _NAME = re.compile(r"(\S+\.py): (\w+) -> (\w+)")
 _TEXT = {
@@ -149,7 +151,8 @@ class Modules:
         self._new: dict[str, str] = {}
         for old, new in moves:
             for before, after in _spellings(old, new):
-                self._new[before] = after
+                if before != after:
+                    self._new[before] = after
         self._any = _any_of(self._new, before=r"(?:(?<![\w./-])|(?<=\.\./))", after=r"(?![\w-])")
 
     def renamed(self, text: str) -> str:
@@ -242,11 +245,15 @@ def _spellings(old: str, new: str) -> Iterator[tuple[str, str]]:
     """
     suffix = "" if old.endswith(PACKAGE) else ".py"
     old, new = old.removesuffix(PACKAGE), new.removesuffix(PACKAGE)
-    yield old.replace("/", "."), new.replace("/", ".")
+    yield _dotted(old), _dotted(new)
     yield old + suffix, new + suffix
     within = old.removeprefix("service/")
     if within != old and "/" in within:
         yield within + suffix, new.removeprefix("service/") + suffix
+
+
+def _dotted(path: str) -> str:
+    return path.removeprefix(CLIENT).replace("/", ".")
 
 
 def _any_of(names: Iterable[str], *, before: str, after: str) -> re.Pattern[str]:

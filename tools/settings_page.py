@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 import msgspec
 import typer
 
-from service.cli.commands.serve_and_migrate import serve
+from service.cli.commands.serve import serve
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tools.field_docstrings import field_docstrings
 

@@ -6,13 +6,22 @@ import numpy as np
 from msgspec import Meta
 from typing_extensions import override
 
-from service.engine.framework.events import Change
-from service.engine.framework.plugin import MAX_NODE_SCORE, Failure, NodePlugin
-from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.nodes.node_rules import NodeRules
-from service.engine.state.nodes.node_table import NodeTable
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.validation.plugins import Arguments
+from service.plugin import (
+    ALL,
+    MAX_NODE_SCORE,
+    Arguments,
+    Change,
+    ClusterConfig,
+    Failure,
+    Ints,
+    Mask,
+    NodePlugin,
+    NodeRules,
+    NodeTable,
+    Rows,
+    SchedulerProfile,
+    at,
+)
 
 
 class GpuReserveArgs(Arguments, frozen=True, kw_only=True):

@@ -6,11 +6,17 @@ import msgspec
 import pytest
 from gpu_reserve import GpuReserve
 
-from service.engine import Placement, Refusal, explain, place
-from service.extensions.plugin_test_suite import PluginSuite
-from service.model.configuration.config import parse_config
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import TemplateCache, parse_pod
+from service.plugin.testing import (
+    InvalidManifest,
+    Placement,
+    PluginSuite,
+    Refusal,
+    TemplateCache,
+    explain,
+    parse_config,
+    parse_pod,
+    place,
+)
 
 GPU = "example.com/gpu"
 

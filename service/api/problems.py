@@ -20,7 +20,8 @@ from litestar.exceptions import (
 )
 from litestar.types import Message, Scope, Send
 
-from service.model.errors import (
+from service.model.core.access import Principal
+from service.model.core.errors import (
     BindingRefused,
     BindingViolated,
     Denied,
@@ -32,8 +33,7 @@ from service.model.errors import (
     ObjectUnreadable,
     Unavailable,
 )
-from service.model.manifests.all_kinds_kept_for_rules import sees
-from service.model.principals import Principal
+from service.model.registry.kinds import sees
 
 PROBLEM_JSON = "application/problem+json"
 REQUEST_ID = "moorage.request_id"

@@ -1,44 +1,14 @@
-"""The `moorage` command and its exit codes; each command is in the module named after its task."""
+"""The `moorage` command and its exit codes; `command_table` has the commands."""
 
 import sys
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typing_extensions import override
 
-from service import compiled_engine
-from service.cli import contexts
 from service.cli.command_group import Commands
-from service.cli.commands import (
-    access,
-    apply_place_and_bind,
-    audit_export_and_verify,
-    bench,
-    bindings,
-    capacity,
-    cordon_and_drain,
-    create,
-    deletions,
-    describe,
-    explain_violations_topology_and_status,
-    export,
-    get,
-    lint_manifests,
-    openapi,
-    patch_label_annotate_taint,
-    rebalance,
-    repairs,
-    replace_pods,
-    scale_in_pods,
-    serve_and_migrate,
-    simulate,
-    top,
-    verify_database,
-    wait,
-    watch,
-    webhooks,
-)
-from service.cli.conformance import conformance
+from service.cli.command_table import COMMANDS, available_commands, load_command
 from service.cli.errors import CliError, ExitCode
 from service.cli.printing.output import print_error
 
@@ -48,66 +18,45 @@ Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a 
 130 or 143 stopped by SIGINT (Ctrl-C) or SIGTERM; `serve`, `watch`, `bindings` and `get -w` end so with 0.
 """
 
+
+PARTS = "moorage.version"
+"""The group of entry points that tell what `--version` shows of other distributions."""
+
+
+class _Moorage(Commands):
+    """The commands of the table; one that is not asked for is not imported, so that others start soon."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        not_yet_imported: Any = dict.fromkeys(COMMANDS)
+        self.commands = not_yet_imported
+
+    @override
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(available_commands())
+
+    @override
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = load_command(cmd_name)
+        return self.commands.get(cmd_name)
+
+
 app = typer.Typer(
     name="moorage",
     help=HELP,
-    cls=Commands,
+    cls=_Moorage,
     context_settings={"help_option_names": ["--help", "-h"]},
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (
-    serve_and_migrate.serve,
-    serve_and_migrate.migrate,
-    serve_and_migrate.lift_revision,
-    verify_database.verify,
-    apply_place_and_bind.apply,
-    lint_manifests.lint,
-    apply_place_and_bind.place,
-    explain_violations_topology_and_status.explain,
-    repairs.repairs,
-    capacity.capacity,
-    simulate.simulate,
-    get.get,
-    describe.describe,
-    top.top,
-    wait.wait,
-    create.create,
-    export.export,
-    apply_place_and_bind.config,
-    watch.watch,
-    bindings.bindings,
-    explain_violations_topology_and_status.violations,
-    explain_violations_topology_and_status.topology,
-    apply_place_and_bind.bind,
-    apply_place_and_bind.evict,
-    patch_label_annotate_taint.patch,
-    patch_label_annotate_taint.label,
-    patch_label_annotate_taint.annotate,
-    patch_label_annotate_taint.taint,
-    cordon_and_drain.drain,
-    cordon_and_drain.cordon,
-    cordon_and_drain.uncordon,
-    scale_in_pods.scale_in,
-    replace_pods.replace,
-    rebalance.rebalance,
-    deletions.delete,
-    explain_violations_topology_and_status.status,
-    openapi.openapi,
-    conformance.conformance,
-):
-    app.command()(command)
-app.add_typer(contexts.context_commands, name="context")
-app.add_typer(access.token_commands, name="token")
-app.add_typer(access.grant_commands, name="grant")
-app.add_typer(audit_export_and_verify.audit, name="audit")
-app.add_typer(webhooks.webhook_commands, name="webhooks")
-app.command(context_settings=bench.PASSED_ON)(bench.bench)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - called by Typer
     if wanted:
-        typer.echo(f"moorage {metadata.version('moorage')}, engine {compiled_engine.engine_kind()}")
+        version = f"moorage {metadata.version('moorage')}"
+        parts = (f"{part.name} {part.load()()}" for part in metadata.entry_points(group=PARTS))
+        typer.echo(", ".join([version, *parts]))
         raise typer.Exit
 
 

@@ -12,7 +12,6 @@ from service.cli.client import Client
 from service.cli.contexts import CONTEXT_VARIABLE, Context, complete_context, context_in_use
 from service.cli.errors import WrongUsage
 from service.cli.printing.output import FORMATS, Format, Output
-from service.settings import InvalidSettings, read_secret
 
 P = ParamSpec("P")
 
@@ -20,6 +19,9 @@ TIMEOUT_SECONDS = 60.0
 URL_DEFAULT = "http://127.0.0.1:8080"
 
 CLUSTER_DEFAULT = "default"
+
+TOKEN_VARIABLE = "MOORAGE_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN_FILE_VARIABLE = "MOORAGE_TOKEN_FILE"  # noqa: S105 - as above
 
 Url = Annotated[
     str | None,
@@ -58,18 +60,26 @@ def token_or_file(token: str | None) -> str | None:
     Raises:
         WrongUsage: that file cannot be read, or the environment has a token as well.
     """
+    environment = os.environ  # noqa: TID251 - the client's own
+    path = environment.get(TOKEN_FILE_VARIABLE)
+    if path is None:
+        return token or None
+    if TOKEN_VARIABLE in environment:
+        raise WrongUsage(f"Set either {TOKEN_VARIABLE} or {TOKEN_FILE_VARIABLE}, not both.")
     try:
-        found = read_secret("token", os.environ)  # noqa: TID251 - the client's own
-    except InvalidSettings as error:
-        raise WrongUsage(str(error)) from None
-    return token or found
+        content = Path(path).read_text("utf-8").rstrip("\r\n")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        told = f"{TOKEN_FILE_VARIABLE}: {path} cannot be read: {reason}."
+        raise WrongUsage(told) from None
+    return token or content
 
 
 Token = Annotated[
     str | None,
     typer.Option(
         "--token",
-        envvar="MOORAGE_TOKEN",
+        envvar=TOKEN_VARIABLE,
         help="Bearer token. Every user of a machine can see its command lines: better MOORAGE_TOKEN, or a file named in MOORAGE_TOKEN_FILE.",
         show_default=False,
         callback=token_or_file,
@@ -79,6 +89,28 @@ Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for o
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Have it decided and answered as usual, but change nothing."),
+]
+Files = Annotated[
+    list[str],
+    typer.Option("--file", "-f", help="File, folder or - (YAML, JSON, JSON Lines, also .gz)."),
+]
+PodNamespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The pod's namespace.")]
+AllNamespaces = Annotated[
+    bool,
+    typer.Option("--all-namespaces", "-A", help="All namespaces, also if the context names one."),
+]
+
+OneNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Only this namespace; lists are of all without it, names of default.",
+    ),
+]
+
+LabelSelector = Annotated[
+    str | None, typer.Option("--selector", "-l", help="Label selector, such as app=web,tier!=db.")
 ]
 OutputFormat = Annotated[
     str, typer.Option("--output", "-o", metavar="FORMAT", help=f"One of {FORMATS}.")
@@ -113,10 +145,11 @@ class Session:
         dry.suffix = " (dry run)"
         return dry
 
-    def done(self, answer: Any, told: str) -> None:
-        """Tell people what was done, and others what the server has answered."""
+    def done(self, answer: Any, sentence: str, *, wraps: bool = False) -> None:
+        """Print what was done for people, and the server's answer for programs."""
         if self.output.for_people:
-            self.output.line(told + self.suffix)
+            show = self.output.prose if wraps else self.output.line
+            show(sentence + self.suffix)
         else:
             self.output.document(answer)
 

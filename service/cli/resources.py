@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 from urllib.parse import quote
 
+from moorage.kept_kinds import DECLARED_KINDS
+from moorage.kinds import KINDS, Kind
 from service.cli.client import Client
 from service.cli.errors import WrongUsage
 from service.cli.printing import table_rows
 from service.cli.printing.table_rows import Clock, Item
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.plans.plans import PLAN
 
 OF_ALL = ("pods", "services", "replicationcontrollers", "replicasets", "statefulsets")
 """What `all` stands for: the kinds that kubectl shows for it, as far as they are kept."""
@@ -176,20 +176,25 @@ def complete_kind(incomplete: str) -> Iterable[str]:
     return [each.plural for each in RESOURCES if each.plural.startswith(incomplete)]
 
 
-def _kept(declared: KeptKind) -> Resource:
-    columns, row = _SHOWN.get(declared.kind, (("name", "age", "labels"), table_rows.labelled_row))
+def _kept(kind: Kind) -> Resource:
+    columns, row = _SHOWN.get(kind.name, (("name", "age", "labels"), table_rows.labelled_row))
+    return _resource(kind.name, columns=columns, row=row)
+
+
+def _resource(name: str, **shown: Any) -> Resource:
+    """Make the resource of one of the client package's kinds."""
+    kind = KINDS[name]
     return Resource(
-        plural=declared.plural,
-        kind=declared.kind,
-        short_names=tuple(declared.short_names),
-        namespaced=declared.namespaced,
-        columns=columns,
-        row=row,
+        plural=kind.plural,
+        kind=kind.name,
+        short_names=kind.short_names,
+        namespaced=kind.namespaced,
+        **shown,
     )
 
 
 _SHOWN: Mapping[str, tuple[tuple[str, ...], Callable[[Item, Clock], Sequence[object]]]] = {
-    PLAN.kind: (("name", "phase", "evicted", "leaving", "waiting", "age"), table_rows.plan_row),
+    "Plan": (("name", "phase", "evicted", "leaving", "waiting", "age"), table_rows.plan_row),
 }
 """What tables show of objects of some kinds that are kept; of all others, their labels."""
 
@@ -197,30 +202,22 @@ _SHOWN: Mapping[str, tuple[tuple[str, ...], Callable[[Item, Clock], Sequence[obj
 WORKLOADS = frozenset({"deployment", "deploy", "job", "cronjob", "cj", "daemonset", "d"})
 """Kinds of which only the pods are kept, without the plural's s (`ds` is short for daemon sets)."""
 
-PODS = Resource(
-    plural="pods",
-    kind="Pod",
-    short_names=("po",),
-    namespaced=True,
+PODS = _resource(
+    "Pod",
     columns=("name", "state", "node", "age", "waits for"),
     row=table_rows.pod_row,
     wide_columns=("owner", "priority", "nominated node", "scheduler"),
     wide=table_rows.pod_wide,
 )
-NODES = Resource(
-    plural="nodes",
-    kind="Node",
-    short_names=("no",),
+NODES = _resource(
+    "Node",
     columns=("name", "state", "zone", "cpu", "memory", "pods", "age", "taints"),
     row=table_rows.node_row,
     wide_columns=("type", "other resources"),
     wide=table_rows.node_wide,
 )
-EVENTS = Resource(
-    plural="events",
-    kind="Event",
-    short_names=("ev",),
-    namespaced=True,
+EVENTS = _resource(
+    "Event",
     columns=("last seen", "type", "reason", "object", "message"),
     row=table_rows.event_row,
     order=lambda event: str(event.get("lastTimestamp")),
@@ -228,31 +225,23 @@ EVENTS = Resource(
 )
 RESOURCES = (
     NODES,
-    Resource(
-        plural="namespaces",
-        kind="Namespace",
-        short_names=("ns",),
+    _resource(
+        "Namespace",
         columns=("name", "age", "labels"),
         row=table_rows.labelled_row,
     ),
     PODS,
-    Resource(
-        plural="resourcequotas",
-        kind="ResourceQuota",
-        short_names=("quota", "quotas"),
-        namespaced=True,
+    _resource(
+        "ResourceQuota",
         columns=("name", "age", "used/hard"),
         row=table_rows.quota_row,
     ),
-    Resource(
-        plural="podgroups",
-        kind="PodGroup",
-        short_names=("pg", "pgs"),
-        namespaced=True,
+    _resource(
+        "PodGroup",
         columns=("name", "phase", "min member", "scheduled", "running", "age"),
         row=table_rows.pod_group_row,
     ),
-    *map(_kept, KEPT_KINDS.values()),
+    *(_kept(KINDS[name]) for name, *_ in DECLARED_KINDS),
     EVENTS,
     Resource(
         plural="clusters",

@@ -17,7 +17,7 @@ from service.engine.groups.gang_search import (
     GroupPlacement,
     GroupRefusal,
     place_group,
-    placing_group,
+    place_group_in_steps,
 )
 from service.engine.integrity.digest import digest
 from service.engine.placing.binding import (
@@ -68,7 +68,7 @@ __all__ = [
     "group_domain",
     "place",
     "place_group",
-    "placing_group",
+    "place_group_in_steps",
     "preempt",
     "summarize",
     "time_plugins",

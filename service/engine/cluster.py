@@ -6,46 +6,40 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.engine.profiles.profile import Pipeline, pipelines_of
+from service.engine.profiles.profile import Profile, profiles_of
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.static_rows import StaticRows
-from service.engine.state.devices.device_table import DeviceTable, allocated
+from service.engine.state.devices.device_table import DeviceTable, with_allocation
 from service.engine.state.nodes.counters import NodeViews
-from service.engine.state.nodes.node_rules import NodeRules, Use
+from service.engine.state.nodes.node_rules import NodeRules, PodUsage
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import MatcherEntry, MatchIndex, PodClass
-from service.engine.state.pods.compiler import Compiler, Eligibilities, ObjectRules
+from service.engine.state.pods.compiler import Compiler, InclusionSets, ObjectRules
 from service.engine.state.pods.data_sets import DataSets
 from service.engine.state.pods.default_spread import DefaultSelectors
-from service.engine.state.pods.importance import ImportanceTable, Placed
+from service.engine.state.pods.importance import ImportanceTable, PlacedPod
 from service.engine.state.pods.matchers import Subject
-from service.engine.state.pods.other_objects import KeptObjects
+from service.engine.state.pods.other_objects import AuxiliaryObjects
 from service.engine.state.volumes.volume_table import VolumeTable
-from service.model.configuration.config import ClusterConfig
-from service.model.kinds_kept_for_rules.device_kinds import device_object
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.volume_kinds import volume_object
-from service.model.objects.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
-from service.model.objects.persistent_volumes import ClaimRef, VolumeObject
-from service.model.objects.pods_and_nodes import (
-    LabelSelector,
-    Namespace,
-    Node,
-    ObjectName,
-    OwnerReference,
-    Partial,
-    Pod,
-)
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import LabelSelector, ObjectName, OwnerReference, Partial
+from service.model.devices.device import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
+from service.model.devices.device_kinds import device_object
+from service.model.nodes.node import Namespace, Node
+from service.model.pods.pod import Pod
+from service.model.volumes.volume import ClaimRef, VolumeObject
+from service.model.volumes.volume_kinds import volume_object
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """The bytes of cached masks and scores; the least recently used are dropped first."""
 
-STATIC_ROWS_KEPT = 32
+STATIC_ROWS_MAX = 32
 """How many `StaticRows` are kept for rules to come; cached ranks keep those that they use. The
 least recently used are dropped first."""
 
 
-class Resident:
+class PodInfo:
     """A pod that the engine knows, with what it uses where it is placed."""
 
     __slots__ = ("pod", "pod_class", "ports", "use")
@@ -54,7 +48,7 @@ class Resident:
         self.pod = pod
         self.pod_class = pod_class
         template = pod_class.template
-        self.use = template.use if pod.resize is None else Use.of(pod.spec, pod.resize)
+        self.use = template.use if pod.resize is None else PodUsage.of(pod.spec, pod.resize)
         self.ports = template.rules.needs.ports
 
 
@@ -69,20 +63,20 @@ class Cluster:
     def __init__(self, config: ClusterConfig | None = None) -> None:
         self.config = config or ClusterConfig()
         self._undo: list[Callable[[], object]] = []
-        self._settled = 0
+        self._committed = 0
         self.position = 0
         """How many changes were ever made that were not undone."""
         self.version = 0
         """It is raised by every change and by every undoing: while it is the same, nothing changes."""
         self._recording = True
-        self._pods: dict[ObjectName, Resident] = {}
-        self._by_node: dict[str, dict[ObjectName, Resident]] = {}
+        self._pods: dict[ObjectName, PodInfo] = {}
+        self._by_node: dict[str, dict[ObjectName, PodInfo]] = {}
         self.nominated: dict[str, dict[ObjectName, Pod]] = {}
         """The pods that wait for room on a node, by its name; nodes without such pods are left out."""
         self.reserved: dict[ObjectName, tuple[str, Pod]] = {}
         """Pods in whose place others will come, with the nodes on which room is kept for these."""
         self._namespaces: dict[str, Namespace] = {}
-        self.objects = KeptObjects()
+        self.objects = AuxiliaryObjects()
         """The objects that rules read besides nodes, namespaces and pods."""
         self._selectors = DefaultSelectors()
         self._start(())
@@ -91,26 +85,26 @@ class Cluster:
         """Make empty structures for the configuration, then add everything that is known."""
         self.nodes = NodeTable()
         self._match_index = MatchIndex()
-        self._eligibilities = Eligibilities(self.nodes)
+        self._inclusion_sets = InclusionSets(self.nodes)
         self.volumes = VolumeTable(self.nodes)
         """The objects about volumes, and the placed pods that use them."""
         self.devices = DeviceTable(self.nodes, self.config.device_search_steps)
         """The objects about devices, and which are in use."""
-        self.pipelines = pipelines_of(self.config)
+        self.profiles = profiles_of(self.config)
         """The plugins of each profile, by its name."""
         self._compiler = Compiler(
             self.config,
-            {name: each.rules for name, each in self.pipelines.items()},
+            {name: each.rules for name, each in self.profiles.items()},
             self.nodes,
             self._match_index,
-            self._eligibilities,
+            self._inclusion_sets,
             ObjectRules(self._selectors, self.volumes, self.devices, DataSets(self.objects)),
             self._forget_rules,
         )
         self._classes_on: list[dict[PodClass, int]] = []
-        self._row_caches: OrderedDict[tuple[NodeRules, Pipeline], RowCache] = OrderedDict()
+        self._row_caches: OrderedDict[tuple[NodeRules, Profile], RowCache] = OrderedDict()
         self._row_cache_bytes = 0
-        self._static_rows: OrderedDict[tuple[Hashable, Pipeline], StaticRows] = OrderedDict()
+        self._static_rows: OrderedDict[tuple[Hashable, Profile], StaticRows] = OrderedDict()
         self._importance: ImportanceTable | None = None
         for kept in self.objects:
             self._enter_object(kept)
@@ -118,7 +112,7 @@ class Cluster:
             self._match_index.relabel_namespace(namespace.name, dict(namespace.labels))
         for node in nodes:
             self._insert_node(node)
-        pods = [resident.pod for resident in self._pods.values()]
+        pods = [info.pod for info in self._pods.values()]
         self._pods, self._by_node, self.nominated = {}, {}, {}
         for pod in pods:
             self._insert_pod(pod, (pod.namespace, pod.name))
@@ -131,7 +125,7 @@ class Cluster:
 
     def undo(self, mark: int) -> None:
         """Return to the state at that mark, by inverses in reverse order."""
-        assert mark >= self._settled
+        assert mark >= self._committed
         self.version += 1
         self._recording = False
         try:
@@ -141,12 +135,12 @@ class Cluster:
         finally:
             self._recording = True
 
-    def settle(self, mark: int) -> None:
-        """Make the changes before a mark final, by forgetting how to undo them."""
-        assert self._settled <= mark <= self.position
-        del self._undo[: mark - self._settled]
-        self._settled = mark
-        self._compiler.settle(mark)
+    def commit_until(self, mark: int) -> None:
+        """Make the changes before a mark final, by forget_in_steps how to undo them."""
+        assert self._committed <= mark <= self.position
+        del self._undo[: mark - self._committed]
+        self._committed = mark
+        self._compiler.commit_until(mark)
 
     def _record(self, inverse: Callable[[], object]) -> None:
         self.version += 1
@@ -177,16 +171,16 @@ class Cluster:
         if before is None:
             self._record(lambda: self.delete_node(node.name))
             self._insert_node(node)
-            for resident in self._by_node.get(node.name, {}).values():
-                self._attach(resident, self.nodes.slots[node.name])
+            for info in self._by_node.get(node.name, {}).values():
+                self._attach(info, self.nodes.slots[node.name])
             return
         self._record(lambda: self.put_node(before))
         slot = self.nodes.slots[node.name]
         self.recount(slot, -1)
-        self._eligibilities.leave(slot)
+        self._inclusion_sets.leave(slot)
         self.nodes.forget(slot)
         self.nodes.describe(slot, node)
-        self._eligibilities.enter(slot)
+        self._inclusion_sets.enter(slot)
         self.devices.touch(slot)
         self.recount(slot, 1)
 
@@ -201,22 +195,22 @@ class Cluster:
         assert before is not None
         self._record(lambda: self.put_node(before))
         self.detach_pods(name, slot)
-        self._eligibilities.leave(slot)
+        self._inclusion_sets.leave(slot)
         self.nodes.remove(slot)
         self.volumes.limits.touch((slot,))
         self.devices.touch(slot)
 
     def detach_pods(self, name: str, slot: int) -> None:
         """Stop counting the pods of a node that is about to be removed."""
-        for resident in self._by_node.get(name, {}).values():
-            self._detach(resident, slot)
+        for info in self._by_node.get(name, {}).values():
+            self._detach(info, slot)
 
     def _insert_node(self, node: Node) -> None:
         slot = self.nodes.add(node)
         if slot == len(self._classes_on):
             self._classes_on.append({})
-            self._eligibilities.resize()
-        self._eligibilities.enter(slot)
+            self._inclusion_sets.resize()
+        self._inclusion_sets.enter(slot)
         self.volumes.limits.touch((slot,))
         self.devices.touch(slot)
 
@@ -245,7 +239,7 @@ class Cluster:
 
     # Other objects that rules read
 
-    def put_object(self, kept: KeptObject[Partial]) -> None:
+    def put_object(self, kept: DeclaredObject[Partial]) -> None:
         """Add or replace an object of a kept kind."""
         self._swap_object(kept.kind, (kept.namespace, kept.name), kept)
 
@@ -257,7 +251,9 @@ class Cluster:
         """
         self._swap_object(kind, (namespace, name), None)
 
-    def _swap_object(self, kind: str, key: ObjectName, kept: KeptObject[Partial] | None) -> None:
+    def _swap_object(
+        self, kind: str, key: ObjectName, kept: DeclaredObject[Partial] | None
+    ) -> None:
         before = self.objects.get(kind, *key)
         if kept is None:
             self.objects.delete(kind, *key)
@@ -268,7 +264,7 @@ class Cluster:
             self._enter_object(kept)
         self._record(lambda: self._swap_object(kind, key, before))
         self._selectors.change(key, before, kept)
-        self._compiler.reconsider(before, kept)
+        self._compiler.follow_object(before, kept)
 
     def assume_binding(self, claim: ObjectName, volume_name: str) -> None:
         """Have a claim bound to a volume that is free, until that is undone."""
@@ -295,7 +291,7 @@ class Cluster:
             name = f"{pod.name}/{each.pod_claim}" if each.claim is None else each.claim
             before = self.devices.claims.get((pod.namespace, name))
             claim = before or ResourceClaim(namespace=pod.namespace, name=name)
-            after = allocated(claim, each.grants, nodes_of(each.grants))
+            after = with_allocation(claim, each.grants, nodes_of(each.grants))
             self._swap_assumed(after, before)
 
     def forget_assumed_devices(self, pod: Pod) -> None:
@@ -312,14 +308,14 @@ class Cluster:
         elif before is not None:
             self.devices.remove(before)
 
-    def _enter_object(self, kept: KeptObject[Partial]) -> None:
+    def _enter_object(self, kept: DeclaredObject[Partial]) -> None:
         volume, device = volume_object(kept), device_object(kept)
         if volume is not None:
             self.volumes.put(volume)
         if device is not None:
             self.devices.put(device)
 
-    def _leave_object(self, kept: KeptObject[Partial]) -> None:
+    def _leave_object(self, kept: DeclaredObject[Partial]) -> None:
         volume, device = volume_object(kept), device_object(kept)
         if volume is not None:
             self.volumes.remove(volume)
@@ -329,15 +325,15 @@ class Cluster:
     # Pods
 
     def pod(self, namespace: str, name: str) -> Pod | None:
-        resident = self._pods.get((namespace, name))
-        return None if resident is None else resident.pod
+        info = self._pods.get((namespace, name))
+        return None if info is None else info.pod
 
     def pods(self) -> Iterator[Pod]:
-        return (resident.pod for resident in self._pods.values())
+        return (info.pod for info in self._pods.values())
 
     def placed_classes(self) -> tuple[PodClass, ...]:
         """Return the classes that have pods which count on nodes."""
-        return tuple(each for each in self._match_index.classes if each.nodes)
+        return tuple(pod_class for pod_class in self._match_index.classes if pod_class.nodes)
 
     def subject(self, pod_class: PodClass) -> Subject:
         """Return what matchers read of the pods of a class."""
@@ -345,7 +341,7 @@ class Cluster:
 
     def known_classes(self) -> tuple[PodClass, ...]:
         """Return the classes that have pods, placed or not. Others are kept for pods to come."""
-        return tuple(each for each in self._match_index.classes if each.pods)
+        return tuple(pod_class for pod_class in self._match_index.classes if pod_class.pods)
 
     def selected_classes(self, namespace: str, selector: LabelSelector | None) -> list[PodClass]:
         """Return the classes with pods in a namespace, placed or not, that a selector matches."""
@@ -361,7 +357,7 @@ class Cluster:
 
     def node_set_verdicts(self) -> Iterator[bool]:
         """Yield for each set of nodes over which spreading counts whether it is right."""
-        return self._eligibilities.verdicts()
+        return self._inclusion_sets.verdicts()
 
     @property
     def pod_count(self) -> int:
@@ -373,13 +369,13 @@ class Cluster:
         return self._classes_on[slot]
 
     @property
-    def endures(self) -> bool:
+    def has_execution_rules(self) -> bool:
         """Whether any known pod has a rule that is required during execution."""
-        return bool(self._compiler.enduring)
+        return bool(self._compiler.execution_classes)
 
-    def enduring_classes(self) -> tuple[PodClass, ...]:
+    def execution_classes(self) -> tuple[PodClass, ...]:
         """Return the classes of known pods with rules that are required during execution."""
-        return tuple(self._compiler.enduring)
+        return tuple(self._compiler.execution_classes)
 
     def pods_of(self, node_name: str) -> tuple[Pod, ...]:
         """Return the pods that name a node, whether or not it is there, finished ones included."""
@@ -388,10 +384,10 @@ class Cluster:
     def placed_on(self, slot: int) -> Iterator[tuple[Pod, PodClass]]:
         """Return the pods that count on a node, with their classes."""
         node = self.nodes.nodes[slot]
-        residents = {} if node is None else self._by_node.get(node.name, {})
-        for resident in residents.values():
-            if not resident.pod.finished:
-                yield resident.pod, resident.pod_class
+        infos = {} if node is None else self._by_node.get(node.name, {})
+        for info in infos.values():
+            if not info.pod.finished:
+                yield info.pod, info.pod_class
 
     def importance(self, resources: Iterable[str]) -> ImportanceTable:
         """The pods that count on each node by importance, brought up to date, with the amounts of these resources."""
@@ -400,13 +396,11 @@ class Cluster:
         self._importance.refresh(self._placed_with_use, resources)
         return self._importance
 
-    def _placed_with_use(self, slot: int) -> list[Placed]:
+    def _placed_with_use(self, slot: int) -> list[PlacedPod]:
         node = self.nodes.nodes[slot]
-        residents = {} if node is None else self._by_node.get(node.name, {})
+        infos = {} if node is None else self._by_node.get(node.name, {})
         return [
-            (each.pod, each.pod_class, each.use)
-            for each in residents.values()
-            if not each.pod.finished
+            (info.pod, info.pod_class, info.use) for info in infos.values() if not info.pod.finished
         ]
 
     def put_pod(self, pod: Pod) -> ObjectName:
@@ -436,7 +430,7 @@ class Cluster:
         self._remove_pod((namespace, name))
 
     @property
-    def keeps_room(self) -> bool:
+    def has_reservations(self) -> bool:
         """Whether room is kept on any node, for pods that wait or for those that will come."""
         return bool(self.nominated or self.reserved)
 
@@ -457,22 +451,22 @@ class Cluster:
         controller = pod.controller
         if controller is not None:
             _tally(pod_class.owners, controller, 1)
-        resident = Resident(pod, pod_class)
+        info = PodInfo(pod, pod_class)
         if pod.resize is not None:
-            self.nodes.track(resource for resource, _ in resident.use.amounts)
-        self._pods[key] = resident
+            self.nodes.track(resource for resource, _ in info.use.amounts)
+        self._pods[key] = info
         if pod.node_name is None:
             if pod.nominated_node_name is not None and pod.wants_node:
                 self.nominated.setdefault(pod.nominated_node_name, {})[key] = pod
             return
-        self._by_node.setdefault(pod.node_name, {})[key] = resident
+        self._by_node.setdefault(pod.node_name, {})[key] = info
         slot = self.nodes.slots.get(pod.node_name)
         if slot is not None:
-            self._attach(resident, slot)
+            self._attach(info, slot)
 
     def _remove_pod(self, key: ObjectName) -> None:
-        resident = self._pods.pop(key)
-        node_name = resident.pod.node_name
+        info = self._pods.pop(key)
+        node_name = info.pod.node_name
         if node_name is not None:
             on_node = self._by_node[node_name]
             del on_node[key]
@@ -480,14 +474,14 @@ class Cluster:
                 del self._by_node[node_name]
             slot = self.nodes.slots.get(node_name)
             if slot is not None:
-                self._detach(resident, slot)
-        elif resident.pod.nominated_node_name is not None:
-            self._forget_nomination(resident.pod.nominated_node_name, key)
-        if resident.pod.controller is not None:
-            _tally(resident.pod_class.owners, resident.pod.controller, -1)
-        if resident.pod.resize is not None:
-            self.nodes.release_resources(resource for resource, _ in resident.use.amounts)
-        self._compiler.drop(resident.pod_class)
+                self._detach(info, slot)
+        elif info.pod.nominated_node_name is not None:
+            self._forget_nomination(info.pod.nominated_node_name, key)
+        if info.pod.controller is not None:
+            _tally(info.pod_class.owners, info.pod.controller, -1)
+        if info.pod.resize is not None:
+            self.nodes.release_resources(resource for resource, _ in info.use.amounts)
+        self._compiler.drop(info.pod_class)
 
     def _forget_nomination(self, node_name: str, key: ObjectName) -> None:
         nominated = self.nominated.get(node_name, {})
@@ -495,20 +489,20 @@ class Cluster:
         if not nominated:
             self.nominated.pop(node_name, None)
 
-    def _attach(self, resident: Resident, slot: int) -> None:
-        self._count(resident, slot, 1)
+    def _attach(self, info: PodInfo, slot: int) -> None:
+        self._count(info, slot, 1)
 
-    def _detach(self, resident: Resident, slot: int) -> None:
-        self._count(resident, slot, -1)
+    def _detach(self, info: PodInfo, slot: int) -> None:
+        self._count(info, slot, -1)
 
-    def _count(self, resident: Resident, slot: int, pods: int) -> None:
+    def _count(self, info: PodInfo, slot: int, pods: int) -> None:
         """Count a pod that comes to a node (`pods` = 1) or leaves it (`pods` = -1)."""
-        if resident.pod.finished:
+        if info.pod.finished:
             return
-        pod_class = resident.pod_class
-        self.nodes.use(slot, resident.use.amounts, resident.use.scored, pods)
-        if resident.ports:
-            self.nodes.use_ports(slot, resident.ports, pods)
+        pod_class = info.pod_class
+        self.nodes.use(slot, info.use.amounts, info.use.scored, pods)
+        if info.ports:
+            self.nodes.use_ports(slot, info.ports, pods)
         _tally(pod_class.nodes, slot, pods)
         _tally(self._classes_on[slot], pod_class, pods)
         if pod_class.volumes is not None:
@@ -520,17 +514,17 @@ class Cluster:
     def class_of(self, pod: Pod) -> PodClass:
         return self._compiler.class_of(pod)
 
-    def rows(self, rules: NodeRules, pipeline: Pipeline) -> RowCache:
+    def rows(self, rules: NodeRules, profile: Profile) -> RowCache:
         """Return the cached masks and scores of these rules, brought up to date.
 
         They are the same whichever nodes the rules name: these nodes are not treated differently.
         """
         rules = rules.anywhere or rules
-        key = (rules, pipeline)
+        key = (rules, profile)
         cache = self._row_caches.get(key)
         if cache is None:
             cache = self._row_caches[key] = RowCache(
-                self.nodes, rules, pipeline, self._static_rows_of(rules, pipeline)
+                self.nodes, rules, profile, self._static_rows_of(rules, profile)
             )
         else:
             self._row_caches.move_to_end(key)
@@ -542,12 +536,12 @@ class Cluster:
 
     # What is kept
 
-    def kept_rows(self) -> tuple[RowCache, ...]:
+    def cached_rows(self) -> tuple[RowCache, ...]:
         """Return what is cached for rules that were asked for, the least recently used first."""
         return tuple(self._row_caches.values())
 
     @property
-    def kept_rows_bytes(self) -> int:
+    def cached_row_bytes(self) -> int:
         """The bytes of all cached rows that count towards ROW_CACHE_BYTES_MAX."""
         return self._row_cache_bytes
 
@@ -558,19 +552,19 @@ class Cluster:
         self._static_rows.clear()
         self.nodes.views = NodeViews()
 
-    def forgetting(self) -> Generator[None, None, None]:
+    def forget_in_steps(self) -> Generator[None, None, None]:
         """Forget in steps what decisions brought, such as rules of pods that they have not stored.
 
         It is called at the end of each decision, and never during one. What pods have is kept, and
         so is what pods had that were stored, within bounds.
         """
-        if self._compiler.loose:
-            yield from self._compiler.forgetting()
+        if self._compiler.uncommitted_idle:
+            yield from self._compiler.forget_in_steps()
         self._forget_unused()
 
-    def forget_brought(self) -> None:
-        """Do what `forgetting` does, at once."""
-        for _ in self.forgetting():
+    def forget_uncommitted(self) -> None:
+        """Do what `forget_in_steps` does, at once."""
+        for _ in self.forget_in_steps():
             pass
 
     def forget_idle(self) -> None:
@@ -598,15 +592,15 @@ class Cluster:
 
     def _forget_rules(self, rules: NodeRules, is_last: bool) -> None:  # noqa: FBT001 - a callback
         """Forget what is cached for rules that nothing uses; `is_last` if none have their static key."""
-        for pipeline in self.pipelines.values():
-            rows = self._row_caches.pop((rules, pipeline), None)
+        for profile in self.profiles.values():
+            rows = self._row_caches.pop((rules, profile), None)
             if rows is not None:
-                self._let_go(rows)
+                self._release_rows(rows)
             if is_last:
-                self._static_rows.pop((rules.static_key, pipeline), None)
+                self._static_rows.pop((rules.static_key, profile), None)
 
-    def _let_go(self, rows: RowCache) -> None:
-        rows.is_kept = False
+    def _release_rows(self, rows: RowCache) -> None:
+        rows.is_cached = False
         self._row_cache_bytes -= rows.bytes_counted
 
     def _count_bytes(self, rows: RowCache) -> None:
@@ -620,7 +614,7 @@ class Cluster:
         return {
             **self._compiler.interned(),
             "matchers by label pair": self._match_index.indexed,
-            "sets of nodes": len(self._eligibilities),
+            "sets of nodes": len(self._inclusion_sets),
         }
 
     def sizes(self) -> Iterator[tuple[str, int]]:
@@ -628,21 +622,21 @@ class Cluster:
         yield from self._compiler.sizes()
         yield from self._match_index.sizes()
         yield from self.nodes.sizes()
-        yield from (("sets of nodes", size) for size in self._eligibilities.sizes())
-        yield from (("rows", each.size_in_bytes) for each in self._row_caches.values())
-        yield from (("static rows", each.size_in_bytes) for each in self._static_rows.values())
+        yield from (("sets of nodes", size) for size in self._inclusion_sets.sizes())
+        yield from (("rows", cache.size_in_bytes) for cache in self._row_caches.values())
+        yield from (("static rows", row.size_in_bytes) for row in self._static_rows.values())
         for sets in (self.volumes.sets, self.devices.sets):
             yield from (("selected nodes", size) for size in sets.sizes())
         yield from (("device verdicts", size) for size in self.devices.sizes())
         if self._importance is not None:
             yield from (("importance", size) for size in self._importance.sizes())
 
-    def _static_rows_of(self, rules: NodeRules, pipeline: Pipeline) -> StaticRows:
-        key = (rules.static_key, pipeline)
+    def _static_rows_of(self, rules: NodeRules, profile: Profile) -> StaticRows:
+        key = (rules.static_key, profile)
         rows = self._static_rows.get(key)
         if rows is None:
-            rows = self._static_rows[key] = StaticRows(self.nodes, rules, pipeline)
-            if len(self._static_rows) > STATIC_ROWS_KEPT:
+            rows = self._static_rows[key] = StaticRows(self.nodes, rules, profile)
+            if len(self._static_rows) > STATIC_ROWS_MAX:
                 self._static_rows.popitem(last=False)
         else:
             self._static_rows.move_to_end(key)
@@ -651,7 +645,7 @@ class Cluster:
     def _evict_rows(self) -> None:
         while self._row_cache_bytes > ROW_CACHE_BYTES_MAX and len(self._row_caches) > 1:
             _, oldest = self._row_caches.popitem(last=False)
-            self._let_go(oldest)
+            self._release_rows(oldest)
 
 
 _NEVER_COMPILED = frozenset(

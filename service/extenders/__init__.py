@@ -1,5 +1,5 @@
 """Asks services that speak kube-scheduler's extender protocol, over HTTP, for placements that need them."""
 
-from service.extenders.filter_and_score import Extenders
+from service.extenders.http_extender import Extenders
 
 __all__ = ["Extenders"]

@@ -1,12 +1,13 @@
-"""Leaves an extender alone for a while after it has failed several times in a row."""
+"""The circuit breaker, which pauses calls to an extender after several failures in a row."""
 
 from collections.abc import Callable
 
 
-class Breaker:
-    """Counts failures in a row. After too many it is open: no call is made until the pause is over.
+class CircuitBreaker:
+    """The state of one extender: closed, or open after too many failures in a row.
 
-    Then one call is let through: if that succeeds, all others follow; if not, there is another pause.
+    While it is open, no call is made until a pause is over. Then one call is admitted: if it
+    succeeds, the breaker closes; otherwise another pause begins.
     """
 
     def __init__(
@@ -20,7 +21,7 @@ class Breaker:
         self._trying = False
 
     def admits(self) -> bool:
-        """Whether a call may be made now; whoever makes it has to tell how it ended."""
+        """Return True if a call may be made now; the caller has to report its outcome."""
         if self._failures < self._failures_max:
             return True
         if self._trying or self._monotonic() < self._open_until:
@@ -29,16 +30,16 @@ class Breaker:
         return True
 
     def succeeded(self) -> None:
-        """A call was answered."""
+        """Record a successful call."""
         self._failures, self._trying = 0, False
 
     def failed(self) -> None:
-        """A call was not answered as it should be."""
+        """Record a failed call."""
         self._trying = False
         self._failures = min(self._failures + 1, self._failures_max)
         if self._failures >= self._failures_max:
             self._open_until = self._monotonic() + self._pause_seconds
 
-    def ended(self) -> None:
-        """A call was given up by whoever made it, which says nothing of the extender."""
+    def canceled(self) -> None:
+        """Record a call that its caller canceled, which says nothing about the extender."""
         self._trying = False

@@ -1,4 +1,4 @@
-"""One extender over HTTP: within its timeout, with a bounded answer, only at an allowed host."""
+"""The HTTP client of one extender: with its timeout, and a limit on its answers."""
 
 import asyncio
 import ssl
@@ -9,25 +9,25 @@ from typing import TypeVar
 import httpx
 import msgspec
 
-from service.extenders.circuit_breaker import Breaker
-from service.model.configuration.extenders import Extender
+from service.extenders.circuit_breaker import CircuitBreaker
+from service.model.cluster.extender_config import Extender
 from service.settings import InvalidSettings, Settings
 
 T = TypeVar("T")
 
 _CONNECTIONS_MAX = 32
-"""How many calls to one extender are made at once; others wait, within their timeouts."""
+"""The most concurrent calls to one extender; others wait, within their timeouts."""
 
 
 _FAILURES = (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError, ValueError, OSError)
 
 
 class ExtenderFailed(Exception):  # noqa: N818 - a sentence about an extender, no bug
-    """An extender could not be asked, or what it answered is no answer; the text says why."""
+    """An extender could not be called, or gave no usable answer; the text says why."""
 
 
-class Calls:
-    """Calls one extender, as it is configured."""
+class ExtenderClient:
+    """The client of one configured extender."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Calls:
         self._extender = extender
         self._settings = settings
         self._bytes_max = settings.extender_answer_bytes_max
-        self._breaker = Breaker(
+        self._breaker = CircuitBreaker(
             settings.extender_failures_max, settings.extender_pause_seconds, monotonic
         )
         self._pause_seconds = settings.extender_pause_seconds
@@ -47,10 +47,10 @@ class Calls:
         self._client: httpx.AsyncClient | None = None
 
     async def call(self, verb: str, body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-        """Send a message, and return the answer.
+        """Send a message, and return the decoded answer.
 
         Raises:
-            ExtenderFailed: there is none in time, or it is too long or of another form.
+            ExtenderFailed: there is no answer in time, or it is too long or malformed.
         """
         if not self._breaker.admits():
             raise ExtenderFailed(
@@ -60,12 +60,12 @@ class Calls:
             raw = await self._answer(verb, body)
             answer = decoder.decode(raw)
         except asyncio.CancelledError:
-            self._breaker.ended()
+            self._breaker.canceled()
             raise
         except TimeoutError:
             self._breaker.failed()
-            told = f"no answer to {verb} within {self._extender.timeout_seconds:g} s"
-            raise ExtenderFailed(told) from None
+            seconds = f"{self._extender.timeout_seconds:g} s"
+            raise ExtenderFailed(f"no answer to {verb} within {seconds}") from None
         except _FAILURES as error:
             self._breaker.failed()
             raise ExtenderFailed(f"{verb} failed ({type(error).__name__})") from error
@@ -76,7 +76,7 @@ class Calls:
         return answer
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
 
@@ -86,8 +86,10 @@ class Calls:
             self._client = self._connected()
         async with asyncio.timeout(self._extender.timeout_seconds):
             tls = self._extender.tls_config
-            named = {"sni_hostname": tls.server_name} if tls is not None and tls.server_name else {}
-            request = self._client.stream("POST", url, content=body, extensions=named)
+            extensions = (
+                {"sni_hostname": tls.server_name} if tls is not None and tls.server_name else {}
+            )
+            request = self._client.stream("POST", url, content=body, extensions=extensions)
             async with request as response:
                 if response.status_code != httpx.codes.OK:
                     raise ExtenderFailed(f"{verb} was answered with status {response.status_code}")
@@ -101,7 +103,7 @@ class Calls:
                 return bytes(answer)
 
     def _connected(self) -> httpx.AsyncClient:
-        """A client that follows no redirects and no proxy of the environment, so that it calls no other host."""
+        """Return a client that follows no redirects and no proxy of the environment, so that it calls no other host."""
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         return httpx.AsyncClient(
             verify=_context_of(self._extender, self._settings),
@@ -114,11 +116,11 @@ class Calls:
         )
 
 
-def require_own_certificate(settings: Settings) -> None:
-    """Check what this server shows to extenders, so that a mistake is told when it starts.
+def require_client_certificate(settings: Settings) -> None:
+    """Check the client certificate for extenders at the start of a server.
 
     Raises:
-        InvalidSettings: there is a certificate or a key alone, or they cannot be used.
+        InvalidSettings: only one of certificate and key is set, or they cannot be used.
     """
     certificate, key = settings.extender_certificate, settings.extender_key
     if (certificate is None) != (key is None):
@@ -126,13 +128,14 @@ def require_own_certificate(settings: Settings) -> None:
             "MOORAGE_EXTENDER_CERTIFICATE and MOORAGE_EXTENDER_KEY are only useful together."
         )
     try:
-        _show_own(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), settings)
+        _load_client_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), settings)
     except OSError as error:
-        told = f"MOORAGE_EXTENDER_CERTIFICATE and MOORAGE_EXTENDER_KEY cannot be used: {error}."
-        raise InvalidSettings(told) from None
+        raise InvalidSettings(
+            f"MOORAGE_EXTENDER_CERTIFICATE and MOORAGE_EXTENDER_KEY cannot be used: {error}."
+        ) from None
 
 
-def _show_own(context: ssl.SSLContext, settings: Settings) -> None:
+def _load_client_certificate(context: ssl.SSLContext, settings: Settings) -> None:
     if settings.extender_certificate is not None:
         # Without a password, OpenSSL would ask for one on the terminal.
         context.load_cert_chain(
@@ -149,5 +152,5 @@ def _context_of(extender: Extender, settings: Settings) -> ssl.SSLContext | bool
     if tls is not None and tls.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    _show_own(context, settings)
+    _load_client_certificate(context, settings)
     return context

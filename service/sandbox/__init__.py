@@ -1,4 +1,4 @@
-"""Evaluates expressions that tenants write, in child processes with little time and memory."""
+"""The sandbox: child processes with little time and memory, in which expressions of tenants are evaluated."""
 
 from service.sandbox.evaluator import Evaluator
 

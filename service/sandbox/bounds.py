@@ -1,4 +1,4 @@
-"""What an evaluation may use at most: the process that goes beyond it is ended by the kernel."""
+"""Limits of one evaluation; the kernel ends a process that exceeds them."""
 
 import resource
 import signal
@@ -8,17 +8,17 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 TIME_SECONDS = 0.05
-"""CPU time of one evaluation."""
+"""The CPU time of one evaluation."""
 PREPARATION_SECONDS = 1.0
-"""CPU time in which expressions are compiled, and objects decoded."""
+"""The CPU time for compiling expressions and decoding objects."""
 MEMORY_BYTES = 64 * 1024 * 1024
-"""By how much the memory of the process may grow."""
+"""The most memory that the process may add."""
 _STATM = Path("/proc/self/statm")
 
 
 @contextmanager
 def within(seconds: float, memory: int = MEMORY_BYTES) -> Iterator[None]:
-    """Bound what is done within by CPU time, and by how much memory is added (Linux)."""
+    """Limit CPU time and added memory (Linux) during the context."""
     _limit_memory(memory)
     before = signal.setitimer(signal.ITIMER_PROF, seconds)[0]
     try:
@@ -28,7 +28,7 @@ def within(seconds: float, memory: int = MEMORY_BYTES) -> Iterator[None]:
 
 
 def evaluating() -> AbstractContextManager[None]:
-    """Bound one evaluation."""
+    """Limit one evaluation."""
     return within(TIME_SECONDS)
 
 
@@ -41,7 +41,7 @@ def _limit_memory(added: int) -> None:
 
 
 def resident_bytes() -> int:
-    """Return how much memory the process has, or 0 where nobody says so."""
+    """Return the resident memory of this process, or 0 on systems that do not report it."""
     if sys.platform != "linux":
         return 0
     return int(_STATM.read_bytes().split()[1]) * resource.getpagesize()

@@ -1,7 +1,7 @@
 """The program of a child process: answers questions until its input ends.
 
-It reads nothing but its input, and has no secrets: its environment is empty. What it spends is
-bounded by `bounds`; beyond that it dies, and the server says so instead of an answer.
+It reads nothing but its input, and has no secrets: its environment is empty. Beyond the limits of
+`bounds` it dies, and the server answers with an error instead.
 """
 
 import signal
@@ -10,14 +10,14 @@ import time
 from contextlib import suppress
 from typing import BinaryIO
 
-from service.model.objects.cel_questions import Question
+from service.model.devices.cel_questions import Question
 from service.sandbox.bounds import PREPARATION_SECONDS, evaluating, resident_bytes, within
 from service.sandbox.frames import END, HEADER, framed, questions_of
 
 TURN_SECONDS = 0.05
-"""After so long a batch ends early, so that other batches get their turn."""
+"""The time after which a batch ends early, so that other batches get their turn."""
 RESIDENT_BYTES_MAX = 256 * 1024 * 1024
-"""A child with more memory than this, such as for compiled expressions, ends after a batch."""
+"""The memory, such as for compiled expressions, beyond which a child ends after a batch."""
 NO_MEMORY = "operation cancelled: the evaluation needs too much memory"
 
 

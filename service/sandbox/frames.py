@@ -1,7 +1,7 @@
-"""What a server and its child processes say to each other: messages with their length before them.
+"""The protocol between a server and its child processes: length-prefixed messages.
 
-A batch of questions is one message. The child sends each answer as a message as soon as it is
-known, so that the server knows of which question a child dies, and an empty message at the end.
+A batch of questions is one message. The child sends each answer as its own message immediately, so
+that the server knows which question killed a child, and an empty message at the end.
 """
 
 import struct
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.objects.cel_questions import DeviceQuestion, PolicyQuestion, Question
+from service.model.devices.cel_questions import DeviceQuestion, PolicyQuestion, Question
 
 HEADER = struct.Struct("!I")
 END = HEADER.pack(0)
@@ -18,7 +18,7 @@ _questions = msgspec.msgpack.Decoder(list[DeviceQuestion | PolicyQuestion])
 
 
 def framed(value: object) -> bytes:
-    """Return a message with its length before it."""
+    """Return a message with its length prefix."""
     body = msgspec.msgpack.encode(value)
     return HEADER.pack(len(body)) + body
 

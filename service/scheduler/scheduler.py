@@ -11,9 +11,8 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
-from service.cluster_in_log_lines import context_of
-from service.model.configuration.config import parse_config
-from service.model.errors import (
+from service.model.cluster.cluster_config import parse_config
+from service.model.core.errors import (
     Conflict,
     Denied,
     IdempotencyKeyInProgress,
@@ -24,11 +23,13 @@ from service.model.errors import (
     PreconditionFailed,
     Unavailable,
 )
-from service.model.log.audit import ITSELF, AuditedCaller
-from service.model.log.commit_log import IdempotencyKey, NodeReports, ReplicaState
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.times import rfc3339
+from service.model.core.times import rfc3339
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.log.audit_chain import ITSELF, AuditedCaller
+from service.model.log.commit import IdempotencyKey
+from service.model.log.lease import NodeReports, ReplicaState
+from service.model.registry.manifests import TemplateCache
+from service.runtime.log_context import context_of
 from service.scheduler.commit.cluster_loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.extender_calls import ExtenderCalls
@@ -62,7 +63,7 @@ from service.scheduler.protocol.expressions import (
     answer_until,
     until_unanswered,
 )
-from service.scheduler.protocol.extenders import ExtenderClient, ExtendersRequired
+from service.scheduler.protocol.extenders import ExtenderCaller, ExtendersRequired
 from service.scheduler.protocol.intents import (
     NO_PRECONDITIONS,
     A,
@@ -104,7 +105,7 @@ class Scheduler:
         cluster_owners: ClusterOwners | None = None,
         *,
         tracer: Tracer | None = None,
-        extenders: ExtenderClient | None = None,
+        extenders: ExtenderCaller | None = None,
         expressions: ExpressionEvaluator | None = None,
         suspects: SuspectRegistry | None = None,
     ) -> None:

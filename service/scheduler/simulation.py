@@ -6,17 +6,17 @@ from typing import Literal
 
 import msgspec
 
-from service.model.configuration.config import ClusterConfig, PreemptionScope
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import (
+from service.model.cluster.cluster_config import ClusterConfig, PreemptionScope
+from service.model.core.errors import InvalidManifest
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.registry.manifests import (
     AnyManifest,
-    KeptManifest,
-    NamespaceManifest,
+    DeclaredManifest,
     NodeManifest,
     PodManifest,
     TemplateCache,
 )
-from service.model.objects.cel_questions import OpenQuestions
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
@@ -39,7 +39,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     config: ClusterConfig = ClusterConfig()
     namespaces: Sequence[NamespaceManifest] = ()
     nodes: Sequence[NodeManifest] = ()
-    objects: Sequence[KeptManifest] = ()
+    objects: Sequence[DeclaredManifest] = ()
     """Other objects that rules read."""
     pods: Sequence[PodManifest] = ()
     """The existing pods; those without a node only wait, and are not tried."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from service.model.log.audit import SERVER_CHAIN, AuditEntry, AuditRow, told_at
+from service.model.log.audit_chain import SERVER_CHAIN, AuditEntry, AuditRow, told_at
 from service.store import array_literals
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure

@@ -4,16 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import asyncpg
 
-from service.model.errors import Conflict, NotFound
-from service.model.log.audit import ITSELF, AuditedCaller
-from service.model.log.commit_log import (
-    CLUSTER_KIND,
-    CLUSTER_NAME,
-    NO_OBJECTS,
-    ClusterCounts,
-    ClusterRow,
-    Head,
-)
+from service.model.core.errors import Conflict, NotFound
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
+from service.model.log.audit_chain import ITSELF, AuditedCaller
+from service.model.log.commit import Head
+from service.model.log.pages import NO_OBJECTS, ClusterCounts, ClusterRow
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
 from service.store.whether_audit_is_kept import Keeping

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
 from service.store.connecting.connections import Driver
 from service.store.schema.tables import cluster, head, object_
 

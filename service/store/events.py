@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import EventPage, Head
+from service.model.core.errors import NotFound
+from service.model.core.primitives import ObjectName
+from service.model.core.times import rfc3339
+from service.model.log.commit import Head
 from service.model.log.events import Event, EventRow, rows_of
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.times import rfc3339
+from service.model.log.pages import EventPage
 from service.store import array_literals
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import UNREADY, NodeLeases as Found, NodeReports
+from service.model.core.errors import NotFound
+from service.model.log.lease import UNREADY, NodeLeases as Found, NodeReports
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
 

@@ -8,9 +8,7 @@ from functools import partial
 import asyncpg
 import msgspec
 
-from service.model.errors import NoAdminLeft, NotFound
-from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
-from service.model.principals import (
+from service.model.core.access import (
     ADMIN,
     AccessState,
     AccessVersion,
@@ -20,6 +18,8 @@ from service.model.principals import (
     PrincipalRow,
     TokenRow,
 )
+from service.model.core.errors import NoAdminLeft, NotFound
+from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
 from service.store.audit import add_rows
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure

@@ -6,20 +6,18 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import (
+from service.model.core.errors import NotFound
+from service.model.core.primitives import ObjectName
+from service.model.log.commit import (
     ALL_BODIES,
-    PAGE_BYTES_MAX,
     BodySelection,
     Diverged,
     Head,
     LogPage,
     ObjectKey,
-    ObjectPage,
-    ObjectRead,
     ObjectRow,
 )
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage, ObjectRead
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
 from service.store.log.log_reads import read_page

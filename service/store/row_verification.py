@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 import asyncpg
 import msgspec
 
-from service.model.log.audit import Verifier
-from service.model.log.commit_log import ObjectRow
-from service.model.principals import ADMIN, Grant
+from service.model.core.access import ADMIN, Grant
+from service.model.log.audit_chain import Verifier
+from service.model.log.commit import ObjectRow
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.store.audit import audit_row
 from service.store.connecting.connections import Driver, connector

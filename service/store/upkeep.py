@@ -7,13 +7,11 @@ from datetime import timedelta
 
 import asyncpg
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import (
-    COMPACTION_STEP_ROWS_MAX,
+from service.model.core.errors import NotFound
+from service.model.log.commit import COMPACTION_STEP_ROWS_MAX, RESTORE_LIFT_REVISIONS, Head
+from service.model.log.lease import (
     LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
-    RESTORE_LIFT_REVISIONS,
-    Head,
     HeldLeases,
     Lease,
     ReplicaReport,

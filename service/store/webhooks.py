@@ -7,9 +7,9 @@ from datetime import timedelta
 import asyncpg
 import msgspec
 
-from service.model.errors import NotFound
-from service.model.log.audit import AuditedCaller, AuditEntry
-from service.model.log.commit_log import LEASE_SECONDS_MAX
+from service.model.core.errors import NotFound
+from service.model.log.audit_chain import AuditedCaller, AuditEntry
+from service.model.log.lease import LEASE_SECONDS_MAX
 from service.model.webhooks import Change, Settled, WebhookRow
 from service.store.audit import add_rows
 from service.store.connecting.connections import Connections, Driver

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from service.model.log.audit import ITSELF, AuditedCaller
-from service.model.principals import EVERYBODY
+from service.model.core.access import EVERYBODY
+from service.model.log.audit_chain import ITSELF, AuditedCaller
 
 _NOBODY = frozenset({EVERYBODY.name, ITSELF.principal, ""})
 

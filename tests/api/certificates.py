@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from service.app import SystemClock
+from service.runtime.clock import SystemClock
 
 _PEM = serialization.Encoding.PEM
 

@@ -12,8 +12,10 @@ from service.api.bodies.byte_budget import Budget
 from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.app import RandomIds, SystemClock, create_app, templates_of
+from service.app import create_app, templates_of
 from service.extenders import Extenders
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.scheduler.protocol.expressions import ExpressionEvaluator
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock

@@ -9,7 +9,7 @@ import httpx
 import msgspec
 from typing_extensions import override
 
-from service.app import SystemClock
+from service.runtime.clock import SystemClock
 
 CLUSTER = "/v1/clusters/default"
 AS_JSON = {"content-type": "application/json"}

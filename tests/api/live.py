@@ -7,9 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from service.cli.commands.serve_and_migrate import CLIENT_VARIABLES
-from service.cli.server.local_server import is_ready
-from service.cli.server.port_claims import LOOPBACK, hold_port, port_of
+from service.cli.server_options import CLIENT_VARIABLES
+from service.server.local_server import is_ready
+from service.server.tcp_ports import LOOPBACK, hold_port, port_of
 from tests.paths import ROOT
 from tests.waiting import PATIENCE_SECONDS, eventually
 

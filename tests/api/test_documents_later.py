@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.api.story import Story, path_of, tell
 from tests.builders import (

@@ -15,7 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from typing_extensions import override
 
-from service.app import RandomIds, SystemClock
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness

@@ -14,7 +14,7 @@ import asyncpg
 import httpx
 import pytest
 
-from service.cli.server.local_server import temporary_folder
+from service.server.local_server import temporary_folder
 from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tests.api.harness import CLUSTER, Harness, problem

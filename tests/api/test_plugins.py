@@ -7,9 +7,9 @@ from gpu_reserve import GpuReserve
 
 from service.engine import Cluster
 from service.engine.profiles.registry import known_plugins, unregister
-from service.extensions.loading import GROUP, BadPlugin, load_plugins
-from service.model.configuration.config import parse_config
-from service.model.validation.plugins import Arguments
+from service.model.cluster.cluster_config import parse_config
+from service.model.cluster.plugin_rules import Arguments
+from service.plugin.loading import GROUP, BadPlugin, load_plugins
 from tests.api.harness import CLUSTER, node, pod
 
 GPU = "nvidia.com/gpu"
@@ -96,7 +96,7 @@ async def test_a_cluster_whose_plugin_a_server_lacks_is_refused_with_the_field(
         (entry(value="gpu_reserve:GpuReserve", name="Other"), "is no plugin of the name Other"),
         (entry(value="json:dumps"), "is no plugin of the name GpuReserve"),
         (
-            entry("NodeName", "service.extensions.plugin_test_suite:PluginSuite"),
+            entry("NodeName", "service.plugin.testing:PluginSuite"),
             "is no plugin of the name",
         ),
     ],
@@ -142,11 +142,11 @@ def test_a_name_of_kubernetes_is_taken():
 
 @pytest.mark.usefixtures("installed")
 def test_a_plugin_is_put_where_its_base_says_and_nowhere_else():
-    pipeline = Cluster(parse_config({"profiles": [ON]})).pipelines["default-scheduler"]
+    profile = Cluster(parse_config({"profiles": [ON]})).profiles["default-scheduler"]
     placed = {
         name
         for name in ("static_filters", "usage_filters", "relation_filters")
-        if any(type(each) is GpuReserve for each in getattr(pipeline, name))
+        if any(type(each) is GpuReserve for each in getattr(profile, name))
     }
     assert placed == {"usage_filters"}
-    assert not any(type(each.plugin) is GpuReserve for each in pipeline.relation_scores)
+    assert not any(type(each.plugin) is GpuReserve for each in profile.relation_scores)

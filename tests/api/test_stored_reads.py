@@ -7,9 +7,10 @@ import httpx
 import pytest
 
 from service.api.reading.stored_reads import ID_KNOWN_SECONDS, ClusterReads
-from service.app import RandomIds, SystemClock
-from service.model.errors import NotFound, StorageUnavailable
-from service.model.log.commit_log import Head
+from service.model.core.errors import NotFound, StorageUnavailable
+from service.model.log.commit import Head
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem

@@ -9,7 +9,7 @@ from typing import Any, Self
 import pytest
 from typing_extensions import override
 
-from service.app import SystemClock
+from service.runtime.clock import SystemClock
 from tests.api.conftest import MakeHarness
 from tests.api.harness import Harness, pod
 from tests.paths import ROOT

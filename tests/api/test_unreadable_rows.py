@@ -9,9 +9,9 @@ import asyncpg
 import msgspec
 import pytest
 
-from service.app import SystemClock
-from service.model.errors import ObjectUnreadable
-from service.model.principals import Grant, Principal
+from service.model.core.access import Grant, Principal
+from service.model.core.errors import ObjectUnreadable
+from service.runtime.clock import SystemClock
 from service.scheduler.protocol.limits import Limits
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore

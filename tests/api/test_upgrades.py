@@ -11,6 +11,7 @@ from tests.store.releases import DUMPS, restore
 
 PODS = f"{CLUSTER}/namespaces/shop/pods"
 DUMP = DUMPS[0].read_text()
+TOKEN = "of-the-operator"
 
 
 @pytest.fixture
@@ -24,7 +25,9 @@ async def store(empty_database_url: str) -> AsyncIterator[PostgresStore]:
 
 @pytest.fixture
 async def harness(store: PostgresStore, make_harness) -> Harness:
-    return await make_harness(store)
+    harness = await make_harness(store, token=TOKEN)
+    harness.client.headers["Authorization"] = f"Bearer {TOKEN}"
+    return harness
 
 
 async def pods(harness: Harness) -> set[str]:

@@ -16,8 +16,8 @@ from bench import worlds
 from bench.bytecodes import bytecodes
 from bench.ratios import apart_by, sample
 from service.engine import Cluster
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache
 
 NODES = 100
 FEW, TIMES = 1_000, 10

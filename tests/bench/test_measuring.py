@@ -13,7 +13,7 @@ from bench.figures import Figures, append, goal, spread, table
 from bench.stack import NotDurableError, durability, refuse_unsafe
 from bench.verify import violations
 from bench.workloads import find
-from service.model.manifests.manifest import TemplateCache
+from service.model.registry.manifests import TemplateCache
 
 ROW = Figures(
     layer="http",

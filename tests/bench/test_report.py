@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bench import memory, pace, profiling, report, trace, worlds
 from bench.verify import broken
-from service.model.manifests.manifest import TemplateCache
+from service.model.registry.manifests import TemplateCache
 
 PAGE = "before\n<!-- begin a -->\nold\n<!-- end a -->\nbetween\n<!-- begin b -->\n<!-- end b -->\n"
 STACKS = {("place_one", "place", "mask"): 30, ("place_one", "put_pod"): 70}

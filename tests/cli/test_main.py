@@ -4,21 +4,20 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import EntryPoints
 
 import msgspec
 import pytest
 
+from service.cli import command_table
 from service.cli.command_group import INSTEAD
+from service.cli.command_table import COMMANDS
 from service.cli.errors import ExitCode
-from service.cli.main import app
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.paths import ROOT
 from tests.waiting import WAIT_SECONDS
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = sorted(
-    command.callback.__name__.replace("_", "-") for command in app.registered_commands
-)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -56,7 +55,22 @@ def test_who_comes_from_kubectl_is_told_what_to_do_instead(moorage, words, told)
 
 
 def test_no_command_that_is_there_is_said_to_be_missing():
-    assert not set(INSTEAD) & {*COMMANDS, *(group.name for group in app.registered_groups)}
+    assert not set(INSTEAD) & {*COMMANDS}
+
+
+def test_without_a_server_its_commands_say_what_to_install(moorage, monkeypatch):
+    monkeypatch.setattr(command_table, "entry_points", lambda **_: EntryPoints())
+    ended = moorage("serve", "--port", "0")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert (
+        ended.err == "error: `moorage serve` is part of the server: `pip install moorage-server`.\n"
+    )
+    assert "serve" not in {line[2:].split(" ")[0] for line in moorage("--help").out.splitlines()}
+
+
+def test_the_server_registers_its_commands():
+    assert command_table.server_commands().names == command_table.SERVER_COMMANDS
 
 
 PRINTS = """
@@ -99,7 +113,7 @@ def test_the_readme_lists_exactly_the_commands():
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = [name.split()[0] for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
-    assert sorted(listed) == sorted([*COMMANDS, *(group.name for group in app.registered_groups)])
+    assert sorted(listed) == sorted(COMMANDS)
 
 
 def test_the_readme_lists_exactly_the_exit_codes():

@@ -5,7 +5,7 @@ import re
 import httpx
 import psutil
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.processes import PLAIN_HTTP, workers_of
 from tests.waiting import eventually
 

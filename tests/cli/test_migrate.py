@@ -35,6 +35,20 @@ def test_an_older_version_refuses_the_tables_of_a_newer_one_and_says_what_to_do(
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize("command", ["migrate", "serve", "lift-revision"])
+def test_tables_from_before_the_first_migration_are_refused_and_the_way_is_named(
+    moorage, database_url, command
+):
+    execute(database_url, "UPDATE alembic_version SET version_num = '0014'")
+
+    ended = moorage(command, "--database-url", database_url)
+
+    assert ended.code == 2
+    assert "their last migration is 0014, and this version migrates tables from 0015" in ended.err
+    assert "Upgrade with 0.2.0 first: its `moorage migrate` brings them to 0015." in ended.err
+    assert "Traceback" not in ended.err
+
+
 def execute(url: str, statement: str) -> None:
     async def executed() -> None:
         connection = await asyncpg.connect(data_source_name(url))

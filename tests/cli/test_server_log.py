@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 from sqlalchemy.engine import make_url
 
-from service.cli.server.local_server import is_ready
-from service.cli.server.port_claims import LOOPBACK, hold_port, port_of
+from service.server.local_server import is_ready
+from service.server.tcp_ports import LOOPBACK, hold_port, port_of
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
 from tests.waiting import PATIENCE_SECONDS, eventually

@@ -14,8 +14,8 @@ import pytest
 from examples.movement import JOBS
 from service.cli.client import Client
 from service.cli.printing.output import wrapped
-from service.cli.server.local_server import temporary_folder
-from service.cli.server.port_claims import hold_port, port_of
+from service.server.local_server import temporary_folder
+from service.server.tcp_ports import hold_port, port_of
 from service.store.connecting.connections import STARTERS_LOCK, data_source_name
 from service.store.schema.migrate import is_current
 from tests.paths import ROOT

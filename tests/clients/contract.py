@@ -17,7 +17,7 @@ import httpx
 
 from service.api.openapi.operation_declaration import NDJSON
 from service.api.routes import openapi_document
-from service.cli.server.local_server import temporary_folder
+from service.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from service.store.schema.migrate import upgrade
 from tests.api.live import live_server

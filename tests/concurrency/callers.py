@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import msgspec
 
-from service.model.log.commit_log import LogPage
+from service.model.log.commit import LogPage
 from service.scheduler.replica.loading import load
 from service.store.postgres import PostgresStore
 from tests.concurrency.checker.claims import MARK

@@ -25,7 +25,7 @@ import asyncpg
 import httpx
 import msgspec
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import Caller, Notebook, bearer, read_history
 from tests.concurrency.checker import check

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.protocol.intents import DeleteObject
 from tests.reference.view import Manifest, is_terminating
 from tests.scheduler.world import World

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from service.engine import Placement, place
-from service.model.log.commit_log import ObjectRow
-from service.model.manifests.manifest import TemplateCache, parse_pod
+from service.model.log.commit import ObjectRow
+from service.model.registry.manifests import TemplateCache, parse_pod
 from service.scheduler.replica.replica import Replica
 from tests.concurrency.checker.history import Key
 

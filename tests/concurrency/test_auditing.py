@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from service.model.log.commit_log import Change, CommitInfo
+from service.model.log.commit import Change, CommitInfo
 from tests.concurrency.checker import check
 from tests.concurrency.checker.auditing import check_audit
 from tests.concurrency.checker.claims import attribute

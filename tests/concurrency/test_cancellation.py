@@ -11,8 +11,8 @@ import asyncpg
 import msgspec
 import pytest
 
-from service.model.log.commit_log import Committed, Lost
-from service.model.manifests.manifest import TemplateCache
+from service.model.log.results import Committed, Lost
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Replica

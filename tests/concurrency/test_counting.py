@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from service.model.log.commit_log import Change, CommitInfo
+from service.model.log.commit import Change, CommitInfo
 from tests.builders import matching, node, pod
 from tests.concurrency.checker.counting import check_by_counting
 from tests.concurrency.checker.history import Call, History

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.node_lifecycle import REASON, DeletedNodesCheck
 from tests.store.history import put
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.plans.broken_rules import BrokenRules
 from service.scheduler.protocol.intents import (

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from service.model.log.commit_log import Change, CommitInfo, LogPage
+from service.model.log.commit import Change, CommitInfo, LogPage
 from service.scheduler.protocol.intents import DrainNode
 from service.scheduler.protocol.plans import Planned
 from tests.builders import matching, pod

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import Conflict, MoorageError
-from service.model.manifests.manifest import parse_pod
-from service.model.objects.pods_and_nodes import LabelSelector
+from service.model.core.errors import Conflict, MoorageError
+from service.model.core.primitives import LabelSelector
+from service.model.registry.manifests import parse_pod
 from service.scheduler.protocol.intents import CommitPlan, Intent, MakePlan
 from service.scheduler.protocol.plans import (
     Place,

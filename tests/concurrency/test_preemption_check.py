@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.builders import PodBuilder, matching, node, pod
 from tests.concurrency.checker.evicting import PREEMPTION, EvictionCheck
 from tests.concurrency.checker.state import State

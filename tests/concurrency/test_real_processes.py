@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import ExitStack
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.plans.broken_rules import BrokenRules
 from service.scheduler.plans.rebalance.rebalance import RebalancePlan

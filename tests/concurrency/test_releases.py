@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from service.scheduler.plans.replace.rollout import PodReadiness
 from service.scheduler.protocol.intents import (
     DeleteObject,

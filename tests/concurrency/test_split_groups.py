@@ -14,8 +14,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import MoorageError, StorageUnavailable
-from service.model.log.commit_log import Change
+from service.model.core.errors import MoorageError, StorageUnavailable
+from service.model.log.commit import Change
 from service.scheduler.controllers.group_recovery import SplitGroupController
 from service.scheduler.decide.context import at_once
 from service.scheduler.decide.placing.split_groups import advance_group

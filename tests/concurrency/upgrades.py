@@ -1,5 +1,7 @@
 """Upgrades under load: `python -m tests.concurrency.upgrades COMMIT…` begins with each commit's code and tables.
 
+A commit's last migration has to be one that the present code can begin from.
+
 Two servers of the old code place pods. While callers go on asking both, one server after the other
 is stopped in good order and started again with the present code; the first of them migrates the
 tables, and for a while old and new serve side by side. The end is that of every campaign of faults:
@@ -11,39 +13,15 @@ import asyncio
 import sys
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, chdir, suppress
+from contextlib import AsyncExitStack, chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from typing_extensions import override
-
-from service.cli.errors import Unavailable
-from service.cli.server.local_server import LocalServer, is_ready, temporary_folder
+from service.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import Site, site
 from tests.concurrency.ledger import Campaign, add_ledger
 from tools.dump_release import extract
-
-ASK_SECONDS = 0.5
-"""How often a server is asked whether it is ready that may not tell."""
-
-
-class Server(LocalServer):
-    """A server of old or new code: old code tells nobody that it is ready, so it is asked, too."""
-
-    @override
-    def wait_until_ready(self, deadline: float) -> None:
-        while time.monotonic() < deadline - ASK_SECONDS and self._runs:
-            with suppress(Unavailable):
-                super().wait_until_ready(time.monotonic() + ASK_SECONDS)
-                return
-            if self._runs and is_ready(self.url):
-                return
-        super().wait_until_ready(deadline)
-
-    @property
-    def _runs(self) -> bool:
-        return self.process is not None and self.process.poll() is None
 
 
 async def upgrade_under_load(old: Path) -> Counter[str]:
@@ -56,9 +34,7 @@ async def upgrade_under_load(old: Path) -> Counter[str]:
         stack.push_async_callback(asyncio.to_thread, postgres.stop)
         url = await asyncio.to_thread(postgres.start)
         with chdir(old):
-            made = await stack.enter_async_context(
-                site(kind_of_server=Server, database_url=url, url=url)
-            )
+            made = await stack.enter_async_context(site(database_url=url, url=url))
         await made.place_while(_upgrade)
     placed = sum(call.pods_placed for call in made.calls)
     return Counter({**Counter(call.outcome for call in made.calls), "pods placed": placed})

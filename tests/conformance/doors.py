@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from service.engine import Cluster, NoPreemption, Placement, Refusal, explain, place, preempt
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import Pod
+from service.model.core.kind import DeclaredObject
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 from tests.conformance import vectors
 from tests.conformance.vectors import Case
 from tests.engine import objects
@@ -108,7 +108,7 @@ def _gone(cluster: Cluster, node_name: str) -> None:
         cluster.delete_node(node_name)
 
 
-def _object_gone(cluster: Cluster, kept: KeptObject[Any]) -> None:
+def _object_gone(cluster: Cluster, kept: DeclaredObject[Any]) -> None:
     if cluster.objects.get(kept.kind, kept.namespace, kept.name) is not None:
         cluster.delete_object(kept.kind, kept.namespace, kept.name)
 

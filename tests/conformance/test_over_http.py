@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from service.cli.client import Client
-from service.cli.conformance.conformance import check_case, check_stored_case, replay_trace
 from tests.api.live import live_server
 from tests.conformance import vectors
 from tests.seeds import EXPLORING
+from tools.conformance.comparison import check_case, check_stored_case, replay_trace
 
 PARTS = 4
 SIMULATED_SHARE = 12

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from service.cli.conformance.conformance_vectors import objects_of, settings_of
+from tools.conformance.cases import objects_of, settings_of
 
 __all__ = [
     "ABSENT",

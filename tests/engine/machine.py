@@ -66,7 +66,7 @@ class EngineAgainstReference(RuleBasedStateMachine):
     @rule()
     def forget_what_was_brought(self) -> None:
         """Nothing that is asked afterwards has another answer."""
-        self.engine.forget_brought()
+        self.engine.forget_uncommitted()
 
     # Nodes and namespaces
 
@@ -235,7 +235,7 @@ class EngineAgainstReference(RuleBasedStateMachine):
     def settle(self, data: st.DataObject) -> None:
         """What lies before a mark is final; the marks from there on still hold."""
         number = data.draw(st.integers(0, len(self.marks) - 1))
-        self.engine.settle(self.marks[number][0])
+        self.engine.commit_until(self.marks[number][0])
         self.marks = self.marks[number:]
 
     @rule(data=st.data(), number=st.integers(0, PROBES - 1))

@@ -13,7 +13,9 @@ from itertools import count
 from msgspec.structs import replace
 
 from service.engine import Placement, digest, place, summarize
-from service.model.objects.pods_and_nodes import Namespace, Node, Pod, Taint, TaintEffect
+from service.model.core.primitives import Taint, TaintEffect
+from service.model.nodes.node import Namespace, Node
+from service.model.pods.pod import Pod
 from tests.agreement import Objects, answers_anew, disagreements
 from tests.builders import PodBuilder, matching, namespace, pod, requirement
 from tests.engine import objects
@@ -306,7 +308,7 @@ class Multitude:
         rare = (self.drain, self.replace_nodes, self.relabel_namespaces)
         self._dice.choice((*changes, self._dice.choice(rare)))()
         if self._dice.random() < 0.3:
-            self.engine.settle(self.engine.mark())
+            self.engine.commit_until(self.engine.mark())
 
     # Questions
 

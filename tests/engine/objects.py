@@ -5,17 +5,14 @@ from typing import Any
 import msgspec
 
 from service.engine import Cluster
-from service.model.configuration.config import ClusterConfig, parse_config
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.manifests.manifest import (
-    TemplateCache,
-    parse_kept,
-    parse_namespace,
-    parse_node,
-    parse_pod,
-)
-from service.model.objects.pods_and_nodes import LabelSelector, Namespace, Node, Pod
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import LabelSelector
+from service.model.nodes.namespaces import parse_namespace
+from service.model.nodes.node import Namespace, Node
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache, parse_declared, parse_node, parse_pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 Manifest = dict[str, Any]
 
@@ -51,9 +48,9 @@ def pod(manifest: Manifest, *, incoming: bool = False) -> Pod:
     return parse_pod(manifest, TEMPLATES, to_place=incoming).created_now(TEMPLATES).pod
 
 
-def kept(manifest: Manifest) -> KeptObject[Any]:
+def kept(manifest: Manifest) -> DeclaredObject[Any]:
     """An object of whatever kept kind it says it is."""
-    return parse_kept(manifest["kind"], manifest).kept
+    return parse_declared(manifest["kind"], manifest).kept
 
 
 def cluster(

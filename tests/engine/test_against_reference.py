@@ -11,8 +11,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, settings
 
-from service import compiled_engine
 from service.engine.state.nodes.counters import DirtyLog
+from service.runtime import compiled_engine
 from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
 from tests.strategies import DATA, DEFAULT_SPREAD, NODE_FEATURES, POD_FEATURES, VOLUMES
@@ -136,7 +136,7 @@ class KeysHaveManyDomains(Patched):
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
         "service.engine.state.nodes.topology.FEW_DOMAINS": 0,
-        "service.engine.ranking.affinity_ranks.PATIENCE": 0,
+        "service.engine.ranking.affinity_ranks.PASSES_BEFORE_BUILD": 0,
         "service.engine.state.nodes.tree_layout.LEAF": 1,
     }
 

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import Node
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.nodes.node import Node
 
 
 def _cluster() -> Cluster:

@@ -5,7 +5,7 @@ import pytest
 from service.engine.framework.volume_plugin import VolumePlugin
 from service.engine.plugins import PLUGINS
 from service.engine.plugins.dynamic_resources import DynamicResources
-from service.extensions.plugin_test_suite import PluginSuite
+from service.plugin.testing import PluginSuite
 from tests.builders import (
     GPU,
     asking,

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from service.engine import Cluster, UnknownSchedulerError, explain, place
-from service.model.configuration.config import parse_config
-from service.model.objects.pods_and_nodes import Namespace, Node, Pod, Taint
+from service.model.cluster.cluster_config import parse_config
+from service.model.core.primitives import Taint
+from service.model.nodes.node import Namespace, Node
+from service.model.pods.pod import Pod
 from tests.engine import objects
 
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -107,7 +109,7 @@ def test_how_a_profile_weighs_the_affinity_of_placed_pods_comes_before_the_clust
 
 def constraints(made: Cluster, scheduler: str) -> list[tuple[str, int, str]]:
     """Return the constraints of pods that have none of their own."""
-    rules = made.pipelines[scheduler].rules.constraints
+    rules = made.profiles[scheduler].rules.constraints
     return [(each.topology_key, each.max_skew, each.when_unsatisfiable) for each in rules]
 
 

@@ -8,7 +8,7 @@ from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.node_resources_fit import FitArguments, NodeResourcesFit
 from service.engine.state.nodes.columns import ALL
 from service.engine.state.nodes.node_table import EXACT_MAX, NodeTable
-from service.model.objects.pods_and_nodes import Node
+from service.model.nodes.node import Node
 from tests.builders import pod
 from tests.engine import objects
 from tests.engine.scene import Scene

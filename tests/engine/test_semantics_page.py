@@ -20,8 +20,8 @@ from service.engine import (
     place_group,
     preempt,
 )
-from service.model.manifests.manifest import parse_pod_group
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import parse_pod_group
 from tests.builders import node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene

@@ -2,7 +2,7 @@
 
 from examples.orchestrator import Journal, read_journal
 from examples.orchestrator_trial import trial
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 
 JOBS, NODES, CPUS, KILLS = 300, 40, 4, 3
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.examples.following import LEFT_OUT, TUTORIAL, blocks, equip, executable, follow, reasons
 from tests.paths import ROOT
 from tests.waiting import WAIT_SECONDS

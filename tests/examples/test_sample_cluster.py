@@ -7,9 +7,10 @@ import yaml
 
 from service.cli.manifests.manifest_sources import read_objects
 from service.engine import Cluster, Placement, Refusal, place
-from service.model.manifests.manifest import NamespaceManifest, NodeManifest, parse_any
-from service.model.manifests.pod_manifest import parse_pod
-from service.model.pod_templates.template_cache import TemplateCache
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.pods.pod_manifest import parse_pod
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import NodeManifest, parse_any
 from tests.paths import ROOT
 
 EXAMPLES = ROOT / "examples"

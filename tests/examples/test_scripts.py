@@ -10,7 +10,7 @@ import pytest
 from examples.movement import JOBS, JOBS_AT_ONCE, ROUND, job, movements
 from service.cli.client import Client
 from service.cli.manifests.manifest_sources import read_objects
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.paths import ROOT
 from tests.seeds import seed
 from tests.waiting import WAIT_SECONDS

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from service.model.objects.pods_and_nodes import Strict, Value
-from service.model.validation.combinators import Problems, list_of, text
-from service.model.validation.type_derived_rules import declared
+from service.model.core.primitives import Strict, Value
+from service.model.core.type_rules import declared
+from service.model.core.validators import Problems, list_of, text
 
 Few = Annotated[int, msgspec.Meta(ge=1, le=5, extra={"message": "must be one to 5"})]
 Many = Annotated[int, msgspec.Meta(ge=0)]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from service.api.openapi.resources import RESOURCES
-from service.model.configuration.config import parse_config
-from service.model.errors import InvalidManifest, MalformedJSON, MoorageError
-from service.model.json_and_patches.patches import apply_patch
-from service.model.manifests.manifest import TemplateCache, load_any, parse_any
+from service.model.cluster.cluster_config import parse_config
+from service.model.core.errors import InvalidManifest, MalformedJSON, MoorageError
+from service.model.json.patch import apply_patch
+from service.model.registry.manifests import TemplateCache, load_any, parse_any
 from tests import strategies
 from tests.paths import ROOT
 from tests.seeds import examples

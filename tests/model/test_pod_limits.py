@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import Limits, TemplateCache, load_pod, parse_pod
+from service.model.core.errors import InvalidManifest
+from service.model.registry.manifests import Limits, TemplateCache, load_pod, parse_pod
 from tests.builders import HOST, matching, pod, requirement, term, where
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

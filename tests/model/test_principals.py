@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from service.model.principals import BOOTSTRAP, VERBS_OF, Grant, Principal
+from service.model.core.access import BOOTSTRAP, VERBS_OF, Grant, Principal
 
 
 def test_a_grant_on_a_namespace_gives_nothing_elsewhere():

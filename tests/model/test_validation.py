@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import (
+from service.model.core.errors import InvalidManifest
+from service.model.registry.manifests import (
     Limits,
     PodManifest,
     TemplateCache,

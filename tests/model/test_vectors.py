@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from service.model.configuration.config import parse_config
-from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.cluster.cluster_config import parse_config
+from service.model.registry.manifests import TemplateCache, parse_any
 from tests.conformance.vectors import cases, config_of, traces
 from tests.seeds import EXPLORING
 

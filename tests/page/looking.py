@@ -18,7 +18,7 @@ from PIL import Image, ImageChops
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from service.cli.manifests.manifest_sources import read_objects
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.page.conftest import CHROMIUM, OPTIONS
 from tests.page.visiting import Visit
 from tests.paths import ROOT

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.examples.following import TUTORIAL, blocks, equip, follow
 from tests.page.conftest import CHROMIUM, OPTIONS, load_real, load_sample
 from tests.page.visiting import REAL, SAMPLE, Visit

@@ -17,9 +17,9 @@ from bench.verify import put
 from bench.workloads import Manifest, Workload, workloads
 from service.api.telemetry.metrics import Metrics
 from service.engine import Cluster, Placement, place
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import TemplateCache, parse_pod
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import TemplateCache, parse_pod
 from tests.paths import ROOT
 
 NODES, PODS = 40, 25

@@ -8,21 +8,21 @@ import sys
 import psutil
 import pytest
 
-from service.model.objects.cel_questions import ANSWERS, Answers, DeviceQuestion, PolicyQuestion
+from service.model.devices.cel_questions import ANSWERS, Answers, DeviceQuestion, PolicyQuestion
 from service.sandbox import Evaluator
 from service.sandbox.evaluator import KILLED, TOO_SLOW
 from tests.model.objects.test_cel_costs import BOMBS
 
 UNLIMITED = (
-    "from service.model.objects import cel_calls\n"
-    "cel_calls.COST_MAX = cel_calls.WEIGHT_MAX = 10**30\n"
+    "from service.model.cel import calls\n"
+    "calls.COST_MAX = calls.WEIGHT_MAX = 10**30\n"
     "from service.sandbox.child import main\n"
     "main()"
 )
 """A child that refuses nothing because of its estimate, so that only its bounds are left."""
 DYING = (
     "import os, signal, sys\n"
-    "from service.model.objects.cel_questions import DeviceQuestion\n"
+    "from service.model.devices.cel_questions import DeviceQuestion\n"
     "answer = DeviceQuestion.answer\n"
     "def dies(self, *guard):\n"
     "    if 'deadly' in self.text:\n"

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from service.engine.state.nodes.rank import VETO
-from service.model.log.audit import ITSELF
+from service.model.log.audit_chain import ITSELF
 from service.scheduler.maintenance import recounts as idle_replica_recounts
 from service.scheduler.maintenance.recounts import IdleRecounts, Pace
 from service.scheduler.protocol.intents import ApplyObjects
@@ -61,7 +61,7 @@ async def fill(w):
 
 def make_stale(replica):
     """Leave the trees as they were when no node had room, as a forgotten repair would."""
-    (rows,) = [each for each in replica.cluster.kept_rows() if each.trees]
+    (rows,) = [each for each in replica.cluster.cached_rows() if each.trees]
     rows.refresh()
     kept = rows.ranks.copy()
     rows.ranks[:] = VETO

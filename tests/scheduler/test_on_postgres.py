@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import asyncpg
 import msgspec
 
-from service.model.errors import Unavailable
-from service.model.manifests.generated_names import SUFFIXES, suffix_of
-from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
+from service.model.core.errors import Unavailable
+from service.model.core.generate_name import SUFFIXES, suffix_of
+from service.model.registry.manifests import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.answers import RecordedAnswer
 from service.scheduler.protocol.intents import ApplyObjects, Idempotency, PlacePods
 from service.scheduler.protocol.limits import Limits

@@ -16,10 +16,10 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import Change, CommitRequest
-from service.model.manifests.generated_names import SUFFIXES, suffix_of
-from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
+from service.model.core.generate_name import SUFFIXES, suffix_of
+from service.model.log.commit import Change, CommitRequest
+from service.model.registry.manifests import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, Intent, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer

@@ -24,7 +24,8 @@ from service.api.openapi.rights_each_operation_needs import (
     access_of,
 )
 from service.api.routes import HANDLERS, openapi_document
-from service.app import SystemClock, create_app
+from service.app import create_app
+from service.runtime.clock import SystemClock
 from service.settings import Settings
 from tests.api.live import live_server
 from tests.processes import PLAIN_HTTP

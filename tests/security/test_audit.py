@@ -13,10 +13,12 @@ from litestar.types import ASGIApp
 from service.api.security import refusal_audit
 from service.api.security.authentication import STALE_AFTER_SECONDS, Authentication
 from service.api.security.refusal_audit import Refusals
-from service.app import RandomIds, SystemClock, create_app
-from service.model.errors import StorageUnavailable
-from service.model.log.audit import COMMITTED, AuditEntry, AuditRow, Verifier
-from service.model.principals import ADMIN, EVERYBODY, Grant, Principal
+from service.app import create_app
+from service.model.core.access import ADMIN, EVERYBODY, Grant, Principal
+from service.model.core.errors import StorageUnavailable
+from service.model.log.audit_chain import COMMITTED, AuditEntry, AuditRow, Verifier
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
 from service.store.memory.memory_store import MemoryStore

@@ -13,7 +13,7 @@ import pytest
 from service.api.routes import HANDLERS
 from service.api.security.authentication import Authentication
 from service.api.security.cross_origin_checks import HOSTS_MAX, BrowserCheck
-from service.app import SystemClock
+from service.runtime.clock import SystemClock
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, problem

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from service.api.routes import HANDLERS
-from service.model.principals import Grant, Principal
+from service.model.core.access import Grant, Principal
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem

@@ -2,7 +2,7 @@
 
 import json
 
-from service.model.principals import Grant, Principal
+from service.model.core.access import Grant, Principal
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.kept_kinds import kept
 from tests.security.callers import Callers, by

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.model.principals import Grant, Principal
+from service.model.core.access import Grant, Principal
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.builders import (
     Manifest,

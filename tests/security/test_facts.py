@@ -8,7 +8,7 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from service.model.principals import VERBS_OF, Role, Verb
+from service.model.core.access import VERBS_OF, Role, Verb
 from tests.api.handlers.test_admission import (
     HOSTNAME,
     REQUIRED,

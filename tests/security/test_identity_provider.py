@@ -20,8 +20,8 @@ from service.api.security.identity_provider import (
     LEEWAY_SECONDS,
     IdentityProvider,
 )
-from service.app import RandomIds
-from service.model.principals import ADMIN, Grant, Principal
+from service.model.core.access import ADMIN, Grant, Principal
+from service.runtime.ids import RandomIds
 from service.settings import Settings
 from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import HurriedClock

@@ -18,7 +18,7 @@ import pytest
 from granian.constants import HTTPModes, Interfaces
 from granian.server.embed import Server
 
-from service.cli.server.port_claims import LOOPBACK, hold_port, port_of
+from service.server.tcp_ports import LOOPBACK, hold_port, port_of
 from tests.api.harness import Harness, node, pod
 from tests.waiting import WAIT_SECONDS
 

@@ -6,7 +6,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from service.model.errors import Denied, Overloaded
+from service.model.core.errors import Denied, Overloaded
 from service.scheduler.protocol.limits import Limits
 from tests.api.conftest import MakeHarness
 from tests.api.following import Stream

@@ -18,11 +18,8 @@ from service.api.security.authentication import (
     USE_NOTED_AFTER_SECONDS,
     Authentication,
 )
-from service.app import RandomIds
-from service.cli.commands import access
-from service.model.errors import MoorageError, StorageUnavailable
-from service.model.log.audit import ITSELF
-from service.model.principals import (
+from service.cli.changes.grants import path_of
+from service.model.core.access import (
     ADMIN as ADMIN_GRANT,
     EVERYBODY,
     AccessState,
@@ -30,6 +27,9 @@ from service.model.principals import (
     Principal,
     TokenRow,
 )
+from service.model.core.errors import MoorageError, StorageUnavailable
+from service.model.log.audit_chain import ITSELF
+from service.runtime.ids import RandomIds
 from service.settings import Settings
 from service.store.connecting.connections import data_source_name
 from service.store.memory.memory_store import MemoryStore
@@ -603,7 +603,7 @@ async def test_whatever_an_identity_provider_calls_somebody_can_be_granted_somet
 ):
     harness = await make_harness(token=BOOTSTRAP)
     name = name if collection == "groups" else f"oidc:{name}"
-    path, headers = access.path_of(collection, name), bearer(BOOTSTRAP)
+    path, headers = path_of(collection, name), bearer(BOOTSTRAP)
     made = await harness.client.put(path, json={"grants": SHOP}, headers=headers)
     assert (made.status_code, made.json()["name"]) == (200, name)
     (row,) = (await harness.store.access_state()).principals

@@ -9,7 +9,8 @@ import yaml
 
 from service.api.security.refusal_audit import Refusals
 from service.api.security.trusted_proxies import Proxies
-from service.app import RandomIds, SystemClock
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.settings import InvalidSettings, Settings, proxy_networks, read_settings
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness

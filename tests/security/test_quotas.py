@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.model.principals import Grant, Principal, Role
+from service.model.core.access import Grant, Principal, Role
 from tests.api.handlers.test_admission import HOSTNAME, apart
 from tests.api.handlers.test_quota import quota
 from tests.api.harness import CLUSTER, Harness, node, pod, problem

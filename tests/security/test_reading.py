@@ -10,8 +10,8 @@ import pytest
 
 from service.api.bodies.filters import parse_filters
 from service.api.problems import MalformedRequest
-from service.model.errors import MalformedJSON
-from service.model.json_and_patches.strict_json import decode_strict
+from service.model.core.errors import MalformedJSON
+from service.model.core.strict_json import decode_strict
 
 ESCAPES = b'\\"' * 1_000_000
 

@@ -18,21 +18,21 @@ from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rate_limits import Rates
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.worker_heartbeat import Heartbeat, WorkerHealth
-from service.cli.server.health_listener import ALIVE_SECONDS_MAX, ServerHealth, health_listener
-from service.cli.server.limits_on_open_and_unread_connections import (
+from service.model.core.access import BOOTSTRAP
+from service.model.core.errors import StorageUnavailable
+from service.server.connection_reaper import (
     READ_BYTES_MIN,
     UNSENT_BYTES_MAX,
     Connection,
     ConnectionLimits,
-    Guard,
-    Judge,
-    KernelSockets,
+    ConnectionReaper,
+    LinuxSockets,
+    ReapPolicy,
     accepted_connections_max,
     connection_limits,
 )
-from service.cli.server.port_claims import hold_port, port_of
-from service.model.errors import StorageUnavailable
-from service.model.principals import BOOTSTRAP
+from service.server.health import ALIVE_SECONDS_MAX, ServerHealth, health_listener
+from service.server.tcp_ports import hold_port, port_of
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -45,12 +45,12 @@ def connection(cookie, *, address=b"a", idle_seconds=0.0, is_unread=False, read_
 
 
 def condemned(judge, connections, now=0.0):
-    found = judge.condemned(connections, now)
+    found = judge.select(connections, now)
     return {each.cookie: reason for each, reason in found.items()}
 
 
 def test_who_reads_nothing_of_an_answer_is_closed_when_the_time_is_over():
-    judge = Judge(LIMITS)
+    judge = ReapPolicy(LIMITS)
     unread = connection(1, is_unread=True)
 
     assert condemned(judge, [unread], now=0.0) == {}
@@ -62,7 +62,7 @@ def test_who_reads_nothing_of_an_answer_is_closed_when_the_time_is_over():
     ("read_bytes", "closed"), [(READ_BYTES_MIN - 1, True), (READ_BYTES_MIN, False)]
 )
 def test_each_64_kib_that_are_read_give_new_time(read_bytes, closed):
-    judge = Judge(LIMITS)
+    judge = ReapPolicy(LIMITS)
     condemned(judge, [connection(1, is_unread=True)], now=0.0)
     condemned(judge, [connection(1, is_unread=True, read_bytes=read_bytes)], now=9.0)
 
@@ -72,7 +72,7 @@ def test_each_64_kib_that_are_read_give_new_time(read_bytes, closed):
 
 
 def test_who_has_read_all_that_there_was_may_be_silent_for_ever():
-    judge = Judge(LIMITS)
+    judge = ReapPolicy(LIMITS)
     condemned(judge, [connection(1, is_unread=True)], now=0.0)
     condemned(judge, [connection(1, is_unread=False, read_bytes=10)], now=9.0)
 
@@ -80,7 +80,7 @@ def test_who_has_read_all_that_there_was_may_be_silent_for_ever():
 
 
 def test_an_address_keeps_its_share_and_loses_the_idlest():
-    judge = Judge(LIMITS._replace(each_address=2))
+    judge = ReapPolicy(LIMITS._replace(each_address=2))
     many = [connection(number, idle_seconds=float(number)) for number in range(1, 5)]
     other = connection(9, address=b"b", idle_seconds=99.0)
 
@@ -88,7 +88,7 @@ def test_an_address_keeps_its_share_and_loses_the_idlest():
 
 
 def test_all_together_keep_their_number_and_lose_the_idlest():
-    judge = Judge(LIMITS._replace(total=2))
+    judge = ReapPolicy(LIMITS._replace(total=2))
     connections = [
         connection(number, address=bytes([number]), idle_seconds=float(number))
         for number in range(1, 5)
@@ -139,7 +139,7 @@ def accepted(listener):
 
 @pytest.fixture
 def kernel(listener):
-    return KernelSockets(listener.getsockname()[1])
+    return LinuxSockets(listener.getsockname()[1])
 
 
 def of(kernel, accepted):
@@ -187,16 +187,16 @@ def test_a_listener_gives_its_connections_little_room_for_what_is_not_read(kerne
 
 
 def test_who_is_closed_is_told_and_costs_nothing_more(kernel, accepted):
-    guard = Guard(kernel, LIMITS._replace(each_address=2))
+    guard = ConnectionReaper(kernel, LIMITS._replace(each_address=2))
 
-    [(closed, reason)] = guard.look(now=0.0).items()
+    [(closed, reason)] = guard.run_once(now=0.0).items()
 
     assert reason == "address"
     [gone] = [each for each in accepted if each.server.fileno() == closed.fd]
     assert gone.server.recv(1) == b""  # what the server's own reading sees
     assert gone.client.recv(1) == b""
     gone.server.close()
-    assert guard.look(now=1.0) == {}
+    assert guard.run_once(now=1.0) == {}
 
 
 def test_a_connection_that_came_in_the_place_of_another_is_not_closed_for_it(kernel, accepted):
@@ -363,9 +363,9 @@ def pulse(clock):
 def test_a_server_is_ready_as_long_as_a_worker_says_that_it_is(pulse, clock):
     assert pulse.ready().status == HTTPStatus.SERVICE_UNAVAILABLE
 
-    pulse.hear(WorkerHealth(1, "The database is gone."))
+    pulse.record(WorkerHealth(1, "The database is gone."))
     assert b"The database is gone." in pulse.ready().body
-    pulse.hear(WorkerHealth(2, None))
+    pulse.record(WorkerHealth(2, None))
     assert pulse.ready().status == HTTPStatus.OK
 
     clock.now = 10.5
@@ -377,15 +377,15 @@ def test_a_server_is_alive_until_all_workers_were_silent_for_a_minute(pulse, clo
     assert pulse.live().status == HTTPStatus.OK
     clock.now += 1
     assert pulse.live().status == HTTPStatus.SERVICE_UNAVAILABLE
-    pulse.hear(WorkerHealth(1, "The database is gone."))
+    pulse.record(WorkerHealth(1, "The database is gone."))
     assert pulse.live().status == HTTPStatus.OK
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     """A listener for few who are quick."""
-    monkeypatch.setattr("service.cli.server.health_listener.CONNECTIONS_MAX", 4)
-    monkeypatch.setattr("service.cli.server.health_listener.CONNECTION_SECONDS_MAX", 0.1)
+    monkeypatch.setattr("service.server.health.CONNECTIONS_MAX", 4)
+    monkeypatch.setattr("service.server.health.CONNECTION_SECONDS_MAX", 0.1)
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ import pytest
 from service.api.bodies.paging import Continue
 from service.api.routes import openapi_document
 from service.api.security.visibility import OTHER
+from service.model.core.access import EVERYBODY, Grant, Principal
 from service.model.log.events import Event as ToldEvent
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.principals import EVERYBODY, Grant, Principal
+from service.model.registry.kinds import DECLARED_KINDS
 from tests.api.conftest import MakeHarness
 from tests.api.following import changes, stream, watched
 from tests.api.harness import CLUSTER, Harness, problem
@@ -127,10 +127,10 @@ def objects() -> Iterator[Manifest]:
         ):
             metadata = {"name": prefix + name, "namespace": tenant, "labels": {"own": tenant}}
             yield of_kind(kind, {"metadata": metadata, "spec": spec})
-        for kind in (each for each in KINDS if KEPT_KINDS[each].namespaced):
+        for kind in (each for each in KINDS if DECLARED_KINDS[each].namespaced):
             yield kept(kind, tenant, f"{prefix}kept", labels={"own": tenant})
-    for kind in (each for each in KINDS if not KEPT_KINDS[each].namespaced):
-        yield kept(kind, name="kept" if KEPT_KINDS[kind].everybodys else f"{SECRET}-kept")
+    for kind in (each for each in KINDS if not DECLARED_KINDS[each].namespaced):
+        yield kept(kind, name="kept" if DECLARED_KINDS[kind].is_public else f"{SECRET}-kept")
     for each in pods():
         yield of_kind("Pod", each)
 

@@ -14,7 +14,7 @@ from service.api.bodies.byte_budget import Budget, Holding
 from service.api.bodies.streamed_responses import PIECE_BYTES
 from service.api.bodies.watch_budget import WATCH_PART, WatchRoom, WatchShare
 from service.api.handlers import watch as watch_handlers
-from service.model.log.commit_log import Head
+from service.model.log.commit import Head
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.following import Stream, stream

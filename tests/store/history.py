@@ -11,15 +11,15 @@ import asyncpg
 import psutil
 from msgspec.structs import replace
 
-from service.model.log.commit_log import (
+from service.model.log.commit import (
     Change,
     CommitRequest,
-    Committed,
     Head,
     IdempotencyRecord,
     LogPage,
     ObjectRow,
 )
+from service.model.log.results import Committed
 from service.scheduler.replica.loading import load
 from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore

@@ -8,8 +8,9 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import NoAdminLeft
-from service.model.log.audit import (
+from service.model.core.access import ADMIN, EVERYBODY
+from service.model.core.errors import NoAdminLeft
+from service.model.log.audit_chain import (
     ITSELF,
     SERVER_CHAIN,
     AuditedCaller,
@@ -18,9 +19,8 @@ from service.model.log.audit import (
     Broken,
     Verifier,
 )
-from service.model.log.commit_log import Committed, DuplicateKey, Lost
 from service.model.log.events import Event
-from service.model.principals import ADMIN, EVERYBODY
+from service.model.log.results import Committed, DuplicateKey, Lost
 from service.store.connecting.connections import data_source_name
 from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore

@@ -5,16 +5,10 @@ from contextlib import aclosing
 
 import pytest
 
-from service.model.errors import Conflict, NotFound
-from service.model.log.commit_log import (
-    LEASE_SECONDS_MAX,
-    NO_OBJECTS,
-    ClusterCounts,
-    Diverged,
-    IdempotencyKey,
-    LogPage,
-    ReplicaState,
-)
+from service.model.core.errors import Conflict, NotFound
+from service.model.log.commit import Diverged, IdempotencyKey, LogPage
+from service.model.log.lease import LEASE_SECONDS_MAX, ReplicaState
+from service.model.log.pages import NO_OBJECTS, ClusterCounts
 from tests.store.history import AnyStore, answer, committed, create, whole_log
 
 

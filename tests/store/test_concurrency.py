@@ -9,19 +9,17 @@ import asyncpg
 import psutil
 import pytest
 
-from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
-from service.model.log.commit_log import (
+from service.model.core.access import ADMIN, PrincipalRow
+from service.model.core.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
+from service.model.log.commit import (
     Change,
     CommitRequest,
-    CommitResult,
-    Committed,
     Head,
     LogPage,
-    Lost,
     ObjectRow,
     ReplicaMismatch,
 )
-from service.model.principals import ADMIN, PrincipalRow
+from service.model.log.results import CommitResult, Committed, Lost
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
 from service.store.connecting.connections import data_source_name

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import Lost
+from service.model.core.errors import NotFound
 from service.model.log.events import Event
+from service.model.log.results import Lost
 from tests.store.history import commit_on, create
 
 FIRST, LATER, NEVER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z", "2199-01-01T00:00:00Z"

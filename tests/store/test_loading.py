@@ -6,8 +6,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import Diverged, LogPage, ObjectKey, ObjectPage
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import Diverged, LogPage, ObjectKey
+from service.model.log.pages import ObjectPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loader, Rows, load
 from service.store.connecting.connections import data_source_name

@@ -1,6 +1,7 @@
 """The migrations make exactly the tables that are declared, once, whoever starts first."""
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,18 +12,30 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.store.connecting.connections import data_source_name
-from service.store.schema.migrate import is_current, newest, upgrade, upgrade_async
+from service.store.schema.migrate import (
+    NewerTables,
+    OlderTables,
+    is_current,
+    newest,
+    oldest,
+    upgrade,
+    upgrade_async,
+)
 from service.store.schema.tables import metadata
+from tests.store.releases import contents, of_columns_of
 
 # What pg_dump would print, checks included; Alembic's own comparison overlooks those.
 _COLUMNS = """
-    SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
-        a.attidentity::text, a.attstorage::text, pg_get_expr(d.adbin, d.adrelid), co.collname
+    SELECT c.relname, row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum), a.attname,
+        format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity::text,
+        a.attgenerated::text, a.attstorage::text, a.attcompression::text, a.attoptions::text,
+        pg_get_expr(d.adbin, d.adrelid), co.collname
     FROM pg_class AS c
     JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
@@ -30,8 +43,14 @@ _COLUMNS = """
     WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r' AND c.relname <> 'alembic_version'
 """
 _OPTIONS = """
-    SELECT relname, reloptions::text FROM pg_class
+    SELECT relname, relpersistence::text, reloptions::text FROM pg_class
     WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname <> 'alembic_version'
+"""
+_SEQUENCES = """
+    SELECT seqrelid::regclass::text, seqtypid::regtype::text, seqstart, seqincrement, seqmax,
+        seqmin, seqcache, seqcycle
+    FROM pg_sequence JOIN pg_class AS c ON c.oid = seqrelid
+    WHERE c.relnamespace = $1::regnamespace
 """
 _CONSTRAINTS = """
     SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
@@ -51,7 +70,7 @@ async def described(connection: asyncpg.Connection, schema: str) -> dict[str, li
         query: sorted(
             (tuple(map(plain, row)) for row in await connection.fetch(query, schema)), key=str
         )
-        for query in (_COLUMNS, _OPTIONS, _CONSTRAINTS, _INDEXES)
+        for query in (_COLUMNS, _OPTIONS, _SEQUENCES, _CONSTRAINTS, _INDEXES)
     }
 
 
@@ -67,7 +86,72 @@ async def test_the_migrated_tables_are_those_declared(database_url: str):
     declared = await described(connection, "declared")
     await connection.close()
     assert migrated == declared
+    assert all(migrated.values())
     assert len(migrated[_OPTIONS]) == len(metadata.tables)
+
+
+_LATER = """
+from alembic import op
+
+revision, down_revision = "{number}", "{before}"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE object ADD COLUMN color text")
+    op.execute("{statement}")
+"""
+
+
+@pytest.fixture
+def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Add a migration that adds a column to the objects and runs a statement; return its number."""
+
+    def add(statement: str) -> str:
+        folder = tmp_path / "migrations"
+        shutil.copytree(Path(migrations.__file__).parent, folder)
+        number, before = f"{int(newest()) + 1:04}", newest()
+        text = _LATER.format(number=number, before=before, statement=statement)
+        (folder / "versions" / f"{number}_later.py").write_text(text)
+        monkeypatch.setattr(migrations, "__file__", str(folder / "__init__.py"))
+        return number
+
+    return add
+
+
+async def test_a_later_migration_keeps_what_is_stored(database_url: str, add_migration):
+    before, rows = newest(), await contents(database_url)
+    number = add_migration("SELECT 1")
+    assert not await is_current(database_url)
+    assert await upgrade_async(database_url) == before
+    assert await upgrade_async(database_url) == newest() == number
+    after = await contents(database_url)
+    assert of_columns_of(rows, after) == rows
+    assert [row["color"] for row in after["object"]] == [None]
+
+
+async def test_a_migration_that_fails_changes_nothing(database_url: str, add_migration):
+    before, rows = newest(), await contents(database_url)
+    add_migration("SELECT 1 / 0")
+    with pytest.raises(DBAPIError, match="division by zero"):
+        await upgrade_async(database_url)
+    assert await contents(database_url) == rows
+    connection = await asyncpg.connect(data_source_name(database_url))
+    assert await connection.fetchval("SELECT version_num FROM alembic_version") == before
+    await connection.close()
+
+
+@pytest.mark.parametrize(("applied", "refusal"), [("0014", OlderTables), ("9999", NewerTables)])
+async def test_tables_of_an_unknown_version_are_left_alone(
+    database_url: str, applied: str, refusal: type[Exception]
+):
+    connection = await asyncpg.connect(data_source_name(database_url))
+    await connection.execute("UPDATE alembic_version SET version_num = $1", applied)
+    before = await contents(database_url)
+    with pytest.raises(refusal, match=f"their last migration is {applied}"):
+        await upgrade_async(database_url)
+    assert await contents(database_url) == before
+    assert await connection.fetchval("SELECT version_num FROM alembic_version") == applied
+    await connection.close()
 
 
 def test_two_who_start_at_once_migrate_once(empty_database_url: str):
@@ -109,12 +193,14 @@ async def test_a_database_is_current_once_it_has_the_newest_migration(empty_data
 def test_the_newest_migration_is_the_one_that_alembic_would_end_at():
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    assert ScriptDirectory.from_config(config).get_heads() == [newest()]
+    directory = ScriptDirectory.from_config(config)
+    assert directory.get_heads() == [newest()]
+    assert directory.get_bases() == [oldest()]
 
 
 def test_a_server_that_lacks_no_migration_starts_without_what_migrations_need():
     program = (
-        "import sys, service.app, service.cli.server.lifecycle; "
+        "import sys, service.app, service.server.lifecycle; "
         "print({'alembic', 'sqlalchemy'} & sys.modules.keys() or 'lean')"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from service.model.log.commit_log import Head, ObjectKey
+from service.model.log.commit import Head, ObjectKey
 from service.model.webhooks import WebhookRow
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.model.errors import NotFound
+from service.model.core.errors import NotFound
 from tests.store.history import committed, create
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectKey, ObjectPage
+from service.model.log.commit import ObjectKey
+from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage
 from tests.store.history import AnyStore, committed, create, rows
 from tests.store.paging import NAMES, SCOPES
 from tests.store.test_events import event

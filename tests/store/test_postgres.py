@@ -11,15 +11,16 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import Head, Lost, NotYet
-from service.model.log.past_revision_types import PastSelection
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import Head
+from service.model.log.history import PastSelection
+from service.model.log.results import Lost, NotYet
+from service.runtime.keepalive import keep_alive
 from service.store.connecting.connections import History, HistoryGuard, data_source_name
 from service.store.connecting.database_hosts import Host
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore
 from service.store.row_verification import Check, database_snapshot
-from service.tcp_keepalive import keep_alive
 from tests.store.history import (
     all_disconnected,
     answer,
@@ -410,19 +411,6 @@ async def test_p1_arrays_of_unequal_length_are_refused(
             await operator.fetchrow(call, *start, *columns, bodies, [], keys, [], [], [], fields)
         assert caught.value.sqlstate == "MR001"
     assert await postgres.head(cluster_id) == head
-
-
-async def test_what_a_server_of_the_previous_version_commits_says_nothing_of_fields_before(
-    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
-):
-    head = await committed(postgres, cluster_id, create("a"))
-    columns = [["Update"], [False], ["Put"], ["Pod"], ["default"], ["a"], ["uid"], ["n1"], [None]]
-    call = f"SELECT * FROM commit_v1({', '.join(f'${n}' for n in range(1, 23))})"
-    start = (cluster_id, head.revision, head.tip, new_id(), 1, "Test", None)
-    done = await operator.fetchrow(call, *start, *columns, [b"{}"], [], [], [], [], [])
-    assert done["outcome"] == "Committed"
-    page = await postgres.read_log(cluster_id, head.revision, head.tip, 10)
-    assert [(each.node_name, each.fields_before) for each in page.changes] == [("n1", None)]
 
 
 async def test_p1_a_clock_that_went_back_takes_no_time_back(

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from service.model.errors import NoAdminLeft, NotFound
-from service.model.principals import ADMIN, AccessVersion, Grant, TokenRow
+from service.model.core.access import ADMIN, AccessVersion, Grant, TokenRow
+from service.model.core.errors import NoAdminLeft, NotFound
 from tests.store.history import AnyStore
 
 HASH = bytes(32)

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from service.model.errors import OutcomeUnknown
-from service.model.log.commit_log import Change, Diverged, Head, LogPage, ReplicaMismatch
+from service.model.core.errors import OutcomeUnknown
+from service.model.log.commit import Change, Diverged, Head, LogPage, ReplicaMismatch
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
 from service.store.memory.memory_store import MemoryStore

@@ -2,15 +2,10 @@
 
 import pytest
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import (
-    BodySelection,
-    Diverged,
-    Head,
-    LogPage,
-    Lost,
-    ObjectPage,
-)
+from service.model.core.errors import NotFound
+from service.model.log.commit import BodySelection, Diverged, Head, LogPage
+from service.model.log.pages import ObjectPage
+from service.model.log.results import Lost
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
 from tests.store.history import (

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from service.model.pod_templates.field_warnings import PASSED_OVER, WARNINGS
+from service.model.core.field_warnings import PASSED_OVER, WARNINGS
 from tools.manifests import answers, versions
 from tools.manifests.__main__ import PAGE
 from tools.manifests.page import page

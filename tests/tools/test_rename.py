@@ -101,6 +101,16 @@ def test_a_name_that_stands_for_two_things_is_refused(tree: Tree, capsys) -> Non
     assert read(tree, "service/engine/what_it_asks.py") == "def asked(): ...\n"
 
 
+def test_a_module_of_the_client_has_a_folder_that_is_no_part_of_its_name(tree: Tree) -> None:
+    rows = (
+        "service/engine/what_it_asks.py -> clients/python/moorage/rules.py",
+        "moorage/old.py -> clients/python/moorage/old.py",
+    )
+    assert apply(tree, *rows) == 0
+    assert "from moorage.rules import asked\n" in read(tree, "service/app.py")
+    assert 'file = "clients/python/moorage/rules.py"' in read(tree, "mutants.toml")
+
+
 def test_a_second_time_changes_nothing(tree: Tree) -> None:
     apply(tree, MOVE)
     subprocess.run(["git", "add", "-A"], cwd=tree.root, check=True)

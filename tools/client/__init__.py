@@ -1,4 +1,7 @@
-"""Writes the parts of the client package that follow from others: its types, and the synchronous client."""
+"""Writes the parts of the client package that follow from others.
+
+These are its types, its table of kinds, copies of pure functions, and the synchronous client.
+"""
 
 import json
 import subprocess
@@ -8,7 +11,8 @@ from pathlib import Path
 
 import unasync
 
-from tools.client.types import module
+from tools.client import kinds, types
+from tools.client.copies import COPIES, copied
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "moorage"
@@ -38,13 +42,19 @@ SAME = {
 
 def written() -> dict[str, str]:
     """The text of each file that follows from others, by its path in the package."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
         document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
-        (folder / "types.py").write_text(module(document), encoding="utf-8")
+        modules = {
+            "kept_kinds.py": kinds.module(),
+            "types.py": types.module(document),
+            **{name: copied(copy) for name, copy in COPIES.items()},
+        }
+        for name, text in modules.items():
+            (folder / name).write_text(text, encoding="utf-8")
         _unasync(folder)
         _format(folder)
-        found = [folder / "types.py", *sorted((folder / SYNCHRONOUS).glob("*.py"))]
+        found = [*(folder / name for name in modules), *sorted((folder / SYNCHRONOUS).glob("*.py"))]
         return {str(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in found}
 
 
@@ -61,6 +71,6 @@ def _unasync(folder: Path) -> None:
 
 def _format(folder: Path) -> None:
     config = ["--config", str(ROOT / "pyproject.toml"), "--no-cache", "--quiet"]
-    for command in (["check", "--select", "I", "--fix-only"], ["format"]):
+    for command in (["check", "--select", "F401,I", "--fix-only"], ["format"]):
         ruff = [sys.executable, "-m", "ruff", *command, *config, str(folder)]
         subprocess.run(ruff, check=True)

@@ -1,4 +1,4 @@
-"""`python -m tools.client` writes `moorage/types.py` and `moorage/synchronous`."""
+"""`python -m tools.client` writes what of the client package follows from others."""
 
 from tools.client import PACKAGE, written
 

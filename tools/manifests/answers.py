@@ -1,7 +1,7 @@
 """What becomes of each field of a manifest, by the declarations that decode manifests.
 
 A field is honoured if a type declares it that is decoded, passed over with a warning if
-`service.model.pod_templates.field_warnings` declares it, and refused if its object takes no unknown fields. What is
+`service.model.core.field_warnings` declares it, and refused if its object takes no unknown fields. What is
 left is either kept and returned, which has to be said in `unread_fields.toml`, or undecided.
 """
 
@@ -13,9 +13,16 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.api.openapi import object_types
-from service.model.kinds_kept_for_rules import scheduling_groups as groups
-from service.model.objects import device_manifest_types, manifest_types, pods_and_nodes
-from service.model.pod_templates.field_warnings import PASSED_OVER, PassedOver
+from service.model.core import primitives
+from service.model.core.field_warnings import PASSED_OVER, IgnoredField
+from service.model.devices import device_fields
+from service.model.nodes import node
+from service.model.pods import (
+    pod,
+    pod_fields,
+    scheduling_groups,
+)
+from service.model.policies import quota_spec
 from tools.manifests import versions
 from tools.manifests.versions import DEVICES, GROUPS
 
@@ -39,137 +46,131 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
 _NODE_TERM = f"{_NODE}.nodeSelectorTerms[]"
 
 _CLAIM: Sequence[tuple[str, str, type[msgspec.Struct]]] = (
-    ("", "DeviceClaim", device_manifest_types.DeviceClaim),
-    (".requests[]", "DeviceRequest", device_manifest_types.DeviceRequestBody),
-    (".requests[].exactly", "ExactDeviceRequest", device_manifest_types.ExactDeviceRequest),
-    (".requests[].firstAvailable[]", "DeviceSubRequest", device_manifest_types.DeviceSubRequest),
-    (".constraints[]", "DeviceConstraint", device_manifest_types.DeviceConstraint),
+    ("", "DeviceClaim", device_fields.DeviceClaim),
+    (".requests[]", "DeviceRequest", device_fields.DeviceRequestBody),
+    (".requests[].exactly", "ExactDeviceRequest", device_fields.ExactDeviceRequest),
+    (".requests[].firstAvailable[]", "DeviceSubRequest", device_fields.DeviceSubRequest),
+    (".constraints[]", "DeviceConstraint", device_fields.DeviceConstraint),
 )
 """What is in a claim to devices, where it stands in `devices`."""
 
 PLACES: Sequence[Place] = (
-    Place("Pod", "PodSpec", "spec", manifest_types.PodSpec),
-    Place("Pod", "Container", "spec.containers[]", pods_and_nodes.Container),
-    Place("Pod", "ContainerPort", "spec.containers[].ports[]", pods_and_nodes.ContainerPort),
+    Place("Pod", "PodSpec", "spec", pod_fields.PodSpec),
+    Place("Pod", "Container", "spec.containers[]", pod.Container),
+    Place("Pod", "ContainerPort", "spec.containers[].ports[]", pod.ContainerPort),
     Place(
         "Pod",
         "ResourceRequirements",
         "spec.containers[].resources",
-        pods_and_nodes.ResourceRequirements,
+        pod.ResourceRequirements,
     ),
     Place("Pod", "VolumeSource", "spec.volumes[]"),
-    Place("Pod", "Affinity", "spec.affinity", pods_and_nodes.Affinity),
-    Place("Pod", "NodeAffinity", "spec.affinity.nodeAffinity", pods_and_nodes.NodeAffinity),
-    Place("Pod", "NodeSelector", _NODE, pods_and_nodes.NodeSelector),
-    Place("Pod", "NodeSelectorTerm", _NODE_TERM, pods_and_nodes.NodeSelectorTerm),
+    Place("Pod", "Affinity", "spec.affinity", pod.Affinity),
+    Place("Pod", "NodeAffinity", "spec.affinity.nodeAffinity", pod.NodeAffinity),
+    Place("Pod", "NodeSelector", _NODE, primitives.NodeSelector),
+    Place("Pod", "NodeSelectorTerm", _NODE_TERM, primitives.NodeSelectorTerm),
     Place(
         "Pod",
         "NodeSelectorRequirement",
         f"{_NODE_TERM}.matchExpressions[]",
-        pods_and_nodes.NodeSelectorRequirement,
+        primitives.NodeSelectorRequirement,
     ),
     Place(
         "Pod",
         "PreferredSchedulingTerm",
         f"spec.affinity.nodeAffinity.{_PREFERRED}",
-        pods_and_nodes.PreferredSchedulingTerm,
+        pod.PreferredSchedulingTerm,
     ),
-    Place("Pod", "PodAffinity", "spec.affinity.podAffinity", pods_and_nodes.PodAffinity),
-    Place("Pod", "PodAntiAffinity", "spec.affinity.podAntiAffinity", pods_and_nodes.PodAffinity),
-    Place("Pod", "PodAffinityTerm", _TERM, pods_and_nodes.PodAffinityTerm),
+    Place("Pod", "PodAffinity", "spec.affinity.podAffinity", pod.PodAffinity),
+    Place("Pod", "PodAntiAffinity", "spec.affinity.podAntiAffinity", pod.PodAffinity),
+    Place("Pod", "PodAffinityTerm", _TERM, pod.PodAffinityTerm),
     Place(
         "Pod",
         "WeightedPodAffinityTerm",
         f"spec.affinity.podAffinity.{_PREFERRED}",
-        pods_and_nodes.WeightedPodAffinityTerm,
+        pod.WeightedPodAffinityTerm,
     ),
-    Place("Pod", "Toleration", "spec.tolerations[]", pods_and_nodes.Toleration),
+    Place("Pod", "Toleration", "spec.tolerations[]", pod.Toleration),
     Place(
         "Pod",
         "TopologySpreadConstraint",
         "spec.topologySpreadConstraints[]",
-        pods_and_nodes.TopologySpreadConstraint,
+        pod.TopologySpreadConstraint,
     ),
-    Place("Pod", "PodSchedulingGroup", "spec.schedulingGroup", manifest_types.PodSchedulingGroup),
-    Place("Pod", "WorkloadReference", "spec.workloadRef", manifest_types.WorkloadReference),
-    Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", pods_and_nodes.PodResourceClaim),
-    Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", pods_and_nodes.PodSchedulingGate),
-    Place("Pod", "PodStatus", "status", manifest_types.PodStatus),
-    Place("Pod", "ContainerStatus", "status.containerStatuses[]", pods_and_nodes.ContainerStatus),
-    Place("Node", "NodeSpec", "spec", manifest_types.NodeSpec),
-    Place("Node", "Taint", "spec.taints[]", pods_and_nodes.Taint),
-    Place("Node", "NodeStatus", "status", manifest_types.NodeStatus),
-    Place("Node", "ContainerImage", "status.images[]", pods_and_nodes.ContainerImage),
+    Place("Pod", "PodSchedulingGroup", "spec.schedulingGroup", pod_fields.PodSchedulingGroup),
+    Place("Pod", "WorkloadReference", "spec.workloadRef", pod_fields.WorkloadReference),
+    Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", pod.PodResourceClaim),
+    Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", pod.PodSchedulingGate),
+    Place("Pod", "PodStatus", "status", pod_fields.PodStatus),
+    Place("Pod", "ContainerStatus", "status.containerStatuses[]", pod.ContainerStatus),
+    Place("Node", "NodeSpec", "spec", node.NodeSpec),
+    Place("Node", "Taint", "spec.taints[]", primitives.Taint),
+    Place("Node", "NodeStatus", "status", node.NodeStatus),
+    Place("Node", "ContainerImage", "status.images[]", primitives.ContainerImage),
     Place("Namespace", "NamespaceSpec", "spec"),
     Place("Namespace", "NamespaceStatus", "status"),
-    Place("ResourceQuota", "ResourceQuotaSpec", "spec", manifest_types.ResourceQuotaSpec),
-    Place(
-        "ResourceQuota", "ScopeSelector", "spec.scopeSelector", manifest_types.QuotaScopeSelector
-    ),
+    Place("ResourceQuota", "ResourceQuotaSpec", "spec", quota_spec.ResourceQuotaSpec),
+    Place("ResourceQuota", "ScopeSelector", "spec.scopeSelector", quota_spec.QuotaScopeSelector),
     Place(
         "ResourceQuota",
         "ScopedResourceSelectorRequirement",
         "spec.scopeSelector.matchExpressions[]",
-        manifest_types.MatchScope,
+        quota_spec.MatchScope,
     ),
     Place("PriorityClass", "PriorityClass", "", object_types.PriorityClass),
-    Place("PodGroup", f"{GROUPS}PodGroupSpec", "spec", groups.ScheduledGroupSpec),
+    Place("PodGroup", f"{GROUPS}PodGroupSpec", "spec", scheduling_groups.ScheduledGroupSpec),
     Place(
         "PodGroup",
         f"{GROUPS}PodGroupSchedulingPolicy",
         "spec.schedulingPolicy",
-        groups.PodGroupSchedulingPolicy,
+        scheduling_groups.PodGroupSchedulingPolicy,
     ),
     Place(
         "PodGroup",
         f"{GROUPS}GangSchedulingPolicy",
         "spec.schedulingPolicy.gang",
-        groups.GangSchedulingPolicy,
+        scheduling_groups.GangSchedulingPolicy,
     ),
     Place(
         "PodGroup",
         f"{GROUPS}PodGroupSchedulingConstraints",
         "spec.schedulingConstraints",
-        groups.PodGroupSchedulingConstraints,
+        scheduling_groups.PodGroupSchedulingConstraints,
     ),
     Place(
         "PodGroup",
         f"{GROUPS}TopologyConstraint",
         "spec.schedulingConstraints.topology[]",
-        groups.TopologyConstraint,
+        scheduling_groups.TopologyConstraint,
     ),
     Place("PodGroup", f"{GROUPS}PodGroupStatus", "status"),
-    Place("Workload", f"{GROUPS}WorkloadSpec", "spec", groups.WorkloadSpec),
+    Place("Workload", f"{GROUPS}WorkloadSpec", "spec", scheduling_groups.WorkloadSpec),
     Place(
         "Workload",
         f"{GROUPS}PodGroupPolicy",
         "spec.podGroups[].policy",
-        groups.PodGroupSchedulingPolicy,
+        scheduling_groups.PodGroupSchedulingPolicy,
     ),
-    Place(
-        "DeviceClass", f"{DEVICES}DeviceClassSpec", "spec", device_manifest_types.DeviceClassSpec
-    ),
+    Place("DeviceClass", f"{DEVICES}DeviceClassSpec", "spec", device_fields.DeviceClassSpec),
     Place(
         "ResourceSlice",
         f"{DEVICES}ResourceSliceSpec",
         "spec",
-        device_manifest_types.ResourceSliceSpec,
+        device_fields.ResourceSliceSpec,
     ),
-    Place(
-        "ResourceSlice", f"{DEVICES}ResourcePool", "spec.pool", device_manifest_types.ResourcePool
-    ),
-    Place("ResourceSlice", f"{DEVICES}Device", "spec.devices[]", device_manifest_types.SliceDevice),
+    Place("ResourceSlice", f"{DEVICES}ResourcePool", "spec.pool", device_fields.ResourcePool),
+    Place("ResourceSlice", f"{DEVICES}Device", "spec.devices[]", device_fields.SliceDevice),
     Place(
         "ResourceSlice",
         f"{DEVICES}DeviceAttribute",
         "spec.devices[].attributes[*]",
-        device_manifest_types.DeviceAttribute,
+        device_fields.DeviceAttribute,
     ),
     Place(
         "ResourceSlice",
         f"{DEVICES}DeviceCapacity",
         "spec.devices[].capacity[*]",
-        device_manifest_types.DeviceCapacity,
+        device_fields.DeviceCapacity,
     ),
     *(
         Place(kind, f"{DEVICES}{type_name}", f"{spec}.devices{path}", decoded)
@@ -180,13 +181,13 @@ PLACES: Sequence[Place] = (
         "ResourceClaim",
         f"{DEVICES}ResourceClaimStatus",
         "status",
-        device_manifest_types.ResourceClaimStatus,
+        device_fields.ResourceClaimStatus,
     ),
     Place(
         "ResourceClaim",
         f"{DEVICES}AllocationResult",
         "status.allocation",
-        device_manifest_types.AllocationResult,
+        device_fields.AllocationResult,
     ),
 )
 
@@ -200,7 +201,7 @@ class Field(NamedTuple):
     versions: tuple[str, ...]
     """The versions of Kubernetes that have it, of those that were read."""
     answer: Answer
-    warning: PassedOver | None = None
+    warning: IgnoredField | None = None
 
 
 def fields(read: versions.Fields) -> Iterator[Field]:
@@ -246,7 +247,7 @@ def _field(place: Place, name: str, read: versions.Fields, kept: Sequence[str]) 
     return Field(place.kind, place.type_name, path, having, answer, warning)
 
 
-def _answer(place: Place, name: str, warning: PassedOver | None, *, is_kept: bool) -> Answer:
+def _answer(place: Place, name: str, warning: IgnoredField | None, *, is_kept: bool) -> Answer:
     if warning is not None:
         return "honoured or not" if warning.setting else "warned"
     if is_kept:
@@ -258,7 +259,7 @@ def _answer(place: Place, name: str, warning: PassedOver | None, *, is_kept: boo
     return "undecided"
 
 
-def _warning(kind: str, path: str) -> PassedOver | None:
+def _warning(kind: str, path: str) -> IgnoredField | None:
     """The warning about all values of a field; one about single keys of a map leaves it honoured."""
     found = (each for each in PASSED_OVER if (each.kind, each.path) == (kind, path))
     return next(found, None)

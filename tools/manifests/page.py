@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from textwrap import fill
 
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.pod_templates.field_warnings import WARNINGS
+from service.model.core.field_warnings import WARNINGS
+from service.model.registry.kinds import DECLARED_KINDS
 from tools.manifests.answers import Field, fields, own
 from tools.manifests.versions import TAGS, stored
 
@@ -106,7 +106,7 @@ def page() -> str:
     kinds = [_kind(kind, (each for each in read if each.kind == kind)) for kind in KINDS]
     versions = ", ".join(f"v{version} ({tag})" for version, tag in TAGS.items())
     head = _HEAD.format(versions=versions)
-    foot = _FOOT.format(kept=_filled(_OBJECTS.format(kinds=", ".join(KEPT_KINDS))))
+    foot = _FOOT.format(kept=_filled(_OBJECTS.format(kinds=", ".join(DECLARED_KINDS))))
     rest = [_OWN + _own(), _WARNINGS + _codes(), _KEPT + _kept(read), foot]
     return "\n".join([head, *kinds, *rest])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.mutants.catalogue import ROOT, Mutant
 
-STARTERS = frozenset({"subprocess", "multiprocessing", "psutil", "service.cli.server.local_server"})
+STARTERS = frozenset({"subprocess", "multiprocessing", "psutil", "service.server.local_server"})
 """Modules that start processes or look for them; tests that use processes import one of these."""
 
 

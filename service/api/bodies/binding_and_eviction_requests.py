@@ -6,10 +6,10 @@ something else than the client meant.
 
 from collections.abc import Mapping
 
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.objects.quantity import INT64_MAX
-from service.model.validation import names
-from service.model.validation.combinators import (
+from service.model.core import names
+from service.model.core.quantity import INT64_MAX
+from service.model.core.strict_json import decode_strict
+from service.model.core.validators import (
     Problems,
     Rule,
     anything,

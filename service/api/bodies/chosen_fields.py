@@ -16,7 +16,7 @@ import msgspec
 
 from service.api.bodies.request_reading import AnyRequest, operation_of, wrong_parameter
 from service.api.openapi.operation_declaration import JSON
-from service.model.manifests.manifest_base import WARNINGS
+from service.model.core.manifest import WARNINGS
 
 FIELD_DEPTH_MAX = 20
 """How many names one path may have."""

@@ -3,9 +3,9 @@
 import msgspec
 
 from service.api.openapi import plan_types
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.validation.combinators import Problems, without_nulls
-from service.model.validation.type_derived_rules import declared
+from service.model.core.strict_json import decode_strict
+from service.model.core.type_rules import declared
+from service.model.core.validators import Problems, without_nulls
 
 _DRAIN = declared(plan_types.DrainOptions, {})
 _NOTHING = declared(plan_types.NoOptions, {})

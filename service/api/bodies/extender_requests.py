@@ -19,11 +19,11 @@ from service.api.openapi.extender_types import (
     Victims,
 )
 from service.engine.explain.explanation import Explanation
-from service.model.errors import FieldError, InvalidManifest
-from service.model.extender_messages import EXTENDER_SCORE_MAX
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.manifests.pod_manifest import parse_pod
-from service.model.pod_templates.template_cache import TemplateCache
+from service.model.cluster.extender_messages import EXTENDER_SCORE_MAX
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.strict_json import decode_strict
+from service.model.pods.pod_manifest import parse_pod
+from service.model.pods.template_cache import TemplateCache
 from service.scheduler.protocol.intents import NO_VERDICTS, BindPod, FindVictims, PlacePods
 from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
 

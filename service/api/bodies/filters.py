@@ -8,15 +8,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from service.api.bodies.request_reading import wrong_parameter
-from service.model.manifests.which_terms_have_namespace_selectors import uses_namespace_selector
-from service.model.objects.pods_and_nodes import (
-    LabelSelector,
-    LabelSelectorRequirement,
-    SelectorOperator,
-)
-from service.model.objects.selectors import matches
-from service.model.selecting_objects.object_filters import FieldRequirement, ObjectFilter
-from service.model.selecting_objects.selectable_fields import (
+from service.model.core.primitives import LabelSelector, LabelSelectorRequirement, SelectorOperator
+from service.model.core.selectors import matches
+from service.model.pods.namespace_selectors import uses_namespace_selector
+from service.model.selection.object_filters import FieldRequirement, ObjectFilter
+from service.model.selection.selectable_fields import (
     NODE_NAME,
     OBJECT_FIELDS,
     PENDING,

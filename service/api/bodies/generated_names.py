@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from service.model.errors import FieldError, InvalidManifest, MalformedJSON
-from service.model.json_and_patches.strict_json import decode_strict, encode
-from service.model.manifests.generated_names import (
+from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON
+from service.model.core.generate_name import (
     PREFIX_CHARACTERS_MAX,
     SUFFIX_CHARACTERS,
     undrawn,
 )
-from service.model.manifests.manifest import Applicable, ObjectManifest
-from service.model.validation.combinators import entries_of
+from service.model.core.strict_json import decode_strict, encode
+from service.model.core.validators import entries_of
+from service.model.registry.manifests import Applicable, ObjectManifest
 
 NAME, PREFIX = "metadata.name", "metadata.generateName"
 _ANY_SUFFIX = "0" * SUFFIX_CHARACTERS

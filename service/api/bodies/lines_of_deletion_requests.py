@@ -6,9 +6,9 @@ import msgspec
 
 from service.api.bodies.request_reading import converted
 from service.api.openapi.resources import RESOURCES
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.manifests.manifest import DEFAULT_NAMESPACE
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.strict_json import decode_strict
+from service.model.registry.manifests import DEFAULT_NAMESPACE
 from service.scheduler.protocol.intents import Deletion, Preconditions
 
 _BEGINS = re.compile(rb'\s*\{\s*"delete"\s*:')

@@ -9,15 +9,15 @@ from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
 from service.api.bodies.request_reading import converted, items_in, read_members
 from service.api.openapi.placement_types import OverClustersRequest
 from service.api.openapi.principal_types import DNSLabel
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.stepwise_json_reading import Member, whole
-from service.model.json_and_patches.strict_json import decode_strict, encode
-from service.model.multi_cluster.whole_cluster_topology_key import (
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.strict_json import decode_strict, encode
+from service.model.core.type_rules import fields_of
+from service.model.json.streaming import Member, whole
+from service.model.pods.cluster_topology import (
     CLUSTER_KEY,
     counts_other_namespaces,
 )
-from service.model.pod_templates.template_cache import TemplateCache
-from service.model.validation.type_derived_rules import fields_of
+from service.model.pods.template_cache import TemplateCache
 from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery, Unit
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Strategy

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from service.model.json_and_patches.strict_json import decode_strict, too_many
-from service.model.validation import names
-from service.model.validation.combinators import (
+from service.model.core import names
+from service.model.core.strict_json import decode_strict, too_many
+from service.model.core.validators import (
     Problems,
     anything,
     entries_of,

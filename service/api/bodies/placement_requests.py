@@ -16,14 +16,14 @@ from service.api.bodies.request_reading import (
 )
 from service.api.cooperative_pauses import Pause
 from service.api.openapi.placement_types import PlacementRequest
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.stepwise_json_reading import Member, whole
-from service.model.json_and_patches.strict_json import decode_strict, too_many
-from service.model.manifests.generated_names import is_undrawn
-from service.model.manifests.manifest import AnyManifest
-from service.model.manifests.pod_manifest import PodManifest, parse_pod
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.pod_templates.template_cache import TemplateCache
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.generate_name import is_undrawn
+from service.model.core.primitives import ObjectName
+from service.model.core.strict_json import decode_strict, too_many
+from service.model.json.streaming import Member, whole
+from service.model.pods.pod_manifest import PodManifest, parse_pod
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import AnyManifest
 from service.scheduler.protocol.intents import NO_VERDICTS, PlacePods
 from service.scheduler.protocol.placements import PodRef
 

@@ -9,17 +9,13 @@ import msgspec
 from service.api.bodies.placement_requests import parse_replicas, refuse_repeated
 from service.api.bodies.request_reading import parse_items
 from service.api.openapi import plan_types
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.strict_json import decode_strict, encode
-from service.model.manifests.manifest import PodManifest, parse_node, parse_pod
-from service.model.manifests.rollout_templates import parse_template
-from service.model.objects.pods_and_nodes import LabelSelector, Taint
-from service.model.plans.plans import GOALS, PROTECTED_PODS, GoalFields, fits_across_fields
-from service.model.plans.rebalance_objectives import MEASURED, OBJECTIVES_WANTED, block_amount
-from service.model.plans.rollouts import AMOUNTS, PodOwner
-from service.model.pod_templates.template_cache import TemplateCache
-from service.model.validation import names
-from service.model.validation.combinators import (
+from service.model.core import names
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.primitives import LabelSelector, Taint
+from service.model.core.selector_rules import LABEL_SELECTOR, TAINT
+from service.model.core.strict_json import decode_strict, encode
+from service.model.core.type_rules import declared
+from service.model.core.validators import (
     Problems,
     Record,
     Rule,
@@ -34,9 +30,12 @@ from service.model.validation.combinators import (
     whole_number,
     without_nulls,
 )
-from service.model.validation.pods import TAINT
-from service.model.validation.selectors import LABEL_SELECTOR
-from service.model.validation.type_derived_rules import declared
+from service.model.plans.plan import GOALS, PROTECTED_PODS, GoalFields, fits_across_fields
+from service.model.plans.rebalance_objectives import MEASURED, OBJECTIVES_WANTED, block_amount
+from service.model.plans.rollout_template import parse_template
+from service.model.plans.rollouts import AMOUNTS, PodOwner
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import PodManifest, parse_node, parse_pod
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PodRef

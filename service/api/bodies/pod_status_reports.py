@@ -4,8 +4,8 @@ import msgspec
 
 from service.api.bodies.request_reading import converted
 from service.api.openapi import object_types
-from service.model.errors import FieldError, InvalidManifest, MalformedJSON
-from service.model.json_and_patches.strict_json import decode_strict, encode
+from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON
+from service.model.core.strict_json import decode_strict, encode
 from service.scheduler.protocol.intents import Preconditions, ReportLine, StatusReport
 
 

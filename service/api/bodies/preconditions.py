@@ -4,7 +4,7 @@ from litestar.types import HTTPScope
 
 from service.api.openapi.operation_declaration import UNHONORED
 from service.api.problems import MalformedRequest
-from service.model.errors import FieldError
+from service.model.core.errors import FieldError
 
 WRITES = frozenset({"DELETE", "PATCH", "POST", "PUT"})
 """Methods that may change something; a precondition of a read can be ignored without harm."""

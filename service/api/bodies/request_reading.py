@@ -24,10 +24,10 @@ from service.api.problems import (
     MalformedRequest,
     UnsupportedMediaType,
 )
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.stepwise_json_reading import LargeObject, Member
-from service.model.json_and_patches.strict_json import decode_items, decode_members
-from service.model.validation.wording import worded
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.messages import reword
+from service.model.core.strict_json import decode_items, decode_members
+from service.model.json.streaming import LargeObject, Member
 from service.settings import Settings
 
 T = TypeVar("T")
@@ -270,7 +270,7 @@ def converted(value: object, type_: type[T], prefix: str = "") -> T:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        raise InvalidManifest([worded(str(error))]).under(prefix) from None
+        raise InvalidManifest([reword(str(error))]).under(prefix) from None
 
 
 class BodyReader:

@@ -9,10 +9,10 @@ from litestar import Response
 from service.api.bodies.chosen_fields import ChosenFields
 from service.api.bodies.request_reading import AnyRequest, if_none_match
 from service.api.openapi.operation_declaration import JSON
-from service.model.log.commit_log import ObjectRow
-from service.model.manifests.manifest import with_resource_version
-from service.model.manifests.manifest_base import WARNINGS
-from service.model.pod_templates.field_warnings import FieldWarning
+from service.model.core.field_warnings import FieldWarning
+from service.model.core.manifest import WARNINGS
+from service.model.log.commit import ObjectRow
+from service.model.registry.manifests import with_resource_version
 
 WARNING_LENGTH_MAX = 256
 """How many characters of one warning a header has; the body has them all."""

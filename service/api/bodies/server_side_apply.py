@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from service.api.bodies.request_reading import AnyRequest, header, wrong_parameter
 from service.api.problems import BodyTooLarge
-from service.model.errors import FieldError, InvalidManifest, MalformedJSON
-from service.model.json_and_patches.strict_json import decode_strict, encode
+from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON
+from service.model.core.strict_json import decode_strict, encode
 from service.scheduler.protocol.intents import UNKNOWN_MANAGER
 
 MANAGER_LENGTH_MAX = 128

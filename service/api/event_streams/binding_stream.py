@@ -4,7 +4,7 @@ import msgspec
 
 from service.api.event_streams.server_sent_events import RETRY, error_frame, frame
 from service.api.security.visibility import Visibility
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from service.scheduler.watching import BindingChange, BindingSelection
 
 _encode = msgspec.json.Encoder().encode

@@ -3,8 +3,9 @@
 import msgspec
 
 from service.api.security.visibility import Visibility, seen_body
-from service.model.log.commit_log import CLUSTER_KIND, Change
-from service.model.manifests.manifest import with_resource_version
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit import Change
+from service.model.registry.manifests import with_resource_version
 from service.scheduler.watching import WatchSelection
 
 EVENT_STREAM = "text/event-stream"

@@ -10,9 +10,9 @@ import msgspec
 from service.api.bodies.streamed_responses import PIECE_BYTES, PageReader, Pieces, TooSlow
 from service.api.problems import encode_problem
 from service.api.security.visibility import Visibility, Visible
-from service.model.errors import MoorageError, NotFound, ObjectUnreadable, StorageUnavailable
-from service.model.log.commit_log import Change
-from service.model.manifests.all_kinds_kept_for_rules import sees
+from service.model.core.errors import MoorageError, NotFound, ObjectUnreadable, StorageUnavailable
+from service.model.log.commit import Change
+from service.model.registry.kinds import sees
 from service.scheduler.watching import LoggedCommit, Watch
 
 

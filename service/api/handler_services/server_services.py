@@ -15,8 +15,8 @@ from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.readiness_commit_probe import CommitProbe
 from service.api.webhooks.delivery import WebhookStore
 from service.api.webhooks.sending import Sender
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.manifests.manifest import PodGroupManifest, QuotaManifest
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.registry.manifests import PodGroupManifest, QuotaManifest
 from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
 
@@ -24,7 +24,7 @@ _COMPUTED = frozenset(
     (
         QuotaManifest.kind,
         PodGroupManifest.kind,
-        *(each.kind for each in KEPT_KINDS.values() if each.computed),
+        *(each.kind for each in DECLARED_KINDS.values() if each.computed),
     )
 )
 """The kinds whose `status` is computed for each answer."""

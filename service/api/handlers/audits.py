@@ -14,7 +14,7 @@ from service.api.openapi import audit_types
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.api.openapi.rights_each_operation_needs import Admin
-from service.model.log.audit import AuditRow
+from service.model.log.audit_chain import AuditRow
 
 ROWS_MAX = 1_000
 """How many rows one page has at most."""

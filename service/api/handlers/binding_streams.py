@@ -21,8 +21,8 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
 from service.api.security.authentication import caller_of
-from service.model.log.commit_log import BodySelection
-from service.model.manifests.manifest import PodManifest
+from service.model.log.commit import BodySelection
+from service.model.registry.manifests import PodManifest
 from service.scheduler.watching import BindingSelection
 
 _RECORD = {

@@ -48,11 +48,11 @@ from service.api.security.rights_to_objects_in_bodies import (
     require_pruning,
     require_writing,
 )
-from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
-from service.model.json_and_patches.stepwise_json_reading import Member, whole
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.manifests.manifest import Applicable, parse_any
-from service.model.validation.combinators import entries_of
+from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
+from service.model.core.strict_json import decode_strict
+from service.model.core.validators import entries_of
+from service.model.json.streaming import Member, whole
+from service.model.registry.manifests import Applicable, parse_any
 from service.scheduler.protocol.answers import ApplyAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects

@@ -18,10 +18,10 @@ from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.authentication import deciding_for
 from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.security.visibility import seen_capacity, visibility_of
-from service.model.json_and_patches.strict_json import decode_strict, encode
-from service.model.validation import names
-from service.model.validation.combinators import Problems, anything, text, whole_number
-from service.model.validation.type_derived_rules import declared
+from service.model.core import names
+from service.model.core.strict_json import decode_strict, encode
+from service.model.core.type_rules import declared
+from service.model.core.validators import Problems, anything, text, whole_number
 from service.scheduler.protocol.answers import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, PlacePods
 

@@ -41,19 +41,14 @@ from service.api.openapi.rights_each_operation_needs import Admin, Cluster, Name
 from service.api.reading.stored_reads import Reads
 from service.api.security.authentication import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, seen_tag, visibility_of
-from service.model.configuration.config import ClusterConfig, stored_config
-from service.model.configuration.extenders import ExtenderHosts
-from service.model.errors import FieldError, InvalidManifest, ObjectUnreadable
-from service.model.json_and_patches.patches import PatchType
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.log.commit_log import (
-    CLUSTER_KIND,
-    CLUSTER_NAME,
-    NO_OBJECTS,
-    ClusterCounts,
-    ClusterRow,
-)
-from service.model.validation.combinators import REQUIRED
+from service.model.cluster.cluster_config import ClusterConfig, stored_config
+from service.model.cluster.extender_config import ExtenderHosts
+from service.model.core.errors import FieldError, InvalidManifest, ObjectUnreadable
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
+from service.model.core.strict_json import decode_strict
+from service.model.core.validators import REQUIRED
+from service.model.json.patch import PatchType
+from service.model.log.pages import NO_OBJECTS, ClusterCounts, ClusterRow
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
 

@@ -16,7 +16,7 @@ from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Opera
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Cluster
 from service.api.security.authentication import deciding_for, told_caller
-from service.model.plans.plans import PLAN, PlanState
+from service.model.plans.plan import PLAN, PlanState
 from service.scheduler.decide.admission.plan_admission import require_draining
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import CordonNode, DrainNode, Intent, SetPlanState

@@ -20,8 +20,8 @@ from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import RESOURCES
 from service.api.security.authentication import deciding_for
 from service.api.security.visibility import visibility_of
-from service.model.manifests.manifest import parse_new
-from service.model.plans.plans import PLAN
+from service.model.plans.plan import PLAN
+from service.model.registry.manifests import parse_new
 from service.scheduler.protocol.intents import PutObject
 
 

@@ -37,7 +37,7 @@ from service.api.openapi.rights_each_operation_needs import Namespaced, require
 from service.api.security.authentication import deciding_for, told_caller
 from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.security.visibility import seen_placement, seen_refusal, visibility_of
-from service.model.errors import BindingRefused, Conflict, Denied, InvalidManifest, NotFound
+from service.model.core.errors import BindingRefused, Conflict, Denied, InvalidManifest, NotFound
 from service.scheduler.protocol.intents import FindVictims
 from service.scheduler.protocol.placements import PlacementAnswer
 

@@ -36,8 +36,8 @@ from service.api.problems import problem_of, request_id_of, seen_error
 from service.api.security.authentication import caller_of, deciding_for
 from service.api.security.rights_to_objects_in_bodies import deletable_in
 from service.api.security.visibility import visibility_of
-from service.model.errors import FieldError, InvalidManifest, MoorageError
-from service.model.manifests.all_kinds_kept_for_rules import EVERYBODYS
+from service.model.core.errors import FieldError, InvalidManifest, MoorageError
+from service.model.registry.kinds import EVERYBODYS
 from service.scheduler.protocol.answers import DeletionsAnswer
 from service.scheduler.protocol.intents import DeleteObjects
 

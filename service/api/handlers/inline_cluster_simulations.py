@@ -25,19 +25,19 @@ from service.api.openapi import placement_types
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.model.configuration.config import ClusterConfig, parse_config
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.stepwise_json_reading import Member, whole
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.manifests.manifest import (
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.strict_json import decode_strict
+from service.model.json.streaming import Member, whole
+from service.model.nodes.namespaces import parse_namespace
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import (
     AnyManifest,
     PodManifest,
-    parse_any_kept,
-    parse_namespace,
+    parse_any_declared,
     parse_node,
     parse_pod,
 )
-from service.model.pod_templates.template_cache import TemplateCache
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.simulation import Simulation
 
@@ -119,7 +119,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
     _refuse_shape(members)
     objects = partial(_objects, members, items_max)
     pod = partial(parse_pod, templates=templates)
-    kept = partial(parse_any_kept, templates=templates)
+    kept = partial(parse_any_declared, templates=templates)
     errors: list[FieldError] = []
     simulation = Simulation(
         config=await _noting(errors, _config(members.get("config")), ClusterConfig()),

@@ -19,8 +19,8 @@ from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms
 from service.api.worker_forwarding.requests_to_other_clusters_as_caller import ask_cluster
 from service.api.worker_forwarding.sockets import ForwardedAnswer
-from service.model.errors import Forbidden, OutcomeUnknown, Unavailable
-from service.model.principals import Principal
+from service.model.core.access import Principal
+from service.model.core.errors import Forbidden, OutcomeUnknown, Unavailable
 from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery, MultiClusterRequest
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import AdvanceGroup, PlacePods

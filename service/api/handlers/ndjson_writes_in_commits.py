@@ -20,7 +20,7 @@ from service.api.handler_services.server_services import Services
 from service.api.openapi.operation_declaration import NDJSON
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of, seen_error
 from service.api.security.refusal_audit import note_refused
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.intents import Intent

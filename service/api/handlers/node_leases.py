@@ -15,9 +15,9 @@ from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import NODES
 from service.api.openapi.rights_each_operation_needs import Cluster
-from service.model.configuration.config import stored_config
-from service.model.errors import NotFound
-from service.model.times import rfc3339
+from service.model.cluster.cluster_config import stored_config
+from service.model.core.errors import NotFound
+from service.model.core.times import rfc3339
 
 _PATH = NODES.item + "/lease"
 _LEASE = {

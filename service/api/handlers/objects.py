@@ -77,14 +77,15 @@ from service.api.security.visibility import (
     seen_tag,
     visibility_of,
 )
-from service.model.errors import NotFound
-from service.model.json_and_patches.patches import PatchType
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
-from service.model.manifests.all_kinds_kept_for_rules import sees
-from service.model.manifests.manifest import parse_as, with_resource_version
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.core.errors import NotFound
+from service.model.core.primitives import ObjectName
+from service.model.core.strict_json import decode_strict
+from service.model.json.patch import PatchType
+from service.model.log.commit import ObjectRow
+from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage
+from service.model.registry.kinds import sees
+from service.model.registry.manifests import parse_as, with_resource_version
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import (
     ApplyPatch,

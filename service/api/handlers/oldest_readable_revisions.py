@@ -18,9 +18,9 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.model.log.commit_log import CLUSTER_KIND
-from service.model.log.past_revision_types import PastSelection
-from service.model.times import rfc3339
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.core.times import rfc3339
+from service.model.log.history import PastSelection
 
 
 class ReadableRevisions(

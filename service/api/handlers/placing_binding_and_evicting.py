@@ -48,7 +48,7 @@ from service.api.security.visibility import (
 )
 from service.api.worker_forwarding.fields_only_servers_may_send import TERMS, terms_of
 from service.engine.explain.explanation import Explanation
-from service.model.errors import BindingRefused, BindingViolated, FieldError
+from service.model.core.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.placements import PlacementAnswer

@@ -21,7 +21,7 @@ from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.authentication import deciding_for
 from service.api.security.rights_to_objects_in_bodies import require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of
-from service.model.pod_templates.template_cache import TemplateCache
+from service.model.pods.template_cache import TemplateCache
 from service.scheduler.protocol.intents import CommitPlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanAnswer, Planned

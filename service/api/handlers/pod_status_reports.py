@@ -38,7 +38,7 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.security.authentication import deciding_for
 from service.api.security.rights_to_objects_in_bodies import refusal
-from service.model.errors import Forbidden, InvalidManifest
+from service.model.core.errors import Forbidden, InvalidManifest
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import ReportLine, ReportStatus

@@ -34,18 +34,7 @@ from service.api.openapi.operation_declaration import (
 from service.api.openapi.rights_each_operation_needs import Admin, Cluster
 from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, caller_of, new_token, told_caller
-from service.model.errors import (
-    FieldError,
-    InvalidManifest,
-    NoAdminLeft,
-    NotFound,
-    OutcomeUnknown,
-    PreconditionFailed,
-    StorageUnavailable,
-)
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.log.audit import ITSELF
-from service.model.principals import (
+from service.model.core.access import (
     ADMIN,
     BOOTSTRAP,
     EVERYBODY,
@@ -58,7 +47,18 @@ from service.model.principals import (
     TokenRow,
     is_name,
 )
-from service.model.times import rfc3339
+from service.model.core.errors import (
+    FieldError,
+    InvalidManifest,
+    NoAdminLeft,
+    NotFound,
+    OutcomeUnknown,
+    PreconditionFailed,
+    StorageUnavailable,
+)
+from service.model.core.strict_json import decode_strict
+from service.model.core.times import rfc3339
+from service.model.log.audit_chain import ITSELF
 
 RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, ITSELF.principal})
 

@@ -20,8 +20,8 @@ from service.api.openapi.rights_each_operation_needs import Admin, Public, decla
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
 from service.api.telemetry.exposition_summed_over_workers import CONTENT_TYPE
 from service.api.telemetry.readiness_commit_probe import CommitProbe
-from service.model.objects.pods_and_nodes import Value
-from service.model.pod_templates.field_warnings import WARNINGS
+from service.model.core.field_warnings import WARNINGS
+from service.model.core.primitives import Value
 from service.scheduler.scheduler import Scheduler
 
 _PAGE_POLICY = {

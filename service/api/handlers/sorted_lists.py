@@ -13,9 +13,10 @@ from service.api.handler_services.server_services import Services
 from service.api.reading.sorted_reads import SORTED_LIMIT_MAX, Placed, SortedReads
 from service.api.reading.stored_reads import Wanted
 from service.api.security.visibility import Lists, seen_parts, seen_rows, visibility_of
-from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectRow
-from service.model.selecting_objects.object_filters import ObjectFilter
-from service.model.selecting_objects.object_order import ORDER_FIELDS, Order, OrderKey
+from service.model.log.commit import ObjectRow
+from service.model.log.pages import PAGE_BYTES_MAX
+from service.model.selection.object_filters import ObjectFilter
+from service.model.selection.object_order import ORDER_FIELDS, Order, OrderKey
 
 
 class SortedList(NamedTuple):

@@ -18,10 +18,11 @@ from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.reading.exports import Exports
 from service.api.reading.stored_reads import require_readable
 from service.api.security.visibility import Visibility, seen_rows, visibility_of
-from service.model.errors import FieldError, InvalidManifest
-from service.model.log.commit_log import ObjectKey, ObjectRow, first_rows
-from service.model.manifests.all_kinds_kept_for_rules import sees
-from service.model.validation.names import topology_key
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.names import topology_key
+from service.model.log.commit import ObjectKey, ObjectRow
+from service.model.log.pages import first_rows
+from service.model.registry.kinds import sees
 from service.scheduler.protocol.answers import TopologyAnswer
 from service.scheduler.protocol.intents import ReadTopology
 from service.scheduler.replica.loading import Rows

@@ -39,12 +39,12 @@ from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.authentication import caller_of
 from service.api.security.refusal_audit import note_refused
 from service.api.security.visibility import sight_of
-from service.model.errors import Overloaded
-from service.model.log.commit_log import CLUSTER_KIND, BodySelection
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import AtLeastOne
-from service.model.selecting_objects.object_filters import FieldRequirement
-from service.model.selecting_objects.selectable_fields import NODE_NAME
+from service.model.core.errors import Overloaded
+from service.model.core.primitives import CLUSTER_KIND, AtLeastOne
+from service.model.log.commit import BodySelection
+from service.model.registry.manifests import PodManifest
+from service.model.selection.object_filters import FieldRequirement
+from service.model.selection.selectable_fields import NODE_NAME
 from service.scheduler.watching import WatchSelection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60

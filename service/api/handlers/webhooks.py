@@ -47,11 +47,17 @@ from service.api.security.authentication import told_caller
 from service.api.webhooks.allowed_addresses import wrong_url
 from service.api.webhooks.messages import ping
 from service.api.webhooks.sending import new_secret
-from service.model.errors import Conflict, FieldError, InvalidManifest, NotFound, PreconditionFailed
-from service.model.json_and_patches.patches import Json, PatchType, apply_patch
-from service.model.json_and_patches.strict_json import decode_strict
-from service.model.log.commit_log import ClusterRow
-from service.model.times import rfc3339
+from service.model.core.errors import (
+    Conflict,
+    FieldError,
+    InvalidManifest,
+    NotFound,
+    PreconditionFailed,
+)
+from service.model.core.strict_json import decode_strict
+from service.model.core.times import rfc3339
+from service.model.json.patch import Json, PatchType, apply_patch
+from service.model.log.pages import ClusterRow
 from service.model.webhooks import Settled, WebhookRow, renewed_secret
 from service.settings import Settings, webhook_networks
 

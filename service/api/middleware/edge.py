@@ -36,7 +36,7 @@ from service.api.security.refusal_audit import Refusals
 from service.api.security.trusted_proxies import Proxies
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.settings import Settings, proxy_networks
 
 _NORMAL_PATH = re.compile(

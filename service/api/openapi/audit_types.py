@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from service.model.log.audit import AuditRow
-from service.model.objects.pods_and_nodes import Value
+from service.model.core.primitives import Value
+from service.model.log.audit_chain import AuditRow
 
 
 class AuditPlace(Value, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.model.configuration.config import ClusterConfig
-from service.model.log.commit_log import ClusterCounts
-from service.model.objects.pods_and_nodes import Strict, Value
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import Strict, Value
+from service.model.log.pages import ClusterCounts
 
 
 class Cluster(Value, frozen=True, kw_only=True):

@@ -43,7 +43,7 @@ from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
 from service.engine.explain.explanation import Explanation, Summary
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.registry.kinds import DECLARED_KINDS
 
 VERSION = "v1"
 
@@ -108,7 +108,7 @@ _TAGS = {
     "bulk": "Many objects at once, in and out.",
     "access": "Who may make requests, and which.",
     "server": "The server itself.",
-    **{each.plural: each.description for each in KEPT_KINDS.values()},
+    **{each.plural: each.description for each in DECLARED_KINDS.values()},
 }
 
 _INFO = {

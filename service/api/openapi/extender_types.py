@@ -1,6 +1,6 @@
 """What kube-scheduler sends to Moorage as its extender, and what Moorage answers.
 
-The messages that Moorage itself exchanges with extenders, too, are in `service.model.extender_messages`;
+The messages that Moorage itself exchanges with extenders, too, are in `service.model.cluster.extender_messages`;
 here they say what of them Moorage reads and what its answers always have.
 """
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from service.model.extender_messages import (
+from service.model.cluster.extender_messages import (
     EXTENDER_SCORE_MAX,
     ExtenderArgs as ArgsOfExtenders,
     ExtenderValue,

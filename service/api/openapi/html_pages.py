@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from service.api.problems import PROBLEMS, ProblemKind
-from service.model.pod_templates.field_warnings import WARNINGS, WarningKind
+from service.model.core.field_warnings import WARNINGS, WarningKind
 
 Document = dict[str, Any]
 

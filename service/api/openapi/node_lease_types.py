@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from service.model.objects.pods_and_nodes import Strict, Value
+from service.model.core.primitives import Strict, Value
 
 
 class LeaseMeta(Value, frozen=True, kw_only=True):

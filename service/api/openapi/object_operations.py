@@ -22,7 +22,7 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.rights_each_operation_needs import Access, Cluster, Namespaced
 from service.api.problems import Problem
-from service.model.principals import Verb
+from service.model.core.access import Verb
 from service.scheduler.protocol.answers import DeletionResult
 
 CLUSTER_PATH = "/v1/clusters/{cluster:str}"

@@ -1,36 +1,30 @@
 """Objects, lists and patches as they are on the wire: what the OpenAPI document shows of manifests.
 
-Handlers read manifests as bytes through `service.model.manifests.manifest`, which checks all of what is
+Handlers read manifests as bytes through `service.model.registry.manifests`, which checks all of what is
 written here and more; these types are for readers and for generated clients. What scheduling
-reads is taken from `service.model.objects.pods_and_nodes` and `service.model.objects.manifest_types`, not written a second time.
+reads is taken from `service.model.pods.pod` and `service.model.pods.pod_fields`, not written a second time.
 """
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.kinds_kept_for_rules.scheduling_groups import (
+from service.model.core.field_warnings import FieldWarning
+from service.model.core.kind import KindSpec
+from service.model.core.primitives import ObjectMeta, Strict, Value
+from service.model.log.events import EventReason, EventType
+from service.model.nodes.node import NodeSpec, NodeStatus
+from service.model.pods import pod_group
+from service.model.pods.pod_fields import PodSpec, PodStatus
+from service.model.pods.pod_group import PodGroupStatus
+from service.model.pods.scheduling_groups import (
     PodGroupSchedulingConstraints,
     PodGroupSchedulingPolicy,
 )
-from service.model.log.events import EventReason, EventType
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.manifests.manifest import STORED_KINDS
-from service.model.objects import manifest_types
-from service.model.objects.manifest_types import (
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    PodSpec,
-    PodStatus,
-    ResourceQuotaSpec,
-    ResourceQuotaStatus,
-)
-from service.model.objects.pod_group import PodGroupStatus
-from service.model.objects.pods_and_nodes import Strict, Value
-from service.model.objects.priority_at_creation import PriorityClassFields
-from service.model.pod_templates.field_warnings import FieldWarning
+from service.model.policies.priority_classes import PriorityClassFields
+from service.model.policies.quota_spec import ResourceQuotaSpec, ResourceQuotaStatus
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.registry.manifests import STORED_KINDS
 
 _WARNINGS = Annotated[
     list[FieldWarning] | msgspec.UnsetType,
@@ -142,9 +136,7 @@ class ResourceQuota(Written, frozen=True, kw_only=True):
     """What is used. Watches and exports leave it out: it changes with every pod."""
 
 
-class PodGroupSpec(
-    manifest_types.PodGroupSpec, frozen=True, kw_only=True, forbid_unknown_fields=False
-):
+class PodGroupSpec(pod_group.PodGroupSpec, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """What a group needs.
 
     Groups of `scheduling.x-k8s.io` have no other fields than the first three. Those of
@@ -253,7 +245,7 @@ class PodGroupList(ListOfObjects, frozen=True, kw_only=True):
     kind: Literal["PodGroupList"] = "PodGroupList"
 
 
-def _kept_type(declared: KeptKind) -> type[msgspec.Struct]:
+def _kept_type(declared: KindSpec) -> type[msgspec.Struct]:
     """The type of the objects of a kind: what it declares, and what all objects have."""
     return msgspec.defstruct(
         declared.kind,
@@ -270,7 +262,7 @@ def _kept_type(declared: KeptKind) -> type[msgspec.Struct]:
     )
 
 
-def _kept_list(declared: KeptKind) -> type[msgspec.Struct]:
+def _kept_list(declared: KindSpec) -> type[msgspec.Struct]:
     kind = f"{declared.kind}List"
     item = KEPT_TYPES[declared.kind]
     return msgspec.defstruct(
@@ -290,9 +282,9 @@ def _kept_list(declared: KeptKind) -> type[msgspec.Struct]:
 
 _OPEN = "Fields that scheduling does not read are kept and returned as they are."
 
-KEPT_TYPES = {kind: _kept_type(declared) for kind, declared in KEPT_KINDS.items()}
+KEPT_TYPES = {kind: _kept_type(declared) for kind, declared in DECLARED_KINDS.items()}
 
-KEPT_LISTS = {kind: _kept_list(declared) for kind, declared in KEPT_KINDS.items()}
+KEPT_LISTS = {kind: _kept_list(declared) for kind, declared in DECLARED_KINDS.items()}
 
 
 def _any_of(description: str, *kinds: str) -> dict[str, Any]:
@@ -317,7 +309,7 @@ UNIONS = {
     "ApplicableObject": _any_of(
         "One of the kinds that `apply` takes.", *STORED_KINDS, "PriorityClass"
     ),
-    "RuleObject": _any_of("One of the kinds that are kept for rules.", *KEPT_KINDS),
+    "RuleObject": _any_of("One of the kinds that are kept for rules.", *DECLARED_KINDS),
 }
 """Schemas of which msgspec has no types, since it has no untagged unions of structs."""
 

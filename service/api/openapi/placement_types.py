@@ -12,8 +12,8 @@ from service.api.openapi.object_types import (
     Pod,
     PodTemplate,
 )
-from service.model.configuration.config import ClusterConfig, PreemptionScope
-from service.model.objects.pods_and_nodes import Strict, Value
+from service.model.cluster.cluster_config import ClusterConfig, PreemptionScope
+from service.model.core.primitives import Strict, Value
 from service.scheduler.protocol.placements import Explain, PodRef, Policy, Preemption, Strategy
 
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from service.api.openapi.object_types import Node, Pod, PodTemplate
-from service.model.objects import pods_and_nodes
-from service.model.objects.pods_and_nodes import Strict
-from service.model.plans.plans import WhenUnschedulable
+from service.model.core import primitives
+from service.model.core.primitives import Strict
+from service.model.plans.plan import WhenUnschedulable
 from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner
 from service.scheduler.protocol.placements import Explain, PodRef
@@ -25,7 +25,7 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     """What is changed."""
     names: list[str] | None = None
     """Names of nodes, pods or namespaces."""
-    selector: pods_and_nodes.LabelSelector | None = None
+    selector: primitives.LabelSelector | None = None
     """A selector of the labels of nodes, pods or namespaces."""
     topology: Domains | None = None
     """Nodes in these domains, or pods on such nodes. Of AddNodes: the domains that nodes get in turn."""
@@ -38,7 +38,7 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     """AddNodes: how many."""
     labels: dict[str, str | None] | None = None
     """SetLabels, SetNamespaceLabels: the labels to set; null removes a label."""
-    taints: list[pods_and_nodes.Taint] | None = None
+    taints: list[primitives.Taint] | None = None
     """SetTaints: all taints that the nodes have then."""
     pods: list[Pod] | None = None
     """PutPods: pods that are there then; with a `nodeName` they are on that node."""
@@ -51,7 +51,7 @@ class PlanNodes(Strict, frozen=True, kw_only=True):
 
     names: list[str] | None = None
     """Names of nodes."""
-    selector: pods_and_nodes.LabelSelector | None = None
+    selector: primitives.LabelSelector | None = None
     """A selector of the nodes' labels."""
     topology: Domains | None = None
     """Domains that the nodes are in."""
@@ -91,7 +91,7 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """Drain: the nodes to be emptied."""
     namespace: str | None = None
     """Remove, Replace, Rebalance: the namespace of the pods."""
-    selector: pods_and_nodes.LabelSelector | None = None
+    selector: primitives.LabelSelector | None = None
     """Remove, Replace, Rebalance: a selector of the pods' labels. Pods that are leaving or have ended do
     not count. New pods of a Replace may have the labels, too."""
     owner: PodOwner | None = None

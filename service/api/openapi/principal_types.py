@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Strict, Value
-from service.model.principals import Role
+from service.model.core.access import Role
+from service.model.core.primitives import Strict, Value
 
 GRANTS_MAX = 1000
 """How many grants a principal or a group may have."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from service.api.problems import PROBLEMS, Problem
-from service.model.errors import FieldError
+from service.model.core.errors import FieldError
 
 _PLACEMENTS = "/v1/clusters/default/placements"
 _BINDING = "/v1/clusters/default/namespaces/shop/pods/web-0/binding"

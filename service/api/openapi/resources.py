@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import POD_LIST_PARAMETERS, Resource
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptKind
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.core.kind import KindSpec
+from service.model.registry.kinds import DECLARED_KINDS
 
 NODES = Resource(
     kind="Node",
@@ -136,7 +136,7 @@ POD_GROUPS = Resource(
 )
 
 
-def _kept(declared: KeptKind) -> Resource:
+def _kept(declared: KindSpec) -> Resource:
     return Resource(
         kind=declared.kind,
         plural=declared.plural,
@@ -150,8 +150,8 @@ def _kept(declared: KeptKind) -> Resource:
     )
 
 
-def _typed(declared: KeptKind, example: Mapping[str, object]) -> dict[str, object]:
+def _typed(declared: KindSpec, example: Mapping[str, object]) -> dict[str, object]:
     return {"apiVersion": declared.api_version, "kind": declared.kind, **example}
 
 
-RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS, POD_GROUPS, *map(_kept, KEPT_KINDS.values()))
+RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS, POD_GROUPS, *map(_kept, DECLARED_KINDS.values()))

@@ -9,8 +9,8 @@ from litestar.handlers import BaseRouteHandler
 from litestar.routes import ASGIRoute, BaseRoute, HTTPRoute
 
 from service.api.problems import Unauthorized
-from service.model.errors import Forbidden
-from service.model.principals import Principal, Verb
+from service.model.core.access import Principal, Verb
+from service.model.core.errors import Forbidden
 
 ACCESS = "access"
 """The key of the `opt` of a handler under which it declares who may call it."""

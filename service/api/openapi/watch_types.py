@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from service.api.openapi import object_types
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import STORED_KINDS
-from service.model.objects.pods_and_nodes import Value
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import Value
+from service.model.registry.manifests import STORED_KINDS
 from service.scheduler.watching import BindingChange
 
 _SCHEMAS = "#/components/schemas/"

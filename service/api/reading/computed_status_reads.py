@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from msgspec.structs import replace
 
 from service.api.reading.stored_reads import ClusterReads, Wanted
-from service.model.log.commit_log import Head, ObjectPage, ObjectRead, ObjectRow, first_rows
+from service.model.log.commit import Head, ObjectRow
+from service.model.log.pages import ObjectPage, ObjectRead, first_rows
 from service.scheduler.protocol.answers import ShownObject
 from service.scheduler.protocol.intents import ReadComputed
 from service.scheduler.scheduler import Scheduler

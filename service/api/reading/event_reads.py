@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from service.api.reading.stored_reads import ClusterReads, Wanted
-from service.model.log.commit_log import ObjectPage, ObjectRow
+from service.model.log.commit import ObjectRow
 from service.model.log.events import EventRow
+from service.model.log.pages import ObjectPage
 from service.scheduler.scheduler import Scheduler
 
 EVENT_KIND = "Event"

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from service.api.reading.filtered_reads import batches_of, sorted_runs
 from service.api.reading.stored_reads import BATCH_ROWS, ClusterReads
-from service.model.log.commit_log import Head, ObjectKey, ObjectRow
+from service.model.log.commit import Head, ObjectKey, ObjectRow
 from service.scheduler.replica.replica import Stored
 from service.scheduler.scheduler import Scheduler
 

@@ -6,9 +6,10 @@ from heapq import merge
 
 from service.api.cooperative_pauses import Pause
 from service.api.reading.stored_reads import ClusterReads, Wanted
-from service.model.log.commit_log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.core.primitives import ObjectName
+from service.model.log.commit import ObjectRow
+from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.replica.committed_view import INDEXED_KINDS
 from service.scheduler.replica.replica import Stored
 from service.scheduler.scheduler import Scheduler

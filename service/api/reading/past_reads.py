@@ -10,10 +10,11 @@ from service.api.cooperative_pauses import Pause
 from service.api.problems import MalformedRequest
 from service.api.reading.filtered_reads import SLICE_SECONDS
 from service.api.reading.stored_reads import ClusterReads, Wanted, require_readable
-from service.model.errors import Compacted, FieldError, Overloaded
-from service.model.log.commit_log import Head, ObjectPage, ObjectRead, ObjectRow
-from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.errors import Compacted, FieldError, Overloaded
+from service.model.core.primitives import ObjectName
+from service.model.log.commit import Head, ObjectRow
+from service.model.log.history import PastIndex, PastKey, PastSelection, ReadableHistory
+from service.model.log.pages import ObjectPage, ObjectRead
 
 KEYS_AT_ONCE = 10_000
 """For how many objects the log is looked at once."""
@@ -39,7 +40,7 @@ class PastReads:
         self._waiting = 0
         self._waiting_max = reads_max * (1 + _WAITING_PER_READ)
 
-    async def readable(self, cluster: str, selection: PastSelection) -> Readable:
+    async def readable(self, cluster: str, selection: PastSelection) -> ReadableHistory:
         """Tell from which revisions on the objects of a selection are known.
 
         Raises:

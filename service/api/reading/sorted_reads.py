@@ -8,9 +8,10 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from service.api.cooperative_pauses import Pause
 from service.api.reading.filtered_reads import LOOKS_BETWEEN, row_of
 from service.api.reading.stored_reads import ClusterReads, Wanted
-from service.model.log.commit_log import Head, ObjectPage, ObjectRow
-from service.model.selecting_objects.object_filters import ObjectFilter
-from service.model.selecting_objects.object_order import Order, OrderKey
+from service.model.log.commit import Head, ObjectRow
+from service.model.log.pages import ObjectPage
+from service.model.selection.object_filters import ObjectFilter
+from service.model.selection.object_order import Order, OrderKey
 from service.scheduler.replica.replica import Stored
 from service.scheduler.scheduler import Scheduler
 

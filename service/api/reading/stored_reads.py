@@ -23,25 +23,22 @@ import msgspec
 from typing_extensions import override
 
 from service.api.problems import RevisionNotReached
-from service.model.errors import MoorageError, NotFound, ObjectUnreadable
-from service.model.log.audit import AuditRow
-from service.model.log.commit_log import (
-    CLUSTER_KIND,
+from service.model.core.errors import MoorageError, NotFound, ObjectUnreadable
+from service.model.core.manifest import METADATA
+from service.model.core.primitives import CLUSTER_KIND, ObjectName
+from service.model.log.audit_chain import AuditRow
+from service.model.log.commit import Head, ObjectKey, ObjectRow
+from service.model.log.history import PastIndex, PastKey, PastSelection, ReadableHistory
+from service.model.log.lease import ReplicaReport
+from service.model.log.pages import (
     ClusterCounts,
     ClusterRow,
     EventPage,
-    Head,
-    ObjectKey,
     ObjectPage,
     ObjectRead,
-    ObjectRow,
-    ReplicaReport,
     Snapshot,
 )
-from service.model.log.past_revision_types import PastIndex, PastKey, PastSelection, Readable
-from service.model.manifests.manifest_base import METADATA
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.selecting_objects.selectable_fields import Listed
+from service.model.selection.selectable_fields import Listed
 from service.scheduler.replica.loading import Rows, Source, load
 
 CLUSTERS_KNOWN_MAX = 10_000
@@ -204,7 +201,7 @@ class Reads(Source, Protocol):
 
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
-    ) -> Readable:
+    ) -> ReadableHistory:
         """Tell from which revisions on the objects of a selection are known."""
         ...
 

@@ -28,10 +28,7 @@ from service.api.openapi.operation_declaration import Operation
 from service.api.openapi.rights_each_operation_needs import NOT_KNOWN
 from service.api.problems import PRINCIPAL, REQUEST_ID, Unauthorized
 from service.api.security.identity_provider import IdentityProvider
-from service.background_tasks import log_failure
-from service.model.errors import MoorageError, StorageUnavailable
-from service.model.log.audit import AuditedCaller
-from service.model.principals import (
+from service.model.core.access import (
     BOOTSTRAP,
     EVERYBODY,
     AccessState,
@@ -43,6 +40,9 @@ from service.model.principals import (
     PrincipalRow,
     TokenRow,
 )
+from service.model.core.errors import MoorageError, StorageUnavailable
+from service.model.log.audit_chain import AuditedCaller
+from service.runtime.tasks import log_failure
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.ports import Clock
 from service.settings import IPAddress, Settings, is_loopback

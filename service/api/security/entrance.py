@@ -19,7 +19,7 @@ from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.authentication import Authentication, identify, principal_of
 from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.rate_limits import Rates
-from service.model.principals import EVERYBODY
+from service.model.core.access import EVERYBODY
 
 ARRIVAL = "moorage.arrival"
 """The key under which the edge stores an `Arrival` in the scope of a request."""

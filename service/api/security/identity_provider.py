@@ -15,8 +15,8 @@ import httpx
 import msgspec
 
 from service.api.problems import IdentityProviderUnavailable
-from service.background_tasks import log_failure
-from service.model.principals import is_name
+from service.model.core.access import is_name
+from service.runtime.tasks import log_failure
 from service.scheduler.protocol.ports import Clock
 from service.settings import Settings
 

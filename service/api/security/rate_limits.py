@@ -18,7 +18,7 @@ from typing_extensions import override
 from service.api.openapi.rights_each_operation_needs import Public, access_of
 from service.api.problems import TooManyFailures, TooManyRequests
 from service.api.security.authentication import address_of, parsed_address
-from service.model.principals import Principal
+from service.model.core.access import Principal
 from service.settings import Settings
 
 KEYS_MAX = 10_000

@@ -9,9 +9,9 @@ from typing import Any, Protocol, cast
 from litestar.types import HTTPScope, Scope
 
 from service.api.security.authentication import caller_in
-from service.background_tasks import log_failure
-from service.model.errors import StorageUnavailable
-from service.model.log.audit import AuditedCaller, AuditEntry
+from service.model.core.errors import StorageUnavailable
+from service.model.log.audit_chain import AuditedCaller, AuditEntry
+from service.runtime.tasks import log_failure
 from service.scheduler.protocol.ports import Clock
 
 REFUSED = frozenset({401, 403, 429})

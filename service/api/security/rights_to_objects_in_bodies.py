@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.rights_each_operation_needs import require, require_any
-from service.model.errors import Forbidden
-from service.model.manifests.manifest import Applicable, PriorityClassManifest
-from service.model.principals import Verb
+from service.model.core.access import Verb
+from service.model.core.errors import Forbidden
+from service.model.registry.manifests import Applicable, PriorityClassManifest
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import Deletion, MakePlan, PlacePods, StatusReport
 from service.scheduler.protocol.plans import Fit, Place, PutPods, Replace

@@ -23,11 +23,13 @@ from service.engine.explain.explanation import Explanation, Summary
 from service.engine.plugins import inter_pod_affinity, node_ports
 from service.engine.rules.culprits import Culprit
 from service.engine.rules.exemptions import Exemption
-from service.model.configuration.config import ClusterConfig, parse_config
-from service.model.errors import BindingRefused, Forbidden
-from service.model.log.commit_log import CLUSTER_KIND, ObjectPage, ObjectRow
-from service.model.manifests.all_kinds_kept_for_rules import EVERYBODYS, sees
-from service.model.principals import Principal
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.core.access import Principal
+from service.model.core.errors import BindingRefused, Forbidden
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit import ObjectRow
+from service.model.log.pages import ObjectPage
+from service.model.registry.kinds import EVERYBODYS, sees
 from service.scheduler.decide.status.references import without_references
 from service.scheduler.protocol.answers import CapacityAnswer, ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.placements import (

@@ -17,7 +17,7 @@ from structlog.dev import Column, ConsoleRenderer, KeyValueColumnFormatter
 from structlog.types import EventDict, Processor
 
 from service.api.security.authentication import current_request
-from service.cluster_in_log_lines import CLUSTER
+from service.runtime.log_context import CLUSTER
 from service.settings import Settings, named_levels
 
 LogFormat = Literal["text", "json"]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.readiness_commit_probe import CommitProbe
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 
 PAUSE_SECONDS = 1.0
 

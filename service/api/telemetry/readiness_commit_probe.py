@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Protocol
 
-from service.model.errors import MoorageError, StorageUnavailable
+from service.model.core.errors import MoorageError, StorageUnavailable
 
 FRESH_SECONDS = 1.0
 """For how long an answer is given again, so that probes cannot keep the database busy."""

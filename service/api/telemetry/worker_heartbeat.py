@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import msgspec
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 
 BEAT_SECONDS = 1.0
 BEAT_BYTES_MAX = 4096

@@ -15,9 +15,9 @@ from tenacity import RetryCallState, Retrying, wait_random_exponential
 from service.api.reading.stored_reads import Reads
 from service.api.webhooks.messages import Batch, next_batch
 from service.api.webhooks.sending import Reply, Sender, WebhookMeter
-from service.model.errors import MoorageError, NotFound
-from service.model.log.audit import AuditedCaller
-from service.model.log.commit_log import LogPage
+from service.model.core.errors import MoorageError, NotFound
+from service.model.log.audit_chain import AuditedCaller
+from service.model.log.commit import LogPage
 from service.model.webhooks import (
     Change,
     WebhookGone,

@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from service.model.errors import Compacted
-from service.model.log.commit_log import Change, Diverged, LogPage
-from service.model.times import rfc3339
+from service.model.core.errors import Compacted
+from service.model.core.times import rfc3339
+from service.model.log.commit import Change, Diverged, LogPage
 from service.model.webhooks import WebhookRow
 from service.scheduler.watching import BindingChange, BindingSelection
 

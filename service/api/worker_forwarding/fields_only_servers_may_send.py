@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 from litestar.types import Scope
 
-from service.model.log.commit_log import HeldLeases
+from service.model.log.lease import HeldLeases
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.split_groups import ReservationTerms
 

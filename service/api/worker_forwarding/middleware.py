@@ -40,7 +40,7 @@ from service.api.worker_forwarding.unanswered_requests import (
     Unreachable,
     forward,
 )
-from service.model.principals import ADMIN, Principal
+from service.model.core.access import ADMIN, Principal
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024

@@ -32,9 +32,9 @@ from service.api.worker_forwarding.peer_names import (
     server_in,
 )
 from service.api.worker_forwarding.unanswered_requests import Unreachable
-from service.certificate_file_changes import CertificateFiles
+from service.runtime.certificate_files import CertificateFiles
+from service.runtime.keepalive import keep_alive
 from service.settings import InvalidSettings, Settings
-from service.tcp_keepalive import keep_alive
 
 PROTOCOL = "moorage-forwarding-2"
 """Its number rises with every change of the frames, as servers of two versions may meet."""
@@ -318,7 +318,7 @@ class ReplacedCertificates:
     async def look(self) -> None:
         """Look once whether the files were written since the last look; raises nothing."""
         try:
-            if not self._files.were_written():
+            if not self._files.have_changed():
                 return
             certificates = await asyncio.to_thread(certificates_of, self._settings)
         except (OSError, InvalidSettings) as error:  # perhaps only half of it is written

@@ -31,8 +31,8 @@ from service.api.worker_forwarding.unanswered_requests import (
     Repeat,
     Unreachable,
 )
-from service.background_tasks import log_failure
-from service.model.principals import Principal
+from service.model.core.access import Principal
+from service.runtime.tasks import log_failure
 from service.scheduler.protocol.clients import Client
 
 SOCKET_PATH_BYTES_MAX = 100

@@ -14,7 +14,7 @@ refusal and take effect after all. So, once the other worker may have begun,
 from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol, TypeVar
 
-from service.model.errors import OutcomeUnknown
+from service.model.core.errors import OutcomeUnknown
 
 Repeat = Literal["Safe", "Keyed", "Never"]
 """Whether a request may be decided again.

@@ -20,7 +20,11 @@ PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="WORKLOAD [OPTIONS]")]
 
 
-def bench(arguments: Arguments = None) -> None:
+bench = typer.Typer(add_completion=False)
+
+
+@bench.command(context_settings=PASSED_ON)
+def run(arguments: Arguments = None) -> None:
     """Measure a workload over HTTP; `moorage bench --help` lists all measurements.
 
     This works only in a checkout of the source code.

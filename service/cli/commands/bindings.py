@@ -6,8 +6,8 @@ import msgspec
 import typer
 
 from moorage.events import ServerSentEvent
-from service.cli.commands.watch import WatchFollower
 from service.cli.options import Session, connected
+from service.cli.progress.follower import WatchFollower
 
 
 @connected

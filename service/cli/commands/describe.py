@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from service.cli.commands.get import AllNamespaces, Namespace, Selector
-from service.cli.commands.top import Usage, usage_of_nodes
 from service.cli.errors import Refused
 from service.cli.found_in_other_namespaces import telling_whereabouts
-from service.cli.options import Session, connected
+from service.cli.node_usage import Usage, usage_of_nodes
+from service.cli.options import AllNamespaces, LabelSelector, OneNamespace, Session, connected
 from service.cli.printing.explanations import print_in_short
 from service.cli.printing.output import Output
 from service.cli.printing.table_rows import (
@@ -50,9 +49,9 @@ def describe(
             autocompletion=complete_kind,
         ),
     ],
-    namespace: Namespace = None,
+    namespace: OneNamespace = None,
     all_namespaces: AllNamespaces = False,
-    selector: Selector = None,
+    selector: LabelSelector = None,
 ) -> None:
     """Show objects in full: what they ask for, where they are or why they wait, and their events."""
     within = None if all_namespaces else namespace or session.namespace

@@ -11,14 +11,15 @@ import msgspec
 import typer
 
 from moorage.events import ServerSentEvent
-from service.cli.commands.list_printing import Listing, Style
-from service.cli.commands.watch import WatchFollower
+from moorage.quantity import InvalidQuantity, parse_quantity
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.found_in_other_namespaces import NOT_FOUND, telling_whereabouts
-from service.cli.options import Session, connected
+from service.cli.listing import ListPrinter, Style
+from service.cli.options import AllNamespaces, LabelSelector, OneNamespace, Session, connected
 from service.cli.printing.jsonpath import Path, read_path, shown
 from service.cli.printing.output import print_error
 from service.cli.printing.table_rows import Clock
+from service.cli.progress.follower import WatchFollower
 from service.cli.resources import (
     EVENTS,
     RESOURCES,
@@ -27,23 +28,7 @@ from service.cli.resources import (
     complete_kind,
     read_targets,
 )
-from service.model.objects.quantity import InvalidQuantity, parse_quantity
 
-AllNamespaces = Annotated[
-    bool,
-    typer.Option("--all-namespaces", "-A", help="All namespaces, also if the context names one."),
-]
-Namespace = Annotated[
-    str | None,
-    typer.Option(
-        "--namespace",
-        "-n",
-        help="Only this namespace; lists are of all without it, names of default.",
-    ),
-]
-Selector = Annotated[
-    str | None, typer.Option("--selector", "-l", help="Label selector, such as app=web,tier!=db.")
-]
 FieldSelector = Annotated[
     str | None, typer.Option("--field-selector", help="Such as spec.nodeName=node-1.")
 ]
@@ -74,9 +59,9 @@ def get(
             autocompletion=complete_kind,
         ),
     ],
-    namespace: Namespace = None,
+    namespace: OneNamespace = None,
     all_namespaces: AllNamespaces = False,
-    selector: Selector = None,
+    selector: LabelSelector = None,
     field_selector: FieldSelector = None,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="List, then show each change until Ctrl-C.")
@@ -150,7 +135,7 @@ class _Getting:
         ):
             raise WrongUsage("A selector is for lists, not for objects by name.")
         groups = [(kind, list(some)) for kind, some in groupby(targets, key=lambda t: t.resource)]
-        if Listing(self._session, groups[0][0], self._selection.style).streams:
+        if ListPrinter(self._session, groups[0][0], self._selection.style).streams:
             self._show_tables(groups)
         else:
             self._show_document(groups, is_one=len(targets) == 1 and targets[0].name is not None)
@@ -164,7 +149,7 @@ class _Getting:
     def _show_tables(self, groups: Sequence[tuple[Resource, list[Target]]]) -> None:
         shown = 0
         for resource, targets in groups:
-            listing = Listing(self._session, resource, self._selection.style)
+            listing = ListPrinter(self._session, resource, self._selection.style)
             filled = 0
             for page in self._pages(resource, targets):
                 if page and not filled and shown and self._session.output.for_people:
@@ -264,7 +249,7 @@ def _watch(session: Session, targets: Sequence[Target], selection: Selection) ->
     if selection.sort_by is not None:
         raise WrongUsage("-w shows changes as they come: leave --sort-by out.")
     [target] = targets
-    client, listing = session.client, Listing(session, target.resource, selection.style)
+    client, listing = session.client, ListPrinter(session, target.resource, selection.style)
     revision: str | None = None
     for page in client.whole_pages(
         replace(target, name=None).path(client), _filters(selection, target)

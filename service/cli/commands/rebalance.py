@@ -7,11 +7,11 @@ import typer
 
 from service.cli.arguments.durations import read_seconds
 from service.cli.arguments.goal_selectors import label_selector
-from service.cli.commands.plan_progress import FOREVER, Patience, wait_for_plans
-from service.cli.commands.plan_storing import did, has_ended, keep_plan
+from service.cli.changes.plans import did, has_ended, keep_plan
 from service.cli.errors import Refused
 from service.cli.found_in_other_namespaces import NOT_FOUND
 from service.cli.options import Session, connected
+from service.cli.progress.plan_waiter import FOREVER, Patience, wait_for_plans
 
 _NAME = "rebalance"
 

@@ -28,9 +28,10 @@ After = Annotated[
 ]
 Paused = Annotated[bool, typer.Option("--paused", help="Send nothing before `resume`.")]
 
-webhook_commands = typer.Typer(
+webhooks = typer.Typer(
     help="Webhooks: records of a cluster, sent to those who cannot keep a stream open.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -40,7 +41,7 @@ class PingFailed(CliError):  # noqa: N818 - a verdict, not a fault
     exit_code = ExitCode.REFUSED
 
 
-@webhook_commands.command("list")
+@webhooks.command("list")
 @connected
 def list_webhooks(session: Session) -> None:
     """Show all webhooks of the cluster: how far each is, and what went wrong last.
@@ -56,7 +57,7 @@ def list_webhooks(session: Session) -> None:
     session.output.table(COLUMNS, (_row(each, clock) for each in found["items"]))
 
 
-@webhook_commands.command("create")
+@webhooks.command("create")
 @connected
 def create_webhook(
     session: Session,
@@ -84,7 +85,7 @@ def create_webhook(
     _tell_secret(session, made, f"{name} is made")
 
 
-@webhook_commands.command("change")
+@webhooks.command("change")
 @connected
 def change_webhook(
     session: Session,
@@ -108,21 +109,21 @@ def change_webhook(
     _patch(session.trying(dry_run), name, changes, "is changed")
 
 
-@webhook_commands.command("pause")
+@webhooks.command("pause")
 @connected
 def pause_webhook(session: Session, *, name: Name, dry_run: DryRun = False) -> None:
     """Send nothing for now; what happens meanwhile is sent later, as far as the log reaches back."""
     _patch(session.trying(dry_run), name, {"disabled": True}, "is paused")
 
 
-@webhook_commands.command("resume")
+@webhooks.command("resume")
 @connected
 def resume_webhook(session: Session, *, name: Name, dry_run: DryRun = False) -> None:
     """Go on where the receiver was, after a pause, or after failures have stopped the webhook."""
     _patch(session.trying(dry_run), name, {"disabled": False}, "goes on")
 
 
-@webhook_commands.command("ping")
+@webhooks.command("ping")
 @connected
 def ping_webhook(session: Session, *, name: Name) -> None:
     """Send a test message at once; the exit code is 1 if the receiver does not acknowledge it."""
@@ -135,7 +136,7 @@ def ping_webhook(session: Session, *, name: Name) -> None:
         session.output.line(f"{name} answered {came['status']}")
 
 
-@webhook_commands.command("rotate-secret")
+@webhooks.command("rotate-secret")
 @connected
 def rotate_secret(session: Session, *, name: Name) -> None:
     """Give a webhook another secret, and print it: it cannot be shown again.
@@ -148,7 +149,7 @@ def rotate_secret(session: Session, *, name: Name) -> None:
     _tell_secret(session, made, f"Messages are signed with the earlier secret, too, until {until}")
 
 
-@webhook_commands.command("delete")
+@webhooks.command("delete")
 @connected
 def delete_webhook(session: Session, *, name: Name, dry_run: DryRun = False) -> None:
     """Send nothing to this address any more, and forget it."""

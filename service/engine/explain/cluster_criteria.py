@@ -3,9 +3,9 @@
 from service.engine.cluster import Cluster
 from service.engine.explain.totals import resource_totals
 from service.engine.state.pods.spread import SpreadRule
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
+from service.model.pods.cluster_topology import CLUSTER_KEY
+from service.model.pods.pod import Pod
 
 _LOAD = ("cpu", "memory")
 
@@ -25,14 +25,14 @@ def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
             SpreadOverClusters(
                 max_skew=rule.max_skew,
                 required=required,
-                eligible=_is_eligible(rule),
+                eligible=_includes_any_node(rule),
                 pods=0 if rule.counter is None else int(rule.counter.counts.sum()),
                 counts_itself=rule.counts_owner(subject),
             )
             for rule, required in sorted(rules, key=lambda each: each[0].index)
             if rule.key.name == CLUSTER_KEY
         ],
-        affine=all(each.counter.total > 0 for each in terms) if terms else None,
+        affine=all(term.counter.total > 0 for term in terms) if terms else None,
         preferred=sum(
             each.weight * each.counter.total
             for each in template.preferred
@@ -50,6 +50,6 @@ def used_share(cluster: Cluster) -> float:
     )
 
 
-def _is_eligible(rule: SpreadRule) -> bool:
-    domains = rule.eligibility.nodes_of.get(rule.key.name)
+def _includes_any_node(rule: SpreadRule) -> bool:
+    domains = rule.included_nodes.nodes_of.get(rule.key.name)
     return domains is not None and bool((domains.counts[:-1] > 0).any())

@@ -9,9 +9,15 @@ from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import Failure
-from service.engine.placing.placement import pipeline_of, settled
-from service.engine.placing.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
-from service.engine.profiles.profile import Pipeline
+from service.engine.placing.placement import profile_of, resolve_fallbacks
+from service.engine.placing.refusal import (
+    PrefilterNodes,
+    PrefilterRejection,
+    failures_of,
+    prefilter,
+    refuse,
+)
+from service.engine.profiles.profile import Profile
 from service.engine.rules.culprits import Culprit, culprits
 from service.engine.rules.exemptions import (
     Exemption,
@@ -22,8 +28,8 @@ from service.engine.state.nodes.columns import ALL, Ints, Mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.volumes.matching import VolumeMatches
-from service.model.objects.pods_and_nodes import Pod
-from service.model.pod_templates.annotated_rules import RulesOrigin, rules_from
+from service.model.pods.annotated_rules import RulesOrigin, rules_from
+from service.model.pods.pod import Pod
 
 T = TypeVar("T")
 
@@ -105,25 +111,25 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     Raises:
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    pipeline, asked = pipeline_of(cluster, pod), pod
-    pod = settled(cluster, asked)
+    profile, asked = profile_of(cluster, pod), pod
+    pod = resolve_fallbacks(cluster, asked)
     pod_class = cluster.class_of(pod)
     semantics = cluster.config.semantics
-    left_out = _left_out(cluster, asked, pod, pipeline)
-    narrowed = prefilter(cluster, pod_class, pipeline) if cluster.nodes.count else None
-    if isinstance(narrowed, Rejection):
-        message = refuse(cluster, pod, pipeline).message
+    left_out = _left_out(cluster, asked, pod, profile)
+    narrowed = prefilter(cluster, pod_class, profile) if cluster.nodes.count else None
+    if isinstance(narrowed, PrefilterRejection):
+        message = refuse(cluster, pod, profile).message
         return _rejected(narrowed, message, semantics, left_out, pod)
-    failures = failures_of(cluster, pod, pipeline)
+    failures = failures_of(cluster, pod, profile)
     slots = _feasible_slots(cluster, failures, narrowed)
-    scores = _scores(cluster, pod_class, pipeline, slots)
+    scores = _scores(cluster, pod_class, profile, slots)
     total = sum(
-        (pipeline.weights[name] * vector for name, vector in scores.items()),
+        (profile.weights[name] * vector for name, vector in scores.items()),
         np.zeros(len(slots), dtype=np.int64),
     )
     names = [_name(cluster.nodes, slot) for slot in slots]
     top = int(total.max(initial=0))
-    refusal = None if len(slots) else refuse(cluster, pod, pipeline)
+    refusal = None if len(slots) else refuse(cluster, pod, profile)
     return Explanation(
         prefilter=None,
         prefilter_nodes=msgspec.UNSET if narrowed is None else sorted(narrowed.names),
@@ -131,11 +137,11 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
         unresolvable=_unresolvable(cluster.nodes, failures),
         feasible=sorted(names),
         scores={name: _by_name(names, vector) for name, vector in scores.items()},
-        score_skipped=sorted(pipeline.named_if_skipped - scores.keys()) if len(slots) else [],
+        score_skipped=sorted(profile.named_if_skipped - scores.keys()) if len(slots) else [],
         total=_by_name(names, total),
         best=sorted(name for name, each in zip(names, total, strict=True) if each == top),
         message=None if refusal is None else refusal.message,
-        bindings=_bindings(pod_class, pipeline, names, slots),
+        bindings=_bindings(pod_class, profile, names, slots),
         semantics=semantics,
         exemptions=left_out,
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
@@ -182,21 +188,21 @@ def summarize(cluster: Cluster, pod: Pod) -> Summary:
     Raises:
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    pipeline, asked = pipeline_of(cluster, pod), pod
-    pod = settled(cluster, asked)
-    said = prefilter(cluster, cluster.class_of(pod), pipeline)
+    profile, asked = profile_of(cluster, pod), pod
+    pod = resolve_fallbacks(cluster, asked)
+    said = prefilter(cluster, cluster.class_of(pod), profile)
     feasible = 0
-    if not isinstance(said, Rejection):
-        failures = failures_of(cluster, pod, pipeline)
+    if not isinstance(said, PrefilterRejection):
+        failures = failures_of(cluster, pod, profile)
         feasible = len(_feasible_slots(cluster, failures, said))
-    answer = refuse(cluster, pod, pipeline)
+    answer = refuse(cluster, pod, profile)
     return Summary(
         message=None if feasible else answer.message,
         feasible_count=feasible,
         nodes=cluster.nodes.count,
         reasons=answer.reasons,
         semantics=cluster.config.semantics,
-        exemptions=_left_out(cluster, asked, pod, pipeline),
+        exemptions=_left_out(cluster, asked, pod, profile),
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
 
@@ -208,12 +214,12 @@ def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
         KeyError: there is no such node.
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    pipeline, pod = pipeline_of(cluster, pod), settled(cluster, pod)
+    profile, pod = profile_of(cluster, pod), resolve_fallbacks(cluster, pod)
     slot, pod_class = cluster.nodes.slots[node_name], cluster.class_of(pod)
-    said = prefilter(cluster, pod_class, pipeline)
-    if isinstance(said, Rejection):
+    said = prefilter(cluster, pod_class, profile)
+    if isinstance(said, PrefilterRejection):
         return {said.plugin: [said.reason]}
-    failures = failures_of(cluster, pod, pipeline)
+    failures = failures_of(cluster, pod, profile)
     reasons = {
         plugin: [failure.reason for failure in each if failure.nodes[slot]]
         for plugin, each in failures.items()
@@ -222,15 +228,15 @@ def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
 
 
 def _left_out(
-    cluster: Cluster, asked: Pod, judged: Pod, pipeline: Pipeline
+    cluster: Cluster, asked: Pod, judged: Pod, profile: Profile
 ) -> list[Exemption] | msgspec.UnsetType:
-    found = exemptions(cluster, cluster.class_of(judged), pipeline)
-    found += fallen_back(cluster, asked, judged, pipeline)
+    found = exemptions(cluster, cluster.class_of(judged), profile)
+    found += fallen_back(cluster, asked, judged, profile)
     return found or msgspec.UNSET
 
 
 def _rejected(
-    rejection: Rejection,
+    rejection: PrefilterRejection,
     message: str,
     semantics: str,
     left_out: list[Exemption] | msgspec.UnsetType,
@@ -257,10 +263,10 @@ def _rejected(
 
 
 def _bindings(
-    pod_class: PodClass, pipeline: Pipeline, names: list[str], slots: Ints
+    pod_class: PodClass, profile: Profile, names: list[str], slots: Ints
 ) -> dict[str, dict[str, str]] | msgspec.UnsetType:
     volumes = pod_class.volumes
-    if volumes is None or not volumes.claims or not names or not pipeline.binds_claims:
+    if volumes is None or not volumes.claims or not names or not profile.binds_claims:
         return msgspec.UNSET
     matches = VolumeMatches(volumes.table, volumes.unbound_claims())
     bindings = {name: matches.on(int(slot)) for name, slot in zip(names, slots, strict=True)}
@@ -268,7 +274,7 @@ def _bindings(
 
 
 def _feasible_slots(
-    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: Narrowing | None
+    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: PrefilterNodes | None
 ) -> Ints:
     nodes = cluster.nodes
     mask = nodes.alive.copy()
@@ -282,7 +288,7 @@ def _feasible_slots(
 
 
 def _scores(
-    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, slots: Ints
+    cluster: Cluster, pod_class: PodClass, profile: Profile, slots: Ints
 ) -> dict[str, Ints]:
     """Return the normalised scores of the feasible slots, by plugin, without skipped plugins."""
     nodes, answer = cluster.nodes, {}
@@ -290,7 +296,7 @@ def _scores(
         return {}
     infeasible = np.full(nodes.size, -1, dtype=np.int64)
     infeasible[slots] = 0
-    for plugin, _ in pipeline.scores:
+    for plugin, _ in profile.scores:
         scores = plugin.normalized_scores(nodes, pod_class, infeasible)
         if scores is not None:
             answer[plugin.name] = scores[slots]

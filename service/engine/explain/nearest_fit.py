@@ -3,9 +3,9 @@
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.placing.placement import pipeline_of
-from service.engine.placing.refusal import Rejection, failures_of, prefilter
-from service.model.objects.pods_and_nodes import Pod
+from service.engine.placing.placement import profile_of
+from service.engine.placing.refusal import PrefilterRejection, failures_of, prefilter
+from service.model.pods.pod import Pod
 
 
 def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
@@ -19,14 +19,14 @@ def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
     nodes, pod_class = cluster.nodes, cluster.class_of(pod)
-    pipeline = pipeline_of(cluster, pod)
+    profile = profile_of(cluster, pod)
     mask = nodes.alive & (nodes.allowed_pods > 0)
-    for plugin, failures in failures_of(cluster, pod, pipeline).items():
-        is_room = plugin in pipeline.judging_room
+    for plugin, failures in failures_of(cluster, pod, profile).items():
+        is_room = plugin in profile.resource_filters
         for failure in failures:
             mask &= ~(failure.nodes & failure.unresolvable if is_room else failure.nodes)
-    said = prefilter(cluster, pod_class, pipeline)
-    if isinstance(said, Rejection):
+    said = prefilter(cluster, pod_class, profile)
+    if isinstance(said, PrefilterRejection):
         return None
     if said is not None:
         named = np.zeros_like(mask)

@@ -18,7 +18,7 @@ from service.engine.state.nodes.node_rules import (
 )
 from service.engine.state.nodes.node_selectors import required_mask
 from service.engine.state.nodes.node_table import NodeTable
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 REMEMBERED_MAX = 1_024
 """How many costs of pending pods are kept; if there are more, all are forgotten."""

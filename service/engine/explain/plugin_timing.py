@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.placing.placement import pipeline_of
-from service.model.objects.pods_and_nodes import Pod
+from service.engine.placing.placement import profile_of
+from service.model.pods.pod import Pod
 
 ExtensionPoint = Literal["Filter", "Score"]
 Status = Literal["Success", "Unschedulable"]
@@ -32,9 +32,9 @@ def time_plugins(cluster: Cluster, pod: Pod, now: Callable[[], float]) -> list[E
     Raises:
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    nodes, pipeline, pod_class = cluster.nodes, pipeline_of(cluster, pod), cluster.class_of(pod)
+    nodes, profile, pod_class = cluster.nodes, profile_of(cluster, pod), cluster.class_of(pod)
     executions = []
-    for plugin in pipeline.filters:
+    for plugin in profile.filters:
         started = now()
         mask = plugin.passing(nodes, pod_class)
         seconds = now() - started
@@ -42,7 +42,7 @@ def time_plugins(cluster: Cluster, pod: Pod, now: Callable[[], float]) -> list[E
             status: Status = "Success" if mask.any() else "Unschedulable"
             executions.append(Execution(plugin.name, "Filter", status, seconds))
     everywhere = np.zeros(nodes.size, dtype=np.int64)
-    for plugin, _ in pipeline.scores:
+    for plugin, _ in profile.scores:
         if plugin.has_score_for(pod_class):
             started = now()
             plugin.normalized_scores(nodes, pod_class, everywhere)

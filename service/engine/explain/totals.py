@@ -85,7 +85,7 @@ def spread_totals(cluster: Cluster) -> list[SpreadTotals]:
 def _note(
     found: dict[object, SpreadTotals], pod_class: PodClass, rule: SpreadRule, *, is_hard: bool
 ) -> None:
-    domains = rule.eligibility.nodes_of.get(rule.key.name)
+    domains = rule.included_nodes.nodes_of.get(rule.key.name)
     if rule.counter is None or domains is None or rule.counter.key is not rule.key:
         return
     identity = (pod_class.namespace, id(rule.counter), id(domains), is_hard, rule.max_skew)

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject, alike
-from service.model.objects.pod_resource_requests import placed_requests
-from service.model.objects.pods_and_nodes import LabelSelector, Node, Partial, Pod
+from service.model.core.kind import DeclaredObject, alike
+from service.model.core.primitives import LabelSelector, Partial
+from service.model.nodes.node import Node
+from service.model.pods.pod import Pod
+from service.model.pods.requests import placed_requests
 
 Pair = tuple[str, str]
 """A label: key and value."""
@@ -62,16 +64,16 @@ class ClusterEvent(NamedTuple):
     freed: frozenset[str] | None = None
     """The resources that the pod used, if it left; else None."""
     relabelled: frozenset[str] | None = None
-    """The label keys whose values have changed on the node; None if the event is not about
+    """The label keys whose values have changed on the node, or None if the event is not about
     labels."""
     node: tuple[Node | None, Node] | None = None
     """A node as it was and as it is, if the event is that it came or has other labels."""
-    objects: tuple[KeptObject[Partial], ...] = ()
+    objects: tuple[DeclaredObject[Partial], ...] = ()
     """An object of a kept kind as it was and as it is; empty if the event is about none."""
 
     @property
     def pod_labels(self) -> frozenset[Pair] | None:
-        """All labels of the pods that the event is about; None if it is about none."""
+        """All labels of the pods that the event is about, or None if it is about none."""
         if not self.pods:
             return None
         return frozenset(pair for pod in self.pods for pair in pod.labels.items())
@@ -90,7 +92,7 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
     if before.allocatable != after.allocatable:
         events.append(ClusterEvent(Change.NODE_RESIZED))
     if before.labels != after.labels:
-        keys = differing(before.labels, after.labels)
+        keys = changed_keys(before.labels, after.labels)
         events += [ClusterEvent(Change.NODE_RELABELLED, relabelled=keys), described]
     return events
 
@@ -111,7 +113,7 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
 
 
 def object_events(
-    before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+    before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
 ) -> list[ClusterEvent]:
     """Return the events of a change of an object; None stands for an object that does not exist."""
     if before is not None and after is not None and alike(before, after):
@@ -126,7 +128,7 @@ def _leaving(pod: Pod) -> ClusterEvent:
     return ClusterEvent(Change.POD_LEFT, (pod,), freed)
 
 
-def differing(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
     """Return the keys that have different values, or that only one of the two has."""
     return frozenset(key for key, _ in before.items() ^ after.items())
 
@@ -150,7 +152,7 @@ def _pairs_of(selector: LabelSelector | None) -> set[Pair] | None:
         return set()
     for key, value in (selector.match_labels or {}).items():
         return {(key, value)}
-    for each in selector.match_expressions or ():
-        if each.operator == "In":
-            return {(each.key, value) for value in each.values or ()}
+    for expression in selector.match_expressions or ():
+        if expression.operator == "In":
+            return {(expression.key, value) for value in expression.values or ()}
     return None

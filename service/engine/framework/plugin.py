@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from service.engine.framework.events import ANY_CHANGE, Change, ClusterEvent, Pair
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows
-from service.engine.state.nodes.counters import Weighed
+from service.engine.state.nodes.counters import WeightedTerm
 from service.engine.state.nodes.node_rules import (
     NodeRules,
     ProfileRules,
@@ -24,10 +24,10 @@ from service.engine.state.nodes.rank import SIGN_BIT
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration import plugin_arguments
-from service.model.configuration.config import ClusterConfig, ResourceWeight, SchedulerProfile
-from service.model.objects.pods_and_nodes import Pod
-from service.model.validation.plugins import Arguments
+from service.model.cluster import plugin_args
+from service.model.cluster.cluster_config import ClusterConfig, ResourceWeight, SchedulerProfile
+from service.model.cluster.plugin_rules import Arguments
+from service.model.pods.pod import Pod
 
 MAX_NODE_SCORE: Final = 100
 
@@ -37,10 +37,10 @@ Resources = tuple[tuple[str, int], ...]
 
 def resources_of(weights: Iterable[ResourceWeight]) -> Resources:
     """Return resources and their weights in the form that scores use."""
-    return tuple((each.name, each.weight) for each in weights)
+    return tuple((weight.name, weight.weight) for weight in weights)
 
 
-DEFAULT_RESOURCES = resources_of(plugin_arguments.DEFAULT_RESOURCES)
+DEFAULT_RESOURCES = resources_of(plugin_args.DEFAULT_RESOURCES)
 
 
 class Failure(NamedTuple):
@@ -101,10 +101,10 @@ class Blame(NamedTuple):
     """Why the rule refuses the node, as in the filter's failures; "": for all reasons of the filter."""
 
 
-def lasting(failures: Sequence[Failure]) -> Headrooms:
+def permanent_headrooms(failures: Sequence[Failure]) -> Headrooms:
     """Return the headrooms of a filter that goes on refusing nodes whichever pods leave them."""
     return Headrooms(
-        tuple(Headroom(each.reason, -each.nodes.astype(np.int64)) for each in failures)
+        tuple(Headroom(failure.reason, -failure.nodes.astype(np.int64)) for failure in failures)
     )
 
 
@@ -189,7 +189,7 @@ class Plugin:
         return None
 
     def admits_at(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> bool:
-        """Whether one node passes the filter."""
+        """Return whether one node passes the filter."""
         raise NotImplementedError
 
     def has_score_for(self, pod_class: PodClass) -> bool:
@@ -217,7 +217,7 @@ class Plugin:
 
     @classmethod
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Whether an event, of those in `events`, can change a rejection for these reasons.
+        """Return whether an event, of those in `events`, can change a rejection for these reasons.
 
         A needless True costs one attempt; a wrong False leaves the pod waiting.
         """
@@ -256,7 +256,7 @@ class NodePlugin(Plugin):
     """Why a node is refused, unless `node_failures` gives other reasons."""
 
     def applies(self, rules: NodeRules) -> bool:
-        """Whether the filter may reject a node; if not, it is left out."""
+        """Return whether the filter may reject a node; if not, it is left out."""
         return True
 
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
@@ -273,7 +273,7 @@ class NodePlugin(Plugin):
         return [Failure(self.reason, failing, unresolvable=not self.reads_usage)]
 
     def scores_for(self, rules: NodeRules) -> bool:
-        """Whether Kubernetes computes the score at all for pods with these rules."""
+        """Return whether Kubernetes computes the score at all for pods with these rules."""
         return True
 
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
@@ -307,7 +307,7 @@ class NodePlugin(Plugin):
             return Headrooms()
         if self.reads_usage:
             return None
-        return lasting(self.node_failures(nodes, rules))
+        return permanent_headrooms(self.node_failures(nodes, rules))
 
     @override
     def admits_at(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> bool:
@@ -377,7 +377,7 @@ class Bounds(NamedTuple):
 
 
 def bounds_of(raw: Ints, ranks: Ints) -> Bounds | None:
-    """Return the bounds over the nodes whose rank is not negative; None if there are none."""
+    """Return the bounds over the nodes whose rank is not negative, or None if there are none."""
     if not len(raw):
         return None
     low, high = raw.argmin(), raw.argmax()
@@ -393,12 +393,12 @@ def bounds_of(raw: Ints, ranks: Ints) -> Bounds | None:
 class RelativeScore:
     """The score of one pod by its relations to other pods, in all forms that are available."""
 
-    terms: tuple[Weighed, ...] = ()
+    terms: tuple[WeightedTerm, ...] = ()
     """The terms, if the score of a node follows by `RelationPlugin.scale` from where its sum of
     these lies between the least and the greatest sum of the candidates; else empty."""
 
     def by_domain(self, vacant: Vacant) -> DomainScores | None:
-        """Return the scores by domain; None if they need more than one key with few domains."""
+        """Return the scores by domain, or None if they need more than one key with few domains."""
         raise NotImplementedError
 
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
@@ -435,7 +435,7 @@ class RelationPlugin(Plugin):
         raise NotImplementedError
 
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
-        """Return what scores pods of a class; None if Kubernetes skips the score."""
+        """Return what scores pods of a class, or None if Kubernetes skips the score."""
         raise NotImplementedError
 
     def scale(self, above: int, span: int) -> int:

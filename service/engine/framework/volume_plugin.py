@@ -13,7 +13,7 @@ from service.engine.framework.plugin import (
     PreFilter,
     RelationPlugin,
     RelativeScore,
-    lasting,
+    permanent_headrooms,
 )
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.node_table import NodeTable
@@ -21,14 +21,15 @@ from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.volumes.pod_volumes import claims_of
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.kinds_kept_for_rules.volume_kinds import (
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
+from service.model.volumes.volume_kinds import (
     PERSISTENT_VOLUME_CLAIM,
     PersistentVolumeClaimBody,
 )
-from service.model.objects.pods_and_nodes import ObjectName, Pod
 
 
-def claims_known_by(event: ClusterEvent) -> frozenset[ObjectName] | None:
+def changed_claims(event: ClusterEvent) -> frozenset[ObjectName] | None:
     """The claims that an event is about; None if it is about an object of another kind, or none."""
     kept = event.objects
     if not kept or kept[0].kind != PERSISTENT_VOLUME_CLAIM.kind:
@@ -37,13 +38,13 @@ def claims_known_by(event: ClusterEvent) -> frozenset[ObjectName] | None:
 
 
 def _was_bound(event: ClusterEvent) -> bool:
-    """Whether an event is about a claim that was bound to a volume before."""
+    """Return whether an event is about a claim that was bound to a volume before."""
     body = event.objects[0].body if event.objects else None
     return isinstance(body, PersistentVolumeClaimBody) and bool(body.spec.volume_name)
 
 
 def mask_of(nodes: NodeTable, slots: Collection[int]) -> Mask | None:
-    """The nodes of these slots as a mask of the shape (nodes,); None if there are none."""
+    """Return the nodes of these slots as a mask of the shape (nodes,); None if there are none."""
     if not slots:
         return None
     mask = np.zeros(nodes.size, dtype=np.bool_)
@@ -74,7 +75,7 @@ class VolumePlugin(RelationPlugin):
         """Every reason on every node for pods with these volumes; masks of the shape (nodes,)."""
         raise NotImplementedError
 
-    def unsettled_by(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:  # noqa: ARG002
+    def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:  # noqa: ARG002
         """Where pods that leave may change the verdict, of the shape (nodes,); None: nowhere."""
         return None
 
@@ -114,13 +115,13 @@ class VolumePlugin(RelationPlugin):
         volumes = pod_class.volumes
         if volumes is None:
             return Headrooms()
-        told = lasting(self.failures(nodes, pod_class))
-        return told._replace(unsure=self.unsettled_by(nodes, volumes))
+        told = permanent_headrooms(self.failures(nodes, pod_class))
+        return told._replace(unsure=self.open_to_removal(nodes, volumes))
 
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        claims = claims_known_by(event)
+        claims = changed_claims(event)
         if cls.gives_volumes and _was_bound(event):
             return bool(claims_of(pod))
         if claims is not None:

@@ -8,8 +8,8 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.state.nodes.columns import Ints
 from service.engine.state.nodes.topology import TopologyKey
-from service.model.objects.pod_resource_requests import pod_requests
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.pods.requests import pod_requests
 
 _SCORED = ("cpu", "memory")
 """The resources by which domains are compared, as NodeResourcesFit compares nodes."""
@@ -46,7 +46,7 @@ def domains_by_fit(cluster: Cluster, key: str, pods: Sequence[Pod]) -> list[str]
     """
     column = cluster.nodes.key(key)
     requests = [pod_requests(pod.spec).amounts for pod in pods]
-    wanted = {name: sum(each.get(name, 0) for each in requests) for name in _SCORED}
+    wanted = {name: sum(request.get(name, 0) for request in requests) for name in _SCORED}
     fits = [_fits(cluster, column, name, amount) for name, amount in wanted.items()]
     order = []
     for value, domain in column.values.items():

@@ -29,10 +29,10 @@ from service.engine.placing.placement import (
     Placement,
     best_placement,
     candidates_of,
-    pipeline_of,
     place,
+    profile_of,
     relation_vetoes,
-    unreserved,
+    without_reserved_nodes,
 )
 from service.engine.placing.refusal import Refusal, refuse
 from service.engine.ranking.rank_cache import Candidates
@@ -40,8 +40,8 @@ from service.engine.state.nodes.group_domain import GroupDomain, group_domain
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.devices import ClaimAllocation
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import ClaimAllocation
+from service.model.pods.pod import Pod
 
 T = TypeVar("T")
 Search = Generator[None, None, T]
@@ -100,7 +100,7 @@ def place_group(
     Raises:
         UnknownSchedulerError: a pod's scheduler is no profile of the cluster.
     """
-    search = placing_group(cluster, pods, hints, colocations)
+    search = place_group_in_steps(cluster, pods, hints, colocations)
     while True:
         try:
             next(search)
@@ -109,7 +109,7 @@ def place_group(
             return found
 
 
-def placing_group(
+def place_group_in_steps(
     cluster: Cluster,
     pods: Sequence[Pod],
     hints: Sequence[str | None] = (),
@@ -123,7 +123,7 @@ def placing_group(
 
 
 class GroupSearch:
-    """The attempts for one group, and the best failure among them; `placing_group` runs one."""
+    """The attempts for one group, and the best failure among them; `place_group_in_steps` runs one."""
 
     def __init__(
         self, cluster: Cluster, pods: Sequence[Pod], colocations: Sequence[Colocation] = ()
@@ -177,16 +177,16 @@ class GroupSearch:
             yield from self._attempts_by_domain(hints)
             return
         yield from self._with_hints(hints)
-        yield self._one_by_one()
+        yield self._in_order()
         for domain in self._domains():
-            yield self._one_by_one_in(domain)
-        yield self._searched()
+            yield self._in_order_within(domain)
+        yield self._search()
 
     def _with_hints(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
         if hints and all(hints):
             yield self._kept([hint for hint in hints if hint is not None])
         if any(hints):
-            yield self._mended(hints)
+            yield self._with_passing_hints(hints)
 
     def _attempts_by_domain(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
         """Try all domains at little cost before any of them is searched at length.
@@ -200,9 +200,9 @@ class GroupSearch:
         if any(hints):
             self._choose(choices[0])
             yield from self._with_hints(hints)
-        quick: list[Callable[[], _Attempt]] = [self._one_by_one]
+        quick: list[Callable[[], _Attempt]] = [self._in_order]
         if any(True for _ in self._domains()):
-            quick.append(self._one_by_one_in)
+            quick.append(self._in_order_within)
         for attempt in quick:
             for number, choice in enumerate(choices, 1):
                 if self._steps <= 0:
@@ -215,14 +215,14 @@ class GroupSearch:
             if self._steps <= 0:
                 return
             self._choose(choice)
-            yield self._searched()
+            yield self._search()
 
     def _listed(self, domains: list[list[str | None]], hints: Sequence[str | None]) -> "_Attempt":
         """Place nothing yet, but add the domains of one colocation after the other."""
-        for each in self._colocations:
+        for colocation in self._colocations:
             yield
-            pods = [self._pods[i] for i in each.members]
-            domains.append(domains_of(self._cluster, each, pods, hints))
+            pods = [self._pods[i] for i in colocation.members]
+            domains.append(domains_of(self._cluster, colocation, pods, hints))
         return None
 
     def _choose(self, values: _Choice) -> None:
@@ -241,9 +241,9 @@ class GroupSearch:
             self._bind(index, hint)
         if None in self._bindings.values() or None in self._devices.values():
             return None
-        return (yield from self.checked(hints))
+        return (yield from self.verify(hints))
 
-    def _mended(self, hints: Sequence[str | None]) -> "_Attempt":
+    def _with_passing_hints(self, hints: Sequence[str | None]) -> "_Attempt":
         """Keep the hints that still pass; then place the other members, seeing these."""
         names: dict[int, str] = {}
         for index, (pod, hint) in enumerate(zip(self._pods, hints, strict=True)):
@@ -252,9 +252,9 @@ class GroupSearch:
             if isinstance(answer, Placement) and answer.node_name == hint:
                 self._bind(index, hint)
                 names[index] = hint
-        return (yield from self._one_by_one(names))
+        return (yield from self._in_order(names))
 
-    def _one_by_one(self, bound: Mapping[int, str] = MappingProxyType({})) -> "_Attempt":
+    def _in_order(self, bound: Mapping[int, str] = MappingProxyType({})) -> "_Attempt":
         """Place each member with all rules, seeing those before it and those that are `bound`."""
         names = dict(bound)
         for index, pod in enumerate(self._pods):
@@ -262,13 +262,13 @@ class GroupSearch:
                 continue
             yield
             known = self._knows_failure(index)
-            answer = place(self._cluster, pod, within=self._within[index], untold=known)
+            answer = place(self._cluster, pod, within=self._within[index], with_reasons=not known)
             if isinstance(answer, Refusal):
                 self._note(index, answer)
                 return None
             self._bind(index, answer.node_name)
             names[index] = answer.node_name
-        return (yield from self.checked([names[index] for index in range(len(names))]))
+        return (yield from self.verify([names[index] for index in range(len(names))]))
 
     def _domains(self) -> Iterator[Vetoes]:
         """Yield, for each domain of the members' mutual affinity, a veto of all other nodes."""
@@ -282,7 +282,7 @@ class GroupSearch:
             for _, domain in sorted(key.values.items()):
                 yield Vetoes(key, nodes=np.where(key.domain_of == domain, 0, VETO))
 
-    def _one_by_one_in(self, *domain: Vetoes) -> "_Attempt":
+    def _in_order_within(self, *domain: Vetoes) -> "_Attempt":
         names = []
         for index in range(len(self._pods)):
             yield
@@ -293,32 +293,34 @@ class GroupSearch:
                 return None
             self._bind(index, choice.node_name)
             names.append(choice.node_name)
-        return (yield from self.checked(names))
+        return (yield from self.verify(names))
 
     def _choice(self, index: int, *domain: Vetoes) -> Placement | None:
         pod, pod_class = self._pods[index], self._classes[index]
-        return best_placement(self._cluster, pod, pod_class, self._hopeful(index, *domain))
+        return best_placement(
+            self._cluster, pod, pod_class, self._optimistic_candidates(index, *domain)
+        )
 
-    def _hopeful(self, index: int, *more: Vetoes) -> Candidates:
+    def _optimistic_candidates(self, index: int, *more: Vetoes) -> Candidates:
         """Return the candidates under the rules that later members can only make worse."""
         pod, pod_class = self._pods[index], self._classes[index]
-        pipeline = pipeline_of(self._cluster, pod)
+        profile = profile_of(self._cluster, pod)
         nodes = self._cluster.nodes
-        vetoes = relation_vetoes(nodes, pod_class, pipeline, expected=self._classes)
+        vetoes = relation_vetoes(nodes, pod_class, profile, expected=self._classes)
         within = self._within[index]
         more = more if within is None else (*more, within.vetoes)
-        found = candidates_of(self._cluster, pod_class, pipeline, [*vetoes, *more])
-        if self._cluster.keeps_room:
-            return unreserved(self._cluster, pod, found, self._classes, more)
+        found = candidates_of(self._cluster, pod_class, profile, [*vetoes, *more])
+        if self._cluster.has_reservations:
+            return without_reserved_nodes(self._cluster, pod, found, self._classes, more)
         return found
 
-    def _searched(self) -> "_Attempt":
+    def _search(self) -> "_Attempt":
         """Search depth first over all nodes; members of one class take slots in ascending order."""
-        return self._deeper(0, [])
+        return self._descend(0, [])
 
-    def _deeper(self, index: int, slots: list[int]) -> "_Attempt":
+    def _descend(self, index: int, slots: list[int]) -> "_Attempt":
         if index == len(self._pods):
-            return (yield from self.checked([self._node_name(slot) for slot in slots]))
+            return (yield from self.verify([self._node_name(slot) for slot in slots]))
         mark = self._cluster.mark()
         for slot in self._candidates(index, slots):
             self._steps -= 1
@@ -327,7 +329,7 @@ class GroupSearch:
             if self._steps % _STEPS_AT_ONCE == 0:
                 yield
             self._bind(index, self._node_name(slot))
-            found = yield from self._deeper(index + 1, [*slots, slot])
+            found = yield from self._descend(index + 1, [*slots, slot])
             if found is not None:
                 return found
             self._cluster.undo(mark)
@@ -339,14 +341,14 @@ class GroupSearch:
         A member of the same class as the one before takes no earlier slot than that: exchanging the
         two would make no difference.
         """
-        ranks = self._hopeful(index).ranks
+        ranks = self._optimistic_candidates(index).ranks
         feasible = np.flatnonzero(ranks >= 0)
         same = index > 0 and self._classes[index] is self._classes[index - 1]
         if same:
             return [int(slot) for slot in feasible if slot >= slots[index - 1]]
         return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
 
-    def checked(self, names: Sequence[str]) -> "_Attempt":
+    def verify(self, names: Sequence[str]) -> "_Attempt":
         """Check the whole group once more, each member with itself taken out."""
         placements = []
         for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):
@@ -365,7 +367,7 @@ class GroupSearch:
 
     def _reason(self, index: int) -> Refusal:
         pod = self._pods[index]
-        return refuse(self._cluster, pod, pipeline_of(self._cluster, pod), self._within[index])
+        return refuse(self._cluster, pod, profile_of(self._cluster, pod), self._within[index])
 
     def _note(self, failed: int, refusal: Refusal) -> None:
         """Keep the failure of the attempt that came furthest."""

@@ -14,7 +14,7 @@ import msgspec
 
 from service.engine.cluster import Cluster
 from service.engine.state.nodes.columns import Slots
-from service.engine.state.nodes.counters import DomainCounter, Eligibility
+from service.engine.state.nodes.counters import DomainCounter, IncludedNodes
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.topology import NodeItself, TopologyKey
 from service.engine.state.pods.classes import AffinityTerm, PodClass, Template
@@ -73,18 +73,22 @@ def _ports(nodes: NodeTable) -> Iterator[bytes]:
 
 
 def _volumes(cluster: Cluster) -> Iterator[bytes]:
-    """What is known of volumes, and how many pods on each node use each claim."""
-    for each in cluster.volumes.objects():
-        yield type(each).__name__.encode() + msgspec.json.encode(each, order="deterministic")
+    """Return what is known of volumes, and how many pods on each node use each claim."""
+    for manifest in cluster.volumes.objects():
+        yield type(manifest).__name__.encode() + msgspec.json.encode(
+            manifest, order="deterministic"
+        )
     for key, slots in sorted(cluster.volumes.users()):
         named = sorted((_name(cluster.nodes, slot), pods) for slot, pods in slots.items())
         yield msgspec.json.encode((key, named))
 
 
 def _devices(cluster: Cluster) -> Iterator[bytes]:
-    """What is known of devices, and which of them are in use."""
-    for each in cluster.devices.objects():
-        yield type(each).__name__.encode() + msgspec.json.encode(each, order="deterministic")
+    """Return what is known of devices, and which of them are in use."""
+    for manifest in cluster.devices.objects():
+        yield type(manifest).__name__.encode() + msgspec.json.encode(
+            manifest, order="deterministic"
+        )
     for device, claims in sorted(cluster.devices.in_use.items()):
         yield msgspec.json.encode((*device, claims))
 
@@ -126,12 +130,12 @@ class _Counted:
         self._nodes = nodes
         self._order: Slots = nodes.by_name()
         self._counters: dict[DomainCounter, bytes] = {}
-        self._sets: dict[Eligibility, bytes] = {}
+        self._sets: dict[IncludedNodes, bytes] = {}
 
     def lines(self, classes: Iterable[PodClass]) -> list[bytes]:
         """Return the lines in an order that depends on their content alone."""
         lines: set[bytes] = set()
-        for template in {each.template for each in classes}:
+        for template in {pod_class.template for pod_class in classes}:
             lines.update(self._of_terms(template))
             lines.update(self._of_owned(template))
             for rule in (*template.hard_spread, *template.soft_spread):
@@ -143,7 +147,7 @@ class _Counted:
             *template.affinity,
             *template.affinity_of_first,
             *(() if template.siblings is None else (template.siblings,)),
-            *template.enduring_affinity,
+            *template.execution_affinity,
             *template.anti_affinity,
             *template.preferred,
         )
@@ -164,7 +168,7 @@ class _Counted:
         matcher: tuple[object, ...] = (template.namespace, rule.selector)
         if rule.namespaces is not None:
             matcher = (*matcher, rule.namespaces)
-        return _line("spread", matcher, self._set(rule.eligibility) + counted)
+        return _line("spread", matcher, self._set(rule.included_nodes) + counted)
 
     def _domains(self, counter: DomainCounter) -> bytes:
         """Return a hash of the domains that hold any pods, by the values of their label."""
@@ -187,12 +191,12 @@ class _Counted:
         values = key.values.values
         return (values[domain] if domain < len(values) else None) or ""
 
-    def _set(self, eligibility: Eligibility) -> bytes:
-        found = self._sets.get(eligibility)
+    def _set(self, included_nodes: IncludedNodes) -> bytes:
+        found = self._sets.get(included_nodes)
         if found is None:
-            domains = [self._domains(each) for _, each in sorted(eligibility.nodes_of.items())]
-            found = _short(eligibility.mask.take(self._order).tobytes() + b"".join(domains))
-            self._sets[eligibility] = found
+            domains = [self._domains(each) for _, each in sorted(included_nodes.nodes_of.items())]
+            found = _short(included_nodes.mask.take(self._order).tobytes() + b"".join(domains))
+            self._sets[included_nodes] = found
         return found
 
 

@@ -17,14 +17,15 @@ from service.engine.ranking.affinity_ranks import AffinityRanks
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.score_tree import BestNodeTree
 from service.engine.state.nodes.counters import DomainCounter, SpreadCounter
-from service.engine.state.nodes.node_rules import Use
-from service.engine.state.nodes.node_table import AMOUNT_MAX, HostPort, NodeTable, timeless
+from service.engine.state.nodes.node_rules import PodUsage
+from service.engine.state.nodes.node_table import AMOUNT_MAX, HostPort, NodeTable, without_times
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import OwnedTerm, PodClass
-from service.model.multi_cluster.whole_cluster_topology_key import topology_value
-from service.model.objects.pod_resource_requests import host_ports
-from service.model.objects.pods_and_nodes import Node, Pod, PodSpec
-from service.model.objects.quantity import amounts
+from service.model.core.quantity import amounts
+from service.model.nodes.node import Node
+from service.model.pods.cluster_topology import topology_value
+from service.model.pods.pod import Pod, PodSpec
+from service.model.pods.requests import host_ports
 
 SLOTS_A_STEP = 2_048
 """The ranks of so many nodes take about a quarter of a millisecond."""
@@ -58,7 +59,9 @@ Step = Mistake | None
 """What a step found; None: all is right so far."""
 
 
-def recounting(cluster: Cluster, stored: Stored, stored_pods: Callable[[], int]) -> Iterator[Step]:
+def recount_in_steps(
+    cluster: Cluster, stored: Stored, stored_pods: Callable[[], int]
+) -> Iterator[Step]:
     """Recount everything once, in steps of mostly less than half a millisecond.
 
     A step may be made whenever no change is half made. `stored` and `stored_pods` tell of the
@@ -66,7 +69,7 @@ def recounting(cluster: Cluster, stored: Stored, stored_pods: Callable[[], int])
     """
     yield from _rows(cluster)
     yield from (_of("view", each.holds(), "for each node") for each in cluster.nodes.views.kept())
-    yield from (_of("node set", each, "for spread") for each in cluster.node_set_verdicts())
+    yield from (_of("node set", verdict, "for spread") for verdict in cluster.node_set_verdicts())
     yield from _matching(cluster)
     yield from _owned(cluster)
     yield from _Nodes(cluster, stored).steps()
@@ -82,7 +85,7 @@ def _of(part: str, holds: bool, detail: str) -> Step:  # noqa: FBT001 - it is th
 
 
 def _rows(cluster: Cluster) -> Iterator[Step]:
-    for number, rows in enumerate(cluster.kept_rows()):
+    for number, rows in enumerate(cluster.cached_rows()):
         yield from _ranks(cluster.nodes, rows, number)
         for tree in rows.trees:
             yield from _tree(rows, tree, number)
@@ -95,7 +98,7 @@ def _rows(cluster: Cluster) -> Iterator[Step]:
 
 def _refreshed(part: str, rows: RowCache, holds: Callable[[], bool], detail: str) -> Step:
     """Ask a question about ranks that are brought up to date, unless all are about to be rebuilt."""
-    if not rows.follows:
+    if not rows.is_repairable:
         return None
     rows.refresh()
     return _of(part, holds(), detail)
@@ -119,7 +122,7 @@ def _tree(rows: RowCache, tree: BestNodeTree, number: int) -> Iterator[Step]:
 
 
 def _holds(rows: RowCache, tree: BestNodeTree, start: int, stop: int) -> bool:
-    """Whether a part of a tree is right; one that is no longer in use may be anything."""
+    """Return whether a part of a tree is right; one that is no longer in use may be anything."""
     key = tree.layout.key
     if key is not None and tree.layout.version != key.version:
         return True
@@ -184,11 +187,11 @@ def _batches(classes: tuple[PodClass, ...]) -> Iterator[list[tuple[int, int]]]:
 
 
 def _add(counter: DomainCounter, places: list[tuple[int, int]], found: dict[int, int]) -> None:
-    eligibility = counter.eligibility if isinstance(counter, SpreadCounter) else None
+    included_nodes = counter.included_nodes if isinstance(counter, SpreadCounter) else None
     cells = counter.key.cells
     for slot, pods in places:
         domain = cells[slot]
-        if domain != NO_DOMAIN and (eligibility is None or eligibility.admits(slot)):
+        if domain != NO_DOMAIN and (included_nodes is None or included_nodes.admits(slot)):
             found[domain] += pods
 
 
@@ -207,7 +210,7 @@ class _Nodes:
     def __init__(self, cluster: Cluster, stored: Stored) -> None:
         self._cluster = cluster
         self._stored = stored
-        self._uses: dict[int, tuple[PodSpec, Use]] = {}
+        self._uses: dict[int, tuple[PodSpec, PodUsage]] = {}
         """Specs are found by id; as long as one is kept here, no other object gets its id."""
 
     def steps(self) -> Iterator[Step]:
@@ -241,7 +244,7 @@ class _Nodes:
             value = None if domain == NO_DOMAIN else key.values.values[domain]
             if value != topology_value(node.labels, key.name):
                 return f"label {key.name}"
-        if nodes.taint_sets.values[nodes.taint_set[slot]] != timeless(node.taints):
+        if nodes.taint_sets.values[nodes.taint_set[slot]] != without_times(node.taints):
             return "taints"
         return "unschedulable" if bool(nodes.unschedulable[slot]) != node.unschedulable else ""
 
@@ -288,12 +291,12 @@ class _Nodes:
             for slot, pods in pod_class.nodes.items()
         )
 
-    def _use_of(self, pod: Pod) -> Use:
+    def _use_of(self, pod: Pod) -> PodUsage:
         if pod.resize is not None:
-            return Use.of(pod.spec, pod.resize)
+            return PodUsage.of(pod.spec, pod.resize)
         found = self._uses.get(id(pod.spec))
         if found is None:
             if len(self._uses) >= SPECS_MAX:
                 self._uses.clear()
-            found = self._uses[id(pod.spec)] = (pod.spec, Use.of(pod.spec))
+            found = self._uses[id(pod.spec)] = (pod.spec, PodUsage.of(pod.spec))
         return found[1]

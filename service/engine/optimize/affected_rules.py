@@ -14,30 +14,30 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.rules.violations import Inspection, key_of
 from service.engine.state.nodes.columns import Ints, Slots
-from service.engine.state.nodes.counters import DomainCounter, Eligibility
+from service.engine.state.nodes.counters import DomainCounter, IncludedNodes
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 
 BrokenRule = tuple[ObjectName, str]
 """A pod, and the path of its rule that does not hold."""
-_Place = tuple[TopologyKey, Eligibility | None]
+_Place = tuple[TopologyKey, IncludedNodes | None]
 """By what a rule tells nodes apart: their domain, and whether they are eligible."""
 
 
-class Concern(NamedTuple):
+class Affected(NamedTuple):
     """The classes of pods whose rules may be broken, or hold again, as a pod of one class moves."""
 
     classes: frozenset[PodClass]
     places: frozenset[_Place]
     """By what the rules tell apart that need pods like this one; a move breaks no others."""
 
-    def joined(self, other: "Concern") -> "Concern":
+    def joined(self, other: "Affected") -> "Affected":
         """Return the concern of several pods that move together."""
-        return Concern(self.classes | other.classes, self.places | other.places)
+        return Affected(self.classes | other.classes, self.places | other.places)
 
 
-class ConcernedRules:
+class AffectedRules:
     """Looks up who is concerned by moves, among the pods that were placed when it was made."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -45,7 +45,7 @@ class ConcernedRules:
         self._owners: defaultdict[int, dict[PodClass, None]] = defaultdict(dict)
         """Who has a required rule that reads a counter, by the counter's identity."""
         self._needs: defaultdict[int, set[_Place]] = defaultdict(set)
-        self._concerns: dict[PodClass, Concern] = {}
+        self._concerns: dict[PodClass, Affected] = {}
         self._siblings: list[frozenset[PodClass]] = []
         for pod_class in cluster.placed_classes():
             self._enter(pod_class)
@@ -57,16 +57,16 @@ class ConcernedRules:
             if pod is not None
         )
 
-    def of(self, pod_class: PodClass) -> Concern:
+    def of(self, pod_class: PodClass) -> Affected:
         """Return who is concerned as a pod of a class moves."""
         found = self._concerns.get(pod_class)
         if found is None:
             found = self._concerns[pod_class] = self._concern(pod_class)
         return found
 
-    def matters(self, concern: Concern) -> bool:
-        """Whether anything may break, or is broken that may hold again."""
-        return bool(concern.places) or not self._broken_owners.isdisjoint(concern.classes)
+    def matters(self, affected: Affected) -> bool:
+        """Return whether anything may break, or is broken that may hold again."""
+        return bool(affected.places) or not self._broken_owners.isdisjoint(affected.classes)
 
     def broken(self, classes: Iterable[PodClass]) -> frozenset[BrokenRule]:
         """Return the rules of pods of some classes that do not hold now."""
@@ -83,13 +83,13 @@ class ConcernedRules:
         new = broken - self.known
         return [each for each in new if self._counts(each)] if new else []
 
-    def alike(self, concern: Concern, slots: Slots) -> Ints:
+    def alike(self, affected: Affected, slots: Slots) -> Ints:
         """Return a number for each slot that is equal where rules tell no difference, shape (slots,)."""
         number = np.zeros(len(slots), dtype=np.int64)
-        for key, eligibility in concern.places:
+        for key, included_nodes in affected.places:
             part = key.domain_of[slots] + 1
-            if eligibility is not None:
-                part = np.where(eligibility.mask[slots], part, 0)
+            if included_nodes is not None:
+                part = np.where(included_nodes.mask[slots], part, 0)
             number = number * (key.capacity + 2) + part
             number = np.unique(number, return_inverse=True)[1].astype(np.int64)
         return number
@@ -102,12 +102,12 @@ class ConcernedRules:
         template = pod_class.template
         for term in template.anti_affinity:
             self._owners[id(term.counter)][pod_class] = None
-        needed = (*template.affinity, *template.enduring_affinity, *template.affinity_of_first)
+        needed = (*template.affinity, *template.execution_affinity, *template.affinity_of_first)
         for term in needed:
             self._need(pod_class, term.counter, (term.counter.key, None))
         for rule in template.hard_spread:
             if rule.counter is not None:
-                self._need(pod_class, rule.counter, (rule.key, rule.eligibility))
+                self._need(pod_class, rule.counter, (rule.key, rule.included_nodes))
         if template.siblings is not None:
             self._siblings.append(frozenset(template.siblings.matcher.classes))
 
@@ -115,7 +115,7 @@ class ConcernedRules:
         self._owners[id(counter)][pod_class] = None
         self._needs[id(counter)].add(place)
 
-    def _concern(self, pod_class: PodClass) -> Concern:
+    def _concern(self, pod_class: PodClass) -> Affected:
         classes, places = {pod_class}, set[_Place]()
         for entry in pod_class.matched:
             for counter in entry.counters.values():
@@ -124,4 +124,4 @@ class ConcernedRules:
         for siblings in self._siblings:  # Which of them is exempt depends on all of them.
             if not siblings.isdisjoint(classes):
                 classes |= siblings
-        return Concern(frozenset(classes), frozenset(places))
+        return Affected(frozenset(classes), frozenset(places))

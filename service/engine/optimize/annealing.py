@@ -15,10 +15,10 @@ from typing_extensions import override
 
 from service.engine.cluster import Cluster
 from service.engine.optimize.affected_rules import BrokenRule
-from service.engine.optimize.moves import Moving
+from service.engine.optimize.moves import MoveEvaluator
 from service.engine.optimize.objectives import NodeCost, PreferenceCost, SkewCost
 from service.engine.rules.rule_paths import (
-    Ruled,
+    RuledTerms,
     affinity_rules,
     anti_affinity_rules,
     spread_rules,
@@ -27,7 +27,8 @@ from service.engine.state.nodes.counters import DomainCounter, SpreadCounter
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 
 NODES_MAX = 64
 """Among how many nodes pods are arranged at most."""
@@ -35,7 +36,7 @@ OWNERS_MAX = 200
 """How many pods that stay may have rules about the pods that are arranged."""
 ROUNDS, TRIES = 14, 3_000
 """How often the search begins anew, and how many arrangements it looks at each time."""
-_HOT, _COLD = 2.0, 0.03
+_T_MAX, _T_MIN = 2.0, 0.03
 _SWAPS = 0.3
 """The share of changes of which two pods are the subject."""
 _PAUSE = 100
@@ -43,7 +44,7 @@ _PAUSE = 100
 _STEP = 8.0
 """How much more a measure weighs than the next one, by what they change at a time."""
 
-Chance = Callable[[], float]
+RandomFloat = Callable[[], float]
 """Returns another number from 0 to below 1 each time."""
 Value = list[int]
 """How many rules would be newly broken, then what each measure is; less is better."""
@@ -94,10 +95,10 @@ class _Rule(ABC):
 
     @abstractmethod
     def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
-        """Whether pods that have come are kept off by it, though it was broken before."""
+        """Return whether pods that have come are kept off by it, though it was broken before."""
 
 
-class _Apart(_Rule):
+class _AntiAffinity(_Rule):
     def __init__(self, owner: _Owner, path: str, tally: _Tally, key: list[int], most: int) -> None:
         super().__init__(owner, [path])
         self._tally = tally
@@ -111,7 +112,7 @@ class _Apart(_Rule):
 
     @override
     def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
-        """Whether it keeps another pod off its domain that has come there from elsewhere."""
+        """Return whether it keeps another pod off its domain that has come there from elsewhere."""
         domain, key = self._key[node], self._key
         for member in self._tally.members:
             place = places[member]
@@ -120,7 +121,7 @@ class _Apart(_Rule):
         return False
 
 
-class _Together(_Rule):
+class _Affinity(_Rule):
     """Terms of affinity that one pod has to match together."""
 
     def __init__(
@@ -159,7 +160,7 @@ class _Together(_Rule):
         return False
 
 
-class _Spread(_Rule):
+class _HardSpread(_Rule):
     def __init__(
         self,
         owner: _Owner,
@@ -198,7 +199,7 @@ class _Spread(_Rule):
         return False
 
 
-class _Wish:
+class _Preference:
     """A term of preferred pod affinity of one pod."""
 
     def __init__(
@@ -211,7 +212,7 @@ class _Wish:
         self.itself = int(itself)
 
 
-class _Evenness:
+class _SoftSpread:
     """A soft topology spread constraint."""
 
     def __init__(self, tally: _Tally, existing: list[int], max_skew: int) -> None:
@@ -220,43 +221,43 @@ class _Evenness:
         self.max_skew = max_skew
 
 
-class Arranging:
+class AnnealingModel:
     """The model of some pods of a cluster, which it takes off their nodes while it is made."""
 
     def __init__(
-        self, cluster: Cluster, moving: Moving, pods: Sequence[Pod], start: Sequence[int]
+        self, cluster: Cluster, evaluator: MoveEvaluator, pods: Sequence[Pod], start: Sequence[int]
     ) -> None:
         """Let the pods have been on the nodes of some slots at the beginning."""
         self._cluster = cluster
-        self._measures = moving.measures
+        self._measures = evaluator.measures
         self._slots = [slot for slot, node in enumerate(cluster.nodes.nodes) if node is not None]
         self._node_of = {slot: index for index, slot in enumerate(self._slots)}
         self._pods = pods
         self._classes = [cluster.class_of(pod) for pod in pods]
         self.start = [self._node_of[slot] for slot in start]
         self.now = [self._node_of[cluster.nodes.slots[pod.node_name or ""]] for pod in pods]
-        self._known = moving.rules.known
+        self._known = evaluator.rules.known
         self._rules: list[_Rule] = []
-        self._wishes: list[_Wish] = []
+        self._preferences: list[_Preference] = []
         self._tallies: dict[int, _Tally] = {}
         mark = cluster.mark()
-        self._read_uses(moving)
+        self._read_uses(evaluator)
         for pod in pods:
-            moving.lift(pod)
-        self._read_nodes(moving)
+            evaluator.unplace(pod)
+        self._read_nodes(evaluator)
         self.is_small = len(self._slots) <= NODES_MAX and self._read_owners()
         """Whether all that the pods are concerned with is in the model."""
-        self._soft = list(self._evenness())
+        self._soft = list(self._soft_spreads())
         cluster.undo(mark)
 
     # The model
 
-    def _read_uses(self, moving: Moving) -> None:
-        uses = [moving.use(pod) for pod in self._pods]
+    def _read_uses(self, evaluator: MoveEvaluator) -> None:
+        uses = [evaluator.use(pod) for pod in self._pods]
         names = {name for use in uses for name, _ in use.amounts}
-        for each in self._measures:
-            if isinstance(each, NodeCost):
-                names.update(each.resources)
+        for measure in self._measures:
+            if isinstance(measure, NodeCost):
+                names.update(measure.resources)
         self._resources = sorted(names)
         place = {name: index for index, name in enumerate(self._resources)}
         self._uses = [[(place[name], amount) for name, amount in use.amounts] for use in uses]
@@ -267,11 +268,13 @@ class Arranging:
         ]
         self._pods_max = np.maximum(nodes.allowed_pods, nodes.pods)[self._slots].tolist()
         self._node_costs: list[tuple[NodeCost, list[int]] | None] = [
-            (each, [place[name] for name in each.resources]) if isinstance(each, NodeCost) else None
-            for each in self._measures
+            (measure, [place[name] for name in measure.resources])
+            if isinstance(measure, NodeCost)
+            else None
+            for measure in self._measures
         ]
 
-    def _read_nodes(self, moving: Moving) -> None:
+    def _read_nodes(self, evaluator: MoveEvaluator) -> None:
         nodes = self._cluster.nodes
         self._requested: list[list[int]] = [
             nodes.requested(name)[self._slots].tolist() for name in self._resources
@@ -280,15 +283,17 @@ class Arranging:
         self._options: list[list[int]] = []
         self._chosen: list[list[int]] = []
         """The weights of preferred node affinity of each pod on each node."""
-        wishes = [each for each in self._measures if isinstance(each, PreferenceCost)]
+        preferred_nodes = [
+            measure for measure in self._measures if isinstance(measure, PreferenceCost)
+        ]
         for number, pod in enumerate(self._pods):
-            mask = moving.feasible_alone(pod)[self._slots]
+            mask = evaluator.feasible_alone(pod)[self._slots]
             found = np.flatnonzero(mask).tolist()
             found += {self.start[number], self.now[number]}.difference(found)
             self._options.append(found)
             self._chosen.append(
-                wishes[0].of_node_affinity(self._classes[number])[self._slots].tolist()
-                if wishes
+                preferred_nodes[0].of_node_affinity(self._classes[number])[self._slots].tolist()
+                if preferred_nodes
                 else []
             )
 
@@ -320,7 +325,7 @@ class Arranging:
     def _is_about(self, pod_class: PodClass, counted: set[int]) -> bool:
         template = pod_class.template
         terms = (*template.affinity, *template.anti_affinity, *template.preferred)
-        return any(id(each.counter) in counted for each in terms) or any(
+        return any(id(term.counter) in counted for term in terms) or any(
             id(each.counter) in counted for each in template.hard_spread
         )
 
@@ -330,7 +335,7 @@ class Arranging:
             itself = pod_class in term.matcher.classes
             most = int(itself) if term.max_per_domain is None else term.max_per_domain
             tally, key = self._tally(term.counter), self._key(term.counter)
-            self._add(_Apart(owner, rule.path, tally, key, most))
+            self._add(_AntiAffinity(owner, rule.path, tally, key, most))
         ruled = affinity_rules(template, per_term=template.affinity_per_term)
         together = (*ruled[0], *ruled[1])
         each_alone = [(each,) for each in together]
@@ -341,7 +346,7 @@ class Arranging:
             if spread.counter is None:
                 continue
             self._add(
-                _Spread(
+                _HardSpread(
                     owner,
                     rule.path,
                     self._tally(spread.counter),
@@ -354,10 +359,10 @@ class Arranging:
         for term in template.preferred:
             itself = pod_class in term.matcher.classes
             tally, key = self._tally(term.counter), self._key(term.counter)
-            self._wishes.append(_Wish(owner, tally, key, term.weight, itself=itself))
+            self._preferences.append(_Preference(owner, tally, key, term.weight, itself=itself))
 
-    def _together(self, owner: _Owner, pod_class: PodClass, group: Ruled) -> _Together:
-        return _Together(
+    def _together(self, owner: _Owner, pod_class: PodClass, group: RuledTerms) -> _Affinity:
+        return _Affinity(
             owner,
             [rule.path for rule, _ in group],
             [self._tally(term.counter) for _, term in group],
@@ -374,13 +379,15 @@ class Arranging:
     def _is_known(self, broken: BrokenRule) -> bool:
         return broken in self._known
 
-    def _evenness(self) -> Iterator[_Evenness]:
-        for each in self._measures:
-            if isinstance(each, SkewCost):
-                for spread in each.constraints:
+    def _soft_spreads(self) -> Iterator[_SoftSpread]:
+        for measure in self._measures:
+            if isinstance(measure, SkewCost):
+                for spread in measure.constraints:
                     _, existing = spread.counts()
                     tally = self._tally(spread.counter, spread.rule)
-                    yield _Evenness(tally, np.flatnonzero(existing).tolist(), spread.rule.max_skew)
+                    yield _SoftSpread(
+                        tally, np.flatnonzero(existing).tolist(), spread.rule.max_skew
+                    )
 
     def _key(self, counter: DomainCounter) -> list[int]:
         found: list[int] = counter.key.domain_of[self._slots].tolist()
@@ -390,9 +397,9 @@ class Arranging:
         known = self._tallies.get(id(counter))
         if known is None:
             domains = self._key(counter)
-            eligible = counter.eligibility.mask if isinstance(counter, SpreadCounter) else None
+            eligible = counter.included_nodes.mask if isinstance(counter, SpreadCounter) else None
             if rule is not None and rule.per_node:
-                eligible = rule.eligibility.mask
+                eligible = rule.included_nodes.mask
             if eligible is not None:
                 domains = [
                     domain if eligible[slot] else NO_DOMAIN
@@ -477,7 +484,7 @@ class Arranging:
         held = 0
         for number, node in enumerate(places):
             held += self._chosen[number][node]
-        for wish in self._wishes:
+        for wish in self._preferences:
             number = wish.owner.number
             domain = wish.key[places[number] if number >= 0 else wish.owner.node]
             if domain >= 0:
@@ -496,17 +503,17 @@ class Arranging:
 
     # The search
 
-    def search(self, chance: Chance) -> Iterator[dict[ObjectName, int] | None]:
+    def search(self, rng: RandomFloat) -> Iterator[dict[ObjectName, int] | None]:
         """Yield None now and then, and at last where pods should be that should be elsewhere, if any.
 
         The search begins with the pods where they are now.
         """
         start = self.now
-        self._weights = self._weighed(chance, start)
+        self._weights = self._weighed(rng, start)
         best, least = start, self.value(start)
         for number in range(ROUNDS):
             begin = best if number % 2 else start
-            for found in self._anneal(chance, begin):
+            for found in self._anneal(rng, begin):
                 if found is None:
                     yield None
                     continue
@@ -519,13 +526,13 @@ class Arranging:
             if best[number] != start[number]
         }
 
-    def _weighed(self, chance: Chance, start: list[int]) -> list[float]:
+    def _weighed(self, rng: RandomFloat, start: list[int]) -> list[float]:
         """Return how much each figure weighs, by what single moves change of it."""
         value = self.value(start)
         changes = [0] * len(value)
         seen = [0] * len(value)
         for _ in range(60):
-            other = self.value(self._changed(chance, start))
+            other = self.value(self._changed(rng, start))
             for index, (one, two) in enumerate(zip(value, other, strict=True)):
                 if one != two:
                     changes[index] += abs(one - two)
@@ -536,38 +543,38 @@ class Arranging:
             weights.append(_STEP ** (len(value) - 1 - index) / mean)
         return weights
 
-    def _changed(self, chance: Chance, places: list[int]) -> list[int]:
+    def _changed(self, rng: RandomFloat, places: list[int]) -> list[int]:
         """Return an arrangement with one pod elsewhere, or with two pods in each other's places."""
         changed = places.copy()
-        one = int(chance() * len(places))
-        if chance() < _SWAPS:
-            two = int(chance() * len(places))
+        one = int(rng() * len(places))
+        if rng() < _SWAPS:
+            two = int(rng() * len(places))
             first, second = places[one], places[two]
             if second in self._options[one] and first in self._options[two]:
                 changed[one], changed[two] = second, first
                 return changed
         options = self._options[one]
-        changed[one] = options[int(chance() * len(options))]
+        changed[one] = options[int(rng() * len(options))]
         return changed
 
-    def _anneal(self, chance: Chance, start: list[int]) -> Iterator[list[int] | None]:
+    def _anneal(self, rng: RandomFloat, start: list[int]) -> Iterator[list[int] | None]:
         """Yield None now and then, and at last the best arrangement of one round."""
         weights = self._weights
         places, value = start, self.value(start)
         best, least = places, value
-        hot = _HOT * _STEP ** (len(value) - 1)
-        cooling = (_COLD / hot) ** (1.0 / TRIES)
+        hot = _T_MAX * _STEP ** (len(value) - 1)
+        cooling = (_T_MIN / hot) ** (1.0 / TRIES)
         heat = hot
         for number in range(TRIES):
             heat *= cooling
-            changed = self._changed(chance, places)
+            changed = self._changed(rng, places)
             if changed == places:
                 continue
             other = self.value(changed)
             worse = 0.0
             for index, weight in enumerate(weights):
                 worse += weight * (other[index] - value[index])
-            if worse <= 0 or chance() < exp(-worse / heat):
+            if worse <= 0 or rng() < exp(-worse / heat):
                 places, value = changed, other
                 if value < least:
                     best, least = places, value
@@ -577,6 +584,6 @@ class Arranging:
 
 
 def _existing(spread: SpreadRule) -> list[int]:
-    counts = spread.eligibility.nodes_of[spread.key.name].counts[:-1]
+    counts = spread.included_nodes.nodes_of[spread.key.name].counts[:-1]
     found: list[int] = np.flatnonzero(counts > 0).tolist()
     return found

@@ -13,23 +13,23 @@ from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
 from service.engine.optimize.affected_rules import (
+    Affected,
+    AffectedRules,
     BrokenRule,
-    Concern,
-    ConcernedRules,
 )
 from service.engine.optimize.objectives import PlacementCost, SkewCost
 from service.engine.placing.placement import (
     candidates_of,
-    pipeline_of,
+    profile_of,
     relation_vetoes,
-    settled,
-    unreserved,
+    resolve_fallbacks,
+    without_reserved_nodes,
 )
 from service.engine.state.nodes.columns import Ints, Mask, Slots
-from service.engine.state.nodes.node_rules import Use
+from service.engine.state.nodes.node_rules import PodUsage
 from service.engine.state.nodes.node_table import tie_hash
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 Costs = tuple[int, ...]
 """One figure for each measure, the most important first; less is better."""
@@ -42,7 +42,7 @@ KINDS_MAX = 64
 class WatchedRules(NamedTuple):
     """What is looked after while pods move: rules that may break, or hold again."""
 
-    concern: Concern
+    affected: Affected
     before: frozenset[BrokenRule]
     """The rules of these that did not hold before."""
 
@@ -54,13 +54,13 @@ class Options(NamedTuple):
     changes: list[Costs]
 
 
-class Moving:
+class MoveEvaluator:
     """Moves pods of a cluster tentatively, and tells what that changes."""
 
     def __init__(self, cluster: Cluster, measures: Sequence[Measure]) -> None:
         self._cluster = cluster
         self.measures = measures
-        self.rules = ConcernedRules(cluster)
+        self.rules = AffectedRules(cluster)
         self.none: Costs = (0,) * len(measures)
         """What no move changes."""
         self._before: dict[frozenset[PodClass], frozenset[BrokenRule]] = {}
@@ -71,38 +71,38 @@ class Moving:
         self._before.clear()
 
     def is_least(self) -> bool:
-        """Whether no measure can be less: no rule is broken, and no soft constraint."""
-        for each in self.measures:
-            if each is None:
+        """Return whether no measure can be less: no rule is broken, and no soft constraint."""
+        for measure in self.measures:
+            if measure is None:
                 if self.rules.known:
                     return False
-            elif not isinstance(each, SkewCost) or each.total().total():
+            elif not isinstance(measure, SkewCost) or measure.total().total():
                 return False
         return True
 
     def watch(self, pods: Iterable[Pod]) -> WatchedRules | None:
-        """Return what to look after while some placed pods move; None if no rule is concerned.
+        """Return what to look after while some placed pods move, or None if no rule is concerned.
 
         What it says of before is looked up again only after `moved`.
         """
-        concern: Concern | None = None
+        affected: Affected | None = None
         for pod in pods:
             found = self.rules.of(self._cluster.class_of(pod))
-            concern = found if concern is None else concern.joined(found)
-        if concern is None or not self.rules.matters(concern):
+            affected = found if affected is None else affected.joined(found)
+        if affected is None or not self.rules.matters(affected):
             return None
-        before = self._before.get(concern.classes)
+        before = self._before.get(affected.classes)
         if before is None:
-            before = self._before[concern.classes] = self.rules.broken(concern.classes)
-        return WatchedRules(concern, before)
+            before = self._before[affected.classes] = self.rules.broken(affected.classes)
+        return WatchedRules(affected, before)
 
-    def lift(self, pod: Pod) -> Costs:
+    def unplace(self, pod: Pod) -> Costs:
         """Take a pod off its node, and return what changes by that."""
         slot = self._cluster.nodes.slots[pod.node_name or ""]
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         changes = tuple(
-            0 if each is None else -int(each.leaving(pod_class, use)[slot])
-            for each in self.measures
+            0 if measure is None else -int(measure.leaving(pod_class, use)[slot])
+            for measure in self.measures
         )
         self._cluster.put_pod(_unbound(pod))
         return changes
@@ -116,22 +116,22 @@ class Moving:
     def feasible(self, pod: Pod) -> Mask:
         """Return the nodes that pass all filters for a pod that was lifted, shape (nodes,)."""
         cluster, waiting = self._cluster, _unbound(pod)
-        pipeline = pipeline_of(cluster, waiting)
+        profile = profile_of(cluster, waiting)
         if cluster.class_of(waiting).template.falls_back:
-            waiting = settled(cluster, waiting)
+            waiting = resolve_fallbacks(cluster, waiting)
         pod_class = cluster.class_of(waiting)
-        vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline)
-        candidates = candidates_of(cluster, pod_class, pipeline, vetoes)
+        vetoes = relation_vetoes(cluster.nodes, pod_class, profile)
+        candidates = candidates_of(cluster, pod_class, profile, vetoes)
         if cluster.nominated:
-            candidates = unreserved(cluster, waiting, candidates)
+            candidates = without_reserved_nodes(cluster, waiting, candidates)
         found: Mask = candidates.ranks >= 0
         return found
 
     def feasible_alone(self, pod: Pod) -> Mask:
         """Do what `feasible` does as if no rule of any pod were about others."""
         cluster, waiting = self._cluster, _unbound(pod)
-        pipeline, pod_class = pipeline_of(cluster, waiting), cluster.class_of(waiting)
-        found: Mask = candidates_of(cluster, pod_class, pipeline, ()).ranks >= 0
+        profile, pod_class = profile_of(cluster, waiting), cluster.class_of(waiting)
+        found: Mask = candidates_of(cluster, pod_class, profile, ()).ranks >= 0
         return found
 
     def options(
@@ -153,7 +153,7 @@ class Moving:
         if not len(slots):
             return Options(slots, [])
         columns = self._columns(pod)
-        found = [None if each is None else each[slots] for each in columns]
+        found = [None if column is None else column[slots] for column in columns]
         rules: Ints | None = None
         if watch is not None:
             slots, found, rules = self._judged(pod, slots, found, watch)
@@ -186,7 +186,9 @@ class Moving:
 
     def _columns(self, pod: Pod) -> list[Ints | None]:
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
-        return [None if each is None else each.coming(pod_class, use) for each in self.measures]
+        return [
+            None if measure is None else measure.coming(pod_class, use) for measure in self.measures
+        ]
 
     def estimates(self, pod: Pod) -> list[Ints]:
         """Return by how much each measure may change at best for pods like this one, by their node.
@@ -197,15 +199,15 @@ class Moving:
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         found = []
         mask = self.feasible(pod)
-        for each in self.measures:
-            if each is None:
-                concern = self.rules.of(pod_class)
-                broken = len(self.rules.known) if self.rules.matters(concern) else 0
+        for measure in self.measures:
+            if measure is None:
+                affected = self.rules.of(pod_class)
+                broken = len(self.rules.known) if self.rules.matters(affected) else 0
                 found.append(np.full(self._cluster.nodes.size, -broken, dtype=np.int64))
                 continue
-            coming = each.coming(pod_class, use)[mask]
+            coming = measure.coming(pod_class, use)[mask]
             least = int(coming.min()) if len(coming) else 0
-            found.append(least - each.leaving(pod_class, use))
+            found.append(least - measure.leaving(pod_class, use))
         return found
 
     def change(self, moves: Sequence[tuple[Pod, int]]) -> Costs | None:
@@ -213,13 +215,13 @@ class Moving:
         cluster, watch = self._cluster, self.watch(pod for pod, _ in moves)
         mark, changes = cluster.mark(), list(self.none)
         for pod, _ in moves:
-            changes = [sum(each) for each in zip(changes, self.lift(pod), strict=True)]
+            changes = [sum(each) for each in zip(changes, self.unplace(pod), strict=True)]
         for pod, slot in moves:
             for index, column in enumerate(self._columns(pod)):
                 changes[index] += 0 if column is None else int(column[slot])
             self.put(pod, slot)
         if watch is not None:
-            broken = self.rules.broken(watch.concern.classes)
+            broken = self.rules.broken(watch.affected.classes)
             if self.rules.newly_broken(broken):
                 cluster.undo(mark)
                 return None
@@ -228,41 +230,41 @@ class Moving:
         cluster.undo(mark)
         return tuple(changes)
 
-    def wishes(self, pod: Pod, most: int) -> list[int]:
+    def preferred_nodes(self, pod: Pod, most: int) -> list[int]:
         """Return nodes on which a pod that was lifted would be better, if others were not there."""
-        columns = [each for each in self._columns(pod) if each is not None]
+        columns = [column for column in self._columns(pod) if column is not None]
         slots = np.flatnonzero(self._cluster.nodes.alive & ~self._cluster.nodes.unschedulable)
         if not columns or not len(slots):
-            return [int(each) for each in slots[:most]]
-        order = np.lexsort([each[slots] for each in reversed(columns)])
-        return [int(each) for each in slots[order[:most]]]
+            return [int(slot) for slot in slots[:most]]
+        order = np.lexsort([column[slots] for column in reversed(columns)])
+        return [int(slot) for slot in slots[order[:most]]]
 
     def _judged(
         self, pod: Pod, slots: Slots, columns: list[Ints | None], watch: WatchedRules
     ) -> tuple[Slots, list[Ints | None], Ints]:
         """Leave out the nodes on which the pod would break a rule of others; count what is broken."""
-        kinds = self.rules.alike(watch.concern, slots)
-        known = [each for each in columns if each is not None]
+        kinds = self.rules.alike(watch.affected, slots)
+        known = [column for column in columns if column is not None]
         order = np.lexsort(known[::-1]) if known else np.arange(len(slots))
         _, firsts, inverse = np.unique(kinds[order], return_index=True, return_inverse=True)
         added = np.zeros(len(firsts), dtype=np.int64)
-        is_kept = np.zeros(len(firsts), dtype=np.bool_)
+        is_cached = np.zeros(len(firsts), dtype=np.bool_)
         for kind in np.argsort(firsts)[:KINDS_MAX]:
             mark = self._cluster.mark()
             self.put(pod, int(slots[order[firsts[kind]]]))
-            broken = self.rules.broken(watch.concern.classes)
+            broken = self.rules.broken(watch.affected.classes)
             self._cluster.undo(mark)
-            is_kept[kind] = not self.rules.newly_broken(broken)
+            is_cached[kind] = not self.rules.newly_broken(broken)
             added[kind] = len(broken) - len(watch.before)
-        kept = np.flatnonzero(is_kept[inverse])
+        kept = np.flatnonzero(is_cached[inverse])
         chosen = order[kept]
-        left = [None if each is None else each[chosen] for each in columns]
+        left = [None if column is None else column[chosen] for column in columns]
         return slots[chosen], left, added[inverse[kept]]
 
-    def use(self, pod: Pod) -> Use:
+    def use(self, pod: Pod) -> PodUsage:
         """Return what a pod takes of its node."""
         if pod.resize is not None:
-            return Use.of(pod.spec, pod.resize)
+            return PodUsage.of(pod.spec, pod.resize)
         return self._cluster.class_of(pod).template.use
 
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 from service.engine.cluster import Cluster
 from service.engine.state.nodes.columns import ALL, Ints, Mask
 from service.engine.state.nodes.counters import DomainCounter
-from service.engine.state.nodes.node_rules import NodeRules, Use
+from service.engine.state.nodes.node_rules import NodeRules, PodUsage
 from service.engine.state.nodes.node_selectors import term_mask
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass
@@ -36,11 +36,11 @@ class PlacementCost(ABC):
         """Count anew what the placed pods cost, by namespace, or for `ANYWHERE`."""
 
     @abstractmethod
-    def coming(self, pod_class: PodClass, use: Use) -> Ints:
+    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
         """Return what is added if one pod more comes to each node, shape (nodes,), int64."""
 
     @abstractmethod
-    def leaving(self, pod_class: PodClass, use: Use) -> Ints:
+    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
         """Return what is taken away if one such pod leaves each node, shape (nodes,), int64.
 
         Only the entries of nodes that have such a pod mean anything.
@@ -50,7 +50,7 @@ class PlacementCost(ABC):
 # Topology spread
 
 
-class Level(NamedTuple):
+class SpreadLevel(NamedTuple):
     """How many pods a constraint counts now, and how many it allows."""
 
     counts: Ints
@@ -70,20 +70,20 @@ class SoftSpread(NamedTuple):
     counter: DomainCounter
     rule: SpreadRule
 
-    def level(self) -> Level | None:
-        """Return how many pods are counted and allowed; None if there are no domains."""
+    def level(self) -> SpreadLevel | None:
+        """Return how many pods are counted and allowed, or None if there are no domains."""
         counts, existing = self.counts()
         if not existing.any():
             return None
         least = int(counts[existing].min())
-        return Level(counts, existing, least, least + self.rule.max_skew)
+        return SpreadLevel(counts, existing, least, least + self.rule.max_skew)
 
     def counts(self) -> tuple[Ints, Mask]:
         """Return the pods in each domain, and which domains there are, both of shape (domains,)."""
         if self.rule.per_node:
-            existing = self.rule.eligibility.mask
+            existing = self.rule.included_nodes.mask
         else:
-            existing = self.rule.eligibility.nodes_of[self.rule.key.name].counts[:-1] > 0
+            existing = self.rule.included_nodes.nodes_of[self.rule.key.name].counts[:-1] > 0
         return self.counter.counts[: len(existing)], existing
 
 
@@ -110,7 +110,7 @@ class SkewCost(PlacementCost):
                 identity = (
                     each.namespace,
                     id(each.counter),
-                    id(rule.eligibility),
+                    id(rule.included_nodes),
                     rule.key.name,
                     rule.max_skew,
                 )
@@ -122,15 +122,15 @@ class SkewCost(PlacementCost):
     @override
     def total(self) -> Counter[str]:
         found: Counter[str] = Counter()
-        for each in self.constraints:
-            level = each.level()
+        for constraint in self.constraints:
+            level = constraint.level()
             if level is not None:
                 too_many = np.maximum(level.counts[level.existing] - level.allowed, 0)
-                found[each.namespace] += int(too_many.sum())
+                found[constraint.namespace] += int(too_many.sum())
         return found
 
     @override
-    def coming(self, pod_class: PodClass, use: Use) -> Ints:
+    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
         added = np.zeros(self._cluster.nodes.size, dtype=np.int64)
         for each, level in self._counting(pod_class):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
@@ -143,7 +143,7 @@ class SkewCost(PlacementCost):
         return added
 
     @override
-    def leaving(self, pod_class: PodClass, use: Use) -> Ints:
+    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
         removed = np.zeros(self._cluster.nodes.size, dtype=np.int64)
         for each, level in self._counting(pod_class):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
@@ -154,7 +154,7 @@ class SkewCost(PlacementCost):
             removed += self._on_nodes(each, per_domain)
         return removed
 
-    def _counting(self, pod_class: PodClass) -> Iterator[tuple[SoftSpread, Level]]:
+    def _counting(self, pod_class: PodClass) -> Iterator[tuple[SoftSpread, SpreadLevel]]:
         for entry in pod_class.matched:
             for counter in entry.counters.values():
                 for each in self._by_counter.get(id(counter), ()):
@@ -163,7 +163,7 @@ class SkewCost(PlacementCost):
                         yield each, level
 
     def _on_nodes(self, each: SoftSpread, per_domain: Ints) -> Ints:
-        mask = each.rule.eligibility.mask
+        mask = each.rule.included_nodes.mask
         if each.rule.per_node:
             return np.where(mask, per_domain[: len(mask)], 0)
         domains = each.counter.key.domain_of
@@ -172,10 +172,10 @@ class SkewCost(PlacementCost):
 
 
 def _soft_spread(namespace: str, rule: SpreadRule) -> SoftSpread | None:
-    """Return what a constraint counts; None if it counts no pods, or no domains."""
+    """Return what a constraint counts, or None if it counts no pods, or no domains."""
     if rule.counter is None:
         return None
-    if not rule.per_node and rule.key.name not in rule.eligibility.nodes_of:
+    if not rule.per_node and rule.key.name not in rule.included_nodes.nodes_of:
         return None
     return SoftSpread(namespace, rule.counter, rule)
 
@@ -204,17 +204,17 @@ class PreferenceCost(PlacementCost):
             for slot, pods in pod_class.nodes.items():
                 held = int(self._node_affinity(template.rules)[slot])
                 for term in template.preferred:
-                    others = term.counter.beside(slot) - (pod_class in term.matcher.classes)
+                    others = term.counter.in_domain_of(slot) - (pod_class in term.matcher.classes)
                     held += term.weight * max(others, 0)
                 found[pod_class.namespace] -= pods * held
         return found
 
     @override
-    def coming(self, pod_class: PodClass, use: Use) -> Ints:
+    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return -self._held(pod_class, itself=0)
 
     @override
-    def leaving(self, pod_class: PodClass, use: Use) -> Ints:
+    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return -self._held(pod_class, itself=1)
 
     def _held(self, pod_class: PodClass, *, itself: int) -> Ints:
@@ -268,11 +268,11 @@ class NodeCost(PlacementCost):
         return Counter({ANYWHERE: int(self._present().sum())})
 
     @override
-    def coming(self, pod_class: PodClass, use: Use) -> Ints:
+    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return self._with(use, 1) - self._present()
 
     @override
-    def leaving(self, pod_class: PodClass, use: Use) -> Ints:
+    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return self._present() - self._with(use, -1)
 
     def _present(self) -> Ints:
@@ -283,7 +283,7 @@ class NodeCost(PlacementCost):
         return self._now
 
     @abstractmethod
-    def _with(self, use: Use | None, pods: int) -> Ints:
+    def _with(self, use: PodUsage | None, pods: int) -> Ints:
         """Return what each node costs with so many pods more of this use, shape (nodes,), int64."""
 
     @abstractmethod
@@ -291,7 +291,7 @@ class NodeCost(PlacementCost):
         """Return what one node costs with so much requested of each of the `resources`, and so many pods."""
 
 
-def _amount(use: Use | None, resource: str) -> int:
+def _amount(use: PodUsage | None, resource: str) -> int:
     if use is not None:
         for name, amount in use.amounts:
             if name == resource:
@@ -319,7 +319,7 @@ class LoadCost(NodeCost):
             self._divisors.append((resource, divisor))
 
     @override
-    def _with(self, use: Use | None, pods: int) -> Ints:
+    def _with(self, use: PodUsage | None, pods: int) -> Ints:
         squares: Ints | None = None
         for resource, divisor in self._divisors:
             requested = self._nodes.requested(resource)
@@ -353,7 +353,7 @@ class UsedNodesCost(NodeCost):
             self._staying[cluster.nodes.slots[name]] += 1
 
     @override
-    def _with(self, use: Use | None, pods: int) -> Ints:
+    def _with(self, use: PodUsage | None, pods: int) -> Ints:
         return (self._nodes.pods > self._staying - pods).astype(np.int64)
 
     @override
@@ -372,7 +372,7 @@ class _ResourceCost(NodeCost):
         self._allocatable: Ints = np.where(takes_pods, self._nodes.allocatable(resource), 0)
 
     @override
-    def _with(self, use: Use | None, pods: int) -> Ints:
+    def _with(self, use: PodUsage | None, pods: int) -> Ints:
         amount = _amount(use, self._resource)
         if use is not None and not amount:
             return self._present()
@@ -393,7 +393,7 @@ class _ResourceCost(NodeCost):
         """Return what nodes cost that have so much free and requested."""
 
 
-class RestsCost(_ResourceCost):
+class FragmentationCost(_ResourceCost):
     """What is free of a resource where it is of no use to who needs a whole block of it.
 
     Without a size of blocks, a block is all that a node has: what is free on nodes that have a part
@@ -418,7 +418,7 @@ class RestsCost(_ResourceCost):
         return free if requested > 0 else 0
 
 
-class BlocksCost(_ResourceCost):
+class FreeBlocksCost(_ResourceCost):
     """The squares of the free amounts of a resource, over all nodes, negated.
 
     Free amounts are in thousandths of the greatest amount that any node has. The sum is least where

@@ -50,8 +50,8 @@ class RemovalCosts:
         cost = 0
         for counter in {id(c): c for e in pod_class.matched for c in e.counters.values()}.values():
             rule = self._rules.get(id(counter))
-            if rule is not None and rule.eligibility.admits(slot):
-                cost += 1 - 2 * counter.beside(slot)
+            if rule is not None and rule.included_nodes.admits(slot):
+                cost += 1 - 2 * counter.in_domain_of(slot)
         return cost
 
     def _preferences(self, pod_class: PodClass, slot: int) -> int:
@@ -59,12 +59,12 @@ class RemovalCosts:
         held = self._node_affinity(template.rules, slot)
         for term in template.preferred:
             own = int(pod_class in term.matcher.classes)
-            held += term.weight * (term.counter.beside(slot) - own)
+            held += term.weight * (term.counter.in_domain_of(slot) - own)
         for entry in pod_class.matched:
             for owned in entry.terms:
                 weight = owned.preference
                 if weight:
-                    held += weight * (owned.counter.beside(slot) - (owned in template.owned))
+                    held += weight * (owned.counter.in_domain_of(slot) - (owned in template.owned))
         return held
 
     def _node_affinity(self, rules: NodeRules, slot: int) -> int:

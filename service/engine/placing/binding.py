@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from service.engine.cluster import Cluster
 from service.engine.state.volumes.matching import PROVISION, VolumeMatches
 from service.engine.state.volumes.pod_volumes import claims_of
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 
 __all__ = ["PROVISION", "assume_bindings", "bindings_on", "user_of_claim"]
 
@@ -17,8 +18,8 @@ def bindings_on(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, str] | 
     filter by them. None stands for a node where not all claims of the pod can be bound.
     """
     volumes, slot = cluster.class_of(pod).volumes, cluster.nodes.slots.get(node_name)
-    pipeline = cluster.pipelines.get(pod.spec.scheduler_name)
-    if volumes is None or slot is None or (pipeline and not pipeline.binds_claims):
+    profile = cluster.profiles.get(pod.spec.scheduler_name)
+    if volumes is None or slot is None or (profile and not profile.binds_claims):
         return {}
     unbound = [claim for claim in volumes.unbound_claims() if not claim.volume_name]
     if not unbound:

@@ -3,7 +3,7 @@
 As in Kubernetes, a pod passes the filters of a node only if it passes them twice: as the node is,
 and with the pods of equal or higher priority there that are nominated for it. A pod that is moved
 leaves its node before another one comes in its place; room is kept for that one in the same way.
-Most clusters keep no room, so callers ask `Cluster.keeps_room` first, which costs them nothing.
+Most clusters keep no room, so callers ask `Cluster.has_reservations` first, which costs them nothing.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 
 
 class Reservation(NamedTuple):
@@ -23,7 +24,7 @@ class Reservation(NamedTuple):
 
 
 def reservations(cluster: Cluster, pod: Pod) -> list[Reservation]:
-    """The nodes on which a pod finds room only beside pods that are nominated for them."""
+    """Return the nodes on which a pod finds room only beside pods that are nominated for them."""
     key, kept = (pod.namespace, pod.name), dict[str, list[Pod]]()
     for name, nominated in cluster.nominated.items():
         pods = [p for k, p in nominated.items() if p.priority >= pod.priority and k != key]
@@ -65,7 +66,7 @@ def replaces(pod: Pod, moved: Pod) -> bool:
     return pod.labels == moved.labels and pod.spec == moved.spec
 
 
-def assume(cluster: Cluster, reservation: Reservation) -> None:
+def assume_reservation(cluster: Cluster, reservation: Reservation) -> None:
     """Have the nominated pods on their node, until that is undone."""
     for pod in reservation.pods:
         cluster.put_pod(replace(pod, node_name=reservation.node_name))

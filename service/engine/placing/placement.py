@@ -11,10 +11,10 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import DomainScores, RelativeScore
-from service.engine.placing.nominations import assume, reservations, reserved_node
+from service.engine.placing.nominations import assume_reservation, reservations, reserved_node
 from service.engine.placing.refusal import Refusal, refuse
 from service.engine.placing.spread_fallback import fallbacks, variant
-from service.engine.profiles.profile import Pipeline, RelationPlugins, RelativeWeight
+from service.engine.profiles.profile import Profile, RelationPlugins, RelativeWeight
 from service.engine.ranking.rank_cache import Candidates
 from service.engine.state.nodes.columns import Ints
 from service.engine.state.nodes.group_domain import GroupDomain
@@ -22,8 +22,8 @@ from service.engine.state.nodes.node_table import NodeTable, tie_hash
 from service.engine.state.nodes.rank import TIE_BITS, VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.devices import ClaimAllocation
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import ClaimAllocation
+from service.model.pods.pod import Pod
 
 
 class Placement(NamedTuple):
@@ -37,7 +37,7 @@ class Placement(NamedTuple):
     """What the claims to devices of a group's member are given."""
 
 
-UNTOLD = Refusal("")
+NO_DIAGNOSIS = Refusal("")
 """Stands for a refusal of which nobody wants to know the reasons."""
 
 
@@ -51,7 +51,7 @@ def place(
     hint: str | None = None,
     within: GroupDomain | None = None,
     *,
-    untold: bool = False,
+    with_reasons: bool = True,
 ) -> Placement | Refusal:
     """Find the best feasible node for a pod; changes nothing.
 
@@ -62,17 +62,17 @@ def place(
     Raises:
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    pipeline = pipeline_of(cluster, pod)
+    profile = profile_of(cluster, pod)
     pod_class = cluster.class_of(pod)
     if pod_class.template.falls_back:
-        pod = settled(cluster, pod, within)
+        pod = resolve_fallbacks(cluster, pod, within)
         pod_class = cluster.class_of(pod)
-    vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline)
+    vetoes = relation_vetoes(cluster.nodes, pod_class, profile)
     if within is not None:
         vetoes.append(within.vetoes)
-    candidates = candidates_of(cluster, pod_class, pipeline, vetoes)
+    candidates = candidates_of(cluster, pod_class, profile, vetoes)
     if cluster.nominated or cluster.reserved:
-        candidates = unreserved(
+        candidates = without_reserved_nodes(
             cluster, pod, candidates, more=() if within is None else (within.vetoes,)
         )
     reserved = reserved_node(cluster, pod) if cluster.reserved else None
@@ -81,10 +81,10 @@ def place(
     best = best_placement(cluster, pod, pod_class, candidates)
     if best is not None:
         return best
-    return UNTOLD if untold else refuse(cluster, pod, pipeline, within)
+    return refuse(cluster, pod, profile, within) if with_reasons else NO_DIAGNOSIS
 
 
-def settled(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Pod:
+def resolve_fallbacks(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Pod:
     """Return the pod with each constraint that may fall back as hard or soft as it is now.
 
     Such a constraint is hard if that leaves a node on which the pod fits, with those before it that
@@ -110,19 +110,19 @@ def settled(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Po
 def _fits_anywhere(cluster: Cluster, pod: Pod, within: GroupDomain | None) -> bool:
     more = () if within is None else (within.vetoes,)
     candidates = _candidates(cluster, pod, (), more)
-    if cluster.keeps_room:
-        candidates = unreserved(cluster, pod, candidates, more=more)
+    if cluster.has_reservations:
+        candidates = without_reserved_nodes(cluster, pod, candidates, more=more)
     return best_placement(cluster, pod, cluster.class_of(pod), candidates) is not None
 
 
 def best_placement(
     cluster: Cluster, pod: Pod, pod_class: PodClass, candidates: Candidates
 ) -> Placement | None:
-    """Return the candidate with the greatest total score; None if there is no candidate."""
+    """Return the candidate with the greatest total score, or None if there is no candidate."""
     if not cluster.nodes.size:
         return None
-    pipeline = pipeline_of(cluster, pod)
-    relations = _relations(cluster.nodes, pod_class, pipeline)
+    profile = profile_of(cluster, pod)
+    relations = _relations(cluster.nodes, pod_class, profile)
     tie = tie_hash(f"{pod.namespace}/{pod.name}")
     best = None
     if len(relations) == 1:
@@ -139,30 +139,30 @@ def best_placement(
     return Placement(node.name, (rank >> TIE_BITS) + candidates.rows.constant)
 
 
-def pipeline_of(cluster: Cluster, pod: Pod) -> Pipeline:
+def profile_of(cluster: Cluster, pod: Pod) -> Profile:
     """Return the profile that the pod's `schedulerName` selects.
 
     Raises:
         UnknownSchedulerError: there is no such profile.
     """
-    pipeline = cluster.pipelines.get(pod.spec.scheduler_name)
-    if pipeline is None:
+    profile = cluster.profiles.get(pod.spec.scheduler_name)
+    if profile is None:
         raise UnknownSchedulerError(pod.spec.scheduler_name)
-    return pipeline
+    return profile
 
 
 def candidates_of(
-    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, vetoes: Sequence[Vetoes]
+    cluster: Cluster, pod_class: PodClass, profile: Profile, vetoes: Sequence[Vetoes]
 ) -> Candidates:
     """Return the nodes that pods of a class may choose from, given what vetoes exclude."""
     rules, nodes = pod_class.template.rules, cluster.nodes
     only = None
-    if rules.named is not None and pipeline.narrows:
+    if rules.named is not None and profile.narrows:
         only = [nodes.slots[name] for name in rules.named if name in nodes.slots]
-    for each in vetoes:
-        if each.only is not None:
-            only = [slot for slot in (each.only if only is None else only) if slot in each.only]
-    return Candidates(nodes, cluster.rows(rules, pipeline), vetoes, only)
+    for veto in vetoes:
+        if veto.only is not None:
+            only = [slot for slot in (veto.only if only is None else only) if slot in veto.only]
+    return Candidates(nodes, cluster.rows(rules, profile), vetoes, only)
 
 
 def _kept(cluster: Cluster, candidates: Candidates, names: Iterable[str | None]) -> Candidates:
@@ -174,7 +174,7 @@ def _kept(cluster: Cluster, candidates: Candidates, names: Iterable[str | None])
     return candidates
 
 
-def unreserved(
+def without_reserved_nodes(
     cluster: Cluster,
     pod: Pod,
     candidates: Candidates,
@@ -185,13 +185,17 @@ def unreserved(
 
     `expected` are as for `relation_vetoes`, and `more` are vetoes besides these.
     """
-    open_ones = [each for each in reservations(cluster, pod) if candidates.has(each.slot)]
+    open_ones = [
+        reservation
+        for reservation in reservations(cluster, pod)
+        if candidates.has(reservation.slot)
+    ]
     if not open_ones:
         return candidates
     excluded = np.zeros(cluster.nodes.size, dtype=np.int64)
     for each in open_ones:
         mark = cluster.mark()
-        assume(cluster, each)
+        assume_reservation(cluster, each)
         if not _candidates(cluster, pod, expected).has(each.slot):
             excluded[each.slot] = VETO
         cluster.undo(mark)
@@ -204,42 +208,42 @@ def unreserved(
 def _candidates(
     cluster: Cluster, pod: Pod, expected: Sequence[PodClass], more: Sequence[Vetoes] = ()
 ) -> Candidates:
-    pipeline, pod_class = pipeline_of(cluster, pod), cluster.class_of(pod)
-    vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline, expected)
-    return candidates_of(cluster, pod_class, pipeline, [*vetoes, *more])
+    profile, pod_class = profile_of(cluster, pod), cluster.class_of(pod)
+    vetoes = relation_vetoes(cluster.nodes, pod_class, profile, expected)
+    return candidates_of(cluster, pod_class, profile, [*vetoes, *more])
 
 
 def relation_vetoes(
-    nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline, expected: Sequence[PodClass] = ()
+    nodes: NodeTable, pod_class: PodClass, profile: Profile, expected: Sequence[PodClass] = ()
 ) -> list[Vetoes]:
     """Return what the filters exclude that look at other pods.
 
     A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
     """
     vetoes: list[Vetoes] = []
-    for plugin in _relation_plugins(pod_class, pipeline).filters:
+    for plugin in _relation_plugins(pod_class, profile).filters:
         if plugin.concerns(pod_class):
             vetoes += [v for v in plugin.vetoes(nodes, pod_class, expected) if v.may_exclude]
     if pod_class.volumes is not None:
-        for volume_plugin in pipeline.volume_filters:
+        for volume_plugin in profile.volume_filters:
             vetoes += [v for v in volume_plugin.vetoes(nodes, pod_class) if v.may_exclude]
     return vetoes
 
 
-def _relation_plugins(pod_class: PodClass, pipeline: Pipeline) -> RelationPlugins:
+def _relation_plugins(pod_class: PodClass, profile: Profile) -> RelationPlugins:
     """Return the plugins that apply to the class; which these are is kept with it."""
     found = pod_class.relation_plugins
-    if not isinstance(found, RelationPlugins) or found.pipeline is not pipeline:
-        found = pod_class.relation_plugins = RelationPlugins(pipeline, pod_class)
+    if not isinstance(found, RelationPlugins) or found.profile is not profile:
+        found = pod_class.relation_plugins = RelationPlugins(profile, pod_class)
     return found
 
 
 def _relations(
-    nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline
+    nodes: NodeTable, pod_class: PodClass, profile: Profile
 ) -> list[tuple[RelativeScore, RelativeWeight]]:
     """Return the relations to other pods that score pods of a class, each with its weight."""
     answer = []
-    for each in _relation_plugins(pod_class, pipeline).scores:
+    for each in _relation_plugins(pod_class, profile).scores:
         score = each.plugin.scoring(nodes, pod_class)
         if score is not None:
             answer.append((score, each))

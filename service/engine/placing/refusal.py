@@ -8,12 +8,12 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import Failure
-from service.engine.placing.nominations import assume, reservations
-from service.engine.profiles.profile import Pipeline
+from service.engine.placing.nominations import assume_reservation, reservations
+from service.engine.profiles.profile import Profile
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.group_domain import GROUP_TOPOLOGY, GroupDomain
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 NO_NODES = "no nodes available to schedule pods"
 NARROWED = "node(s) didn't satisfy plugin(s) [{}]"
@@ -39,44 +39,46 @@ Failures = dict[str, list[Failure]]
 """By plugin, in filters' order."""
 
 
-def failures_of(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Failures:
+def failures_of(cluster: Cluster, pod: Pod, profile: Profile) -> Failures:
     """Return the failures of every filter of a profile on every node.
 
     Where room is kept for nominated pods, and the pod does not fit beside them, the failures are
     those that there are beside them.
     """
     pod_class = cluster.class_of(pod)
-    beside = _failing_beside(cluster, pod, pipeline) if cluster.keeps_room else []
-    failures = _failures(cluster, pod_class, pipeline)
+    beside = _failures_beside_nominated(cluster, pod, profile) if cluster.has_reservations else []
+    failures = _failures(cluster, pod_class, profile)
     for slot, told in beside:
         for plugin, each in failures.items():
-            failures[plugin] = _told_anew(each, slot, told.get(plugin, {}), cluster.nodes.size)
+            failures[plugin] = _with_failures(each, slot, told.get(plugin, {}), cluster.nodes.size)
     return failures
 
 
-def _failures(cluster: Cluster, pod_class: PodClass, pipeline: Pipeline) -> Failures:
-    return {each.name: each.failures(cluster.nodes, pod_class) for each in pipeline.filters}
+def _failures(cluster: Cluster, pod_class: PodClass, profile: Profile) -> Failures:
+    return {plugin.name: plugin.failures(cluster.nodes, pod_class) for plugin in profile.filters}
 
 
-Told = dict[str, dict[str, bool]]
+SlotFailures = dict[str, dict[str, bool]]
 """By plugin and reason, whether the failure is unresolvable; of one node."""
 
 
-def _failing_beside(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> list[tuple[int, Told]]:
+def _failures_beside_nominated(
+    cluster: Cluster, pod: Pod, profile: Profile
+) -> list[tuple[int, SlotFailures]]:
     """Return the slots where the pod does not fit beside nominated pods, with what filters say."""
     pod_class, found = cluster.class_of(pod), []
     for reservation in reservations(cluster, pod):
         mark = cluster.mark()
-        assume(cluster, reservation)
-        told = _told_at(_failures(cluster, pod_class, pipeline), reservation.slot)
+        assume_reservation(cluster, reservation)
+        told = _failures_at(_failures(cluster, pod_class, profile), reservation.slot)
         cluster.undo(mark)
         if told:
             found.append((reservation.slot, told))
     return found
 
 
-def _told_at(failures: Failures, slot: int) -> Told:
-    found: Told = {}
+def _failures_at(failures: Failures, slot: int) -> SlotFailures:
+    found: SlotFailures = {}
     for plugin, each in failures.items():
         for failure in each:
             if failure.nodes[slot]:
@@ -87,7 +89,7 @@ def _told_at(failures: Failures, slot: int) -> Told:
     return found
 
 
-def _told_anew(
+def _with_failures(
     failures: list[Failure], slot: int, told: dict[str, bool], size: int
 ) -> list[Failure]:
     """Replace what one plugin says of one node."""
@@ -97,7 +99,7 @@ def _told_anew(
         unresolvable: Mask = np.broadcast_to(hopeless, nodes.shape).copy()
         nodes[slot], unresolvable[slot] = reason in told, told.get(reason, False)
         answer.append(Failure(reason, nodes, unresolvable))
-    known = {each.reason for each in failures}
+    known = {failure.reason for failure in failures}
     for reason, is_hopeless in told.items():
         if reason not in known:
             nodes = np.zeros(size, dtype=np.bool_)
@@ -106,14 +108,14 @@ def _told_anew(
     return answer
 
 
-class Rejection(NamedTuple):
+class PrefilterRejection(NamedTuple):
     """One plugin rejects a pod everywhere, before any node was looked at (PreFilter)."""
 
     plugin: str
     reason: str
 
 
-class Narrowing(NamedTuple):
+class PrefilterNodes(NamedTuple):
     """The nodes that one plugin left before any node was looked at (PreFilter)."""
 
     plugin: str
@@ -121,33 +123,33 @@ class Narrowing(NamedTuple):
 
 
 def prefilter(
-    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline
-) -> Rejection | Narrowing | None:
+    cluster: Cluster, pod_class: PodClass, profile: Profile
+) -> PrefilterRejection | PrefilterNodes | None:
     """Return what plugins say before any node is looked at; the first rejection ends it."""
     narrowing = None
-    for plugin in pipeline.prefilters:
+    for plugin in profile.prefilters:
         said = plugin.prefilter(cluster.nodes, pod_class)
         if said is None:
             continue
         if said.reason is not None:
-            return Rejection(plugin.name, said.reason)
+            return PrefilterRejection(plugin.name, said.reason)
         if said.names is not None and narrowing is None:
-            narrowing = Narrowing(plugin.name, said.names)
+            narrowing = PrefilterNodes(plugin.name, said.names)
     return narrowing
 
 
 def refuse(
-    cluster: Cluster, pod: Pod, pipeline: Pipeline, within: GroupDomain | None = None
+    cluster: Cluster, pod: Pod, profile: Profile, within: GroupDomain | None = None
 ) -> Refusal:
     """Say why a pod fits nowhere, or nowhere `within` a domain, given that it does not."""
     count = cluster.nodes.count
     if not count:
         return Refusal(NO_NODES)
-    said = prefilter(cluster, cluster.class_of(pod), pipeline)
-    if isinstance(said, Rejection):
+    said = prefilter(cluster, cluster.class_of(pod), profile)
+    if isinstance(said, PrefilterRejection):
         text = f"0/{count} nodes are available: {said.reason}."
         return Refusal(text, {said.plugin: {said.reason: count}})
-    failures = failures_of(cluster, pod, pipeline)
+    failures = failures_of(cluster, pod, profile)
     reasons = _first_reasons(cluster, failures, said, within)
     totals: Counter[str] = Counter()
     for by_reason in reasons.values():
@@ -158,7 +160,7 @@ def refuse(
 def _first_reasons(
     cluster: Cluster,
     failures: dict[str, list[Failure]],
-    narrowed: Narrowing | None,
+    narrowed: PrefilterNodes | None,
     within: GroupDomain | None,
 ) -> dict[str, dict[str, int]]:
     nodes = cluster.nodes

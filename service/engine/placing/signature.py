@@ -4,10 +4,10 @@ from collections.abc import Hashable
 
 from service.engine.cluster import Cluster
 from service.engine.placing.nominations import replaced_by
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 
-def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
+def pod_signature(cluster: Cluster, pod: Pod) -> Hashable:
     """Return a key that is equal for pods of which all filters say the same.
 
     Such pods may differ in labels that no rule reads. After the next change of the cluster, the key

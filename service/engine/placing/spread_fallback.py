@@ -1,14 +1,14 @@
 """Topology spread constraints that are hard only while there is room: `FallbackWhenFull`.
 
 A pod with such constraints is judged as one that has each of them hard or soft, as
-`service.engine.placing.placement.settled` finds out. So nothing else knows of them, and pods without them
+`service.engine.placing.placement.resolve_fallbacks` finds out. So nothing else knows of them, and pods without them
 pay nothing. A placed pod counts as one that has them soft, since they may have fallen back.
 """
 
 from msgspec.structs import replace
 
 from service.engine.state.pods.classes import FALLBACK, Template
-from service.model.objects.pods_and_nodes import Pod, PodSpec
+from service.model.pods.pod import Pod, PodSpec
 
 
 def fallbacks(pod: Pod) -> tuple[int, ...]:

@@ -17,9 +17,9 @@ from service.engine.framework.plugin import (
 from service.engine.state.nodes.columns import Ints, Rows, at
 from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import BalancedAllocationArgs
-from service.model.validation.plugins import Arguments
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import BalancedAllocationArgs
+from service.model.cluster.plugin_rules import Arguments
 
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
@@ -118,4 +118,4 @@ def _deviation_of(fractions: list[float]) -> float:
     if len(fractions) == 2:  # noqa: PLR2004
         return abs((fractions[0] - fractions[1]) / 2)
     mean = sum(fractions) / len(fractions)
-    return sqrt(sum((each - mean) ** 2 for each in fractions) / len(fractions))
+    return sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))

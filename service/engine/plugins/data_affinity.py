@@ -15,12 +15,12 @@ from service.engine.framework.plugin import (
     bounds_of,
 )
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
-from service.engine.state.nodes.node_rules import FoundData, NodeRules
+from service.engine.state.nodes.node_rules import NamedDataSet, NodeRules
 from service.engine.state.nodes.node_selectors import term_mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
-from service.model.kinds_kept_for_rules.data_sets import DATA_SET, data_sets_of
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.volumes.data_sets import DATA_SET, data_sets_of
 
 NAME = "DataAffinity"
 LACKING = 'node(s) didn\'t have the data set "{}"'
@@ -90,19 +90,19 @@ class DataAffinity(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Whether the event is about a node, or about a data set that the pod requires."""
+        """Return whether the event is about a node, or about a data set that the pod requires."""
         return event.node is not None or any(
-            (each.kind, each.namespace) == (DATA_SET.kind, pod.namespace)
-            and each.name in data_sets_of(pod.spec)
-            for each in event.objects
+            (manifest.kind, manifest.namespace) == (DATA_SET.kind, pod.namespace)
+            and manifest.name in data_sets_of(pod.spec)
+            for manifest in event.objects
         )
 
 
-def _required(rules: NodeRules) -> tuple[FoundData, ...]:
+def _required(rules: NodeRules) -> tuple[NamedDataSet, ...]:
     return () if rules.data is None else rules.data.required
 
 
-def _having(nodes: NodeTable, data: FoundData, rows: Rows) -> Mask:
+def _having(nodes: NodeTable, data: NamedDataSet, rows: Rows) -> Mask:
     """Return the nodes that have a data set, shape (rows,)."""
     mask = np.zeros(len(at(nodes.alive, rows)), dtype=np.bool_)
     if data.nodes is not None:

@@ -18,23 +18,23 @@ from service.engine.framework.plugin import (
     PreFilter,
     RelationPlugin,
     RelativeScore,
-    lasting,
+    permanent_headrooms,
 )
-from service.engine.state.devices.device_table import NodeVerdicts, named
+from service.engine.state.devices.device_table import NodeVerdicts, with_names
 from service.engine.state.devices.pod_devices import PodDevices, uses_of
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
-from service.model.kinds_kept_for_rules.device_kinds import (
+from service.model.devices.device_fields import ResourceClaimBody
+from service.model.devices.device_kinds import (
     DEVICE_CLASS,
     RESOURCE_CLAIM,
     RESOURCE_CLAIM_TEMPLATE,
     RESOURCE_SLICE,
 )
-from service.model.objects.device_manifest_types import ResourceClaimBody
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 NAME = "DynamicResources"
 UNAVAILABLE = "resourceclaim not available on the node"
@@ -76,7 +76,7 @@ class DynamicResources(RelationPlugin):
             return [Vetoes(nodes.itself, only=())]
         vetoes = [
             devices.table.nodes_of(claim.node_selector).vetoes
-            for claim in devices.allocated()
+            for claim in devices.allocated_claims()
             if claim.node_selector is not None
         ]
         wanted = devices.wanted()
@@ -95,8 +95,8 @@ class DynamicResources(RelationPlugin):
             return [Failure(reason, nodes.alive.copy(), unresolvable=True)]
         failures = _unallocated(nodes, devices)
         unavailable = ~_available(nodes, devices) & nodes.alive
-        for each in failures:
-            unavailable &= ~each.nodes
+        for failure in failures:
+            unavailable &= ~failure.nodes
         return [*failures, Failure(UNAVAILABLE, unavailable, unresolvable=True)]
 
     @override
@@ -104,7 +104,7 @@ class DynamicResources(RelationPlugin):
         """As in Kubernetes, no pod has to leave for devices: what it has is its claims', not its own."""
         if pod_class.devices is None:
             return Headrooms()
-        return lasting(self.failures(nodes, pod_class))
+        return permanent_headrooms(self.failures(nodes, pod_class))
 
     @override
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
@@ -116,7 +116,7 @@ class DynamicResources(RelationPlugin):
         if not event.objects:
             return True
         kind = event.objects[0].kind
-        names = {each.name for each in event.objects if each.namespace == pod.namespace}
+        names = {manifest.name for manifest in event.objects if manifest.namespace == pod.namespace}
         if kind == RESOURCE_CLAIM_TEMPLATE.kind:
             return any(use.template in names for use in uses_of(pod))
         if kind == RESOURCE_CLAIM.kind:
@@ -125,7 +125,7 @@ class DynamicResources(RelationPlugin):
 
 
 def _gives_devices(event: ClusterEvent) -> bool:
-    """Whether an event is about a claim that had devices before."""
+    """Return whether an event is about a claim that had devices before."""
     body = event.objects[0].body
     return isinstance(body, ResourceClaimBody) and body.status.allocation is not None
 
@@ -144,7 +144,7 @@ def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
         return []
     by_reason: dict[str, list[int]] = {}
     for slot, reason in sorted(devices.verdicts(wanted).reasons.items()):
-        by_reason.setdefault(named(reason, wanted), []).append(slot)
+        by_reason.setdefault(with_names(reason, wanted), []).append(slot)
     failures = []
     for reason, slots in by_reason.items():
         mask = np.zeros(nodes.size, dtype=np.bool_)
@@ -156,7 +156,7 @@ def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
 def _available(nodes: NodeTable, devices: PodDevices) -> Mask:
     """Shape (nodes,): where the claims can be used that have their devices."""
     mask = np.ones(nodes.size, dtype=np.bool_)
-    for claim in devices.allocated():
+    for claim in devices.allocated_claims():
         if claim.node_selector is not None:
             mask &= devices.table.nodes_of(claim.node_selector).mask
     return mask

@@ -33,7 +33,7 @@ from service.engine.framework.plugin import (
     bounds_of,
 )
 from service.engine.state.nodes.columns import Ints, Mask
-from service.engine.state.nodes.counters import DomainCounter, Held, Weighed
+from service.engine.state.nodes.counters import DomainBlocker, DomainCounter, WeightedTerm
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
@@ -45,12 +45,12 @@ from service.engine.state.pods.classes import (
     PodClass,
     Role,
 )
-from service.engine.state.pods.siblings import are_siblings, mark_of
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import InterPodAffinityArgs
-from service.model.objects.pods_and_nodes import Pod, PodAffinity, PodAffinityTerm
-from service.model.objects.selectors import matches
-from service.model.validation.plugins import Arguments
+from service.engine.state.pods.siblings import are_siblings, sibling_key_of
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import InterPodAffinityArgs
+from service.model.cluster.plugin_rules import Arguments
+from service.model.core.selectors import matches
+from service.model.pods.pod import Pod, PodAffinity, PodAffinityTerm
 
 NAME = "InterPodAffinity"
 TABLE_MAX = 1024
@@ -100,7 +100,7 @@ class InterPodAffinity(RelationPlugin):
 
     @override
     def concerns(self, pod_class: PodClass) -> bool:
-        """Whether any term may reject a node; if not, the filter costs nothing."""
+        """Return whether any term may reject a node; if not, the filter costs nothing."""
         template = pod_class.template
         return bool(template.affinity or template.anti_affinity or forbidding_terms(pod_class))
 
@@ -118,7 +118,7 @@ class InterPodAffinity(RelationPlugin):
         vetoes = lacking(nodes, pod_class, terms, expected)
         for held in _repelling(pod_class):
             if held.key.has_few_domains:
-                vetoes.append(Vetoes(held.key, held.held_domains()))
+                vetoes.append(Vetoes(held.key, held.vetoes_by_domain()))
             else:
                 vetoes.append(Vetoes(held.key, nodes=nodes.views.held(held)))
         return vetoes
@@ -178,14 +178,14 @@ class InterPodAffinity(RelationPlugin):
         terms = self._scoring_terms(pod_class)
         return AffinityScore(nodes, terms) if terms else None
 
-    def _scoring_terms(self, pod_class: PodClass) -> tuple[Weighed, ...]:
+    def _scoring_terms(self, pod_class: PodClass) -> tuple[WeightedTerm, ...]:
         """Return every term that scores; empty if nothing matches, which skips the score."""
         arguments = self._arguments
         if arguments.ignore_preferred_of_existing and not pod_class.template.preferred:
             return ()
         per_term = arguments.weight_per_term
         answer = [
-            Weighed(term.counter, term.weight, once=per_term)
+            WeightedTerm(term.counter, term.weight, once=per_term)
             for term in pod_class.template.preferred
             if term.counter.total
         ]
@@ -193,7 +193,7 @@ class InterPodAffinity(RelationPlugin):
             for owned in entry.terms:
                 weight = self._weight(owned) if owned.counter.total else 0
                 if weight:
-                    answer.append(Weighed(owned.counter, weight, once=False))
+                    answer.append(WeightedTerm(owned.counter, weight, once=False))
         return tuple(answer)
 
     @override
@@ -227,7 +227,7 @@ class InterPodAffinity(RelationPlugin):
     @classmethod
     @override
     def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
-        if EXISTING_FULL in reasons or mark_of(pod) is not None:
+        if EXISTING_FULL in reasons or sibling_key_of(pod) is not None:
             return None
         return selected_pairs(term.label_selector for term in _required_terms(pod))
 
@@ -247,7 +247,7 @@ class InterPodAffinity(RelationPlugin):
 class AffinityScore(RelativeScore):
     """The score by where a node's sum of weights lies between the least and the greatest sum."""
 
-    def __init__(self, nodes: NodeTable, terms: tuple[Weighed, ...]) -> None:
+    def __init__(self, nodes: NodeTable, terms: tuple[WeightedTerm, ...]) -> None:
         self.terms = terms
         self._nodes = nodes
 
@@ -256,7 +256,7 @@ class AffinityScore(RelativeScore):
         """Return the scores if all terms share a key with few domains, else None."""
         terms = self.terms
         key = terms[0].counter.key
-        if not key.has_few_domains or any(each.counter.key is not key for each in terms):
+        if not key.has_few_domains or any(term.counter.key is not key for term in terms):
             return None
         raw = terms[0].per_domain().tolist()
         for more in terms[1:]:
@@ -277,7 +277,7 @@ class AffinityScore(RelativeScore):
 
     @override
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
-        """Return 0 for the least sum and 100 for the greatest; None if they are equal."""
+        """Return 0 for the least sum and 100 for the greatest, or None if they are equal."""
         raw = self._raw()
         bounds = bounds_of(raw, ranks)
         if bounds is None or bounds.least == bounds.greatest:
@@ -292,10 +292,10 @@ class AffinityScore(RelativeScore):
 
         Terms that repel are negative.
         """
-        by_key: dict[TopologyKey, tuple[Weighed, ...]] = {}
-        for each in self.terms:
-            by_key[each.counter.key] = (*by_key.get(each.counter.key, ()), each)
-        per_node = [self._nodes.views.weighed(each) for each in by_key.values()]
+        by_key: dict[TopologyKey, tuple[WeightedTerm, ...]] = {}
+        for term in self.terms:
+            by_key[term.counter.key] = (*by_key.get(term.counter.key, ()), term)
+        per_node = [self._nodes.views.weighted_sum(each) for each in by_key.values()]
         return sum(per_node[1:], per_node[0])
 
 
@@ -335,7 +335,7 @@ def lacking(
         if first[place] or any(each in term.matcher.classes for each in expected):
             vetoes.append(label_vetoes(key))
         elif key.has_few_domains:
-            vetoes.append(Vetoes(key, [held ^ VETO for held in term.counter.held_domains()]))
+            vetoes.append(Vetoes(key, [held ^ VETO for held in term.counter.vetoes_by_domain()]))
         else:
             vetoes.append(Vetoes(key, nodes=nodes.views.held(term.counter) ^ VETO))
     return vetoes
@@ -352,14 +352,14 @@ def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
 
 
 def _wanted(term: AffinityTerm, *, first: bool) -> Headroom:
-    """How many of the pods that a term asks for a node can do without."""
+    """Return how many of the pods that a term asks for a node can do without."""
     key = term.counter.key
     pods = key.keyed.astype(np.int64) if first else key.on_nodes(term.counter.counts)
     return Headroom(AFFINITY, pods - 1, taken=_matching(term.matcher), is_given=True)
 
 
 def _spared(term: AffinityTerm, pod_class: PodClass) -> Headroom:
-    """How many pods more that the pod's own anti-affinity matches a node can do with."""
+    """Return how many pods more that the pod's own anti-affinity matches a node can do with."""
     limit, taken = term.limit_for(pod_class), _matching(term.matcher)
     if limit is None:
         return Headroom(ANTI_AFFINITY, _held(term.counter), taken=taken)
@@ -398,10 +398,10 @@ def _companions(pod_class: PodClass, slot: int) -> Iterator[Blame]:
 
 
 def _repelled(pod_class: PodClass, slot: int) -> Iterator[Blame]:
-    """The pods that the pod's own anti-affinity is about."""
+    """Return the pods that the pod's own anti-affinity is about."""
     for term in pod_class.template.anti_affinity:
         domain, limit = term.counter.key.cells[slot], term.limit_for(pod_class)
-        held: Held = term.counter if limit is None else limit
+        held: DomainBlocker = term.counter if limit is None else limit
         if domain != NO_DOMAIN and held.in_domain(domain):
             may_stay = 0 if limit is None else limit.full_at - 1
             taken, reason = _matching(term.matcher), ANTI_AFFINITY if limit is None else FULL
@@ -412,7 +412,7 @@ def _repelling_owners(pod_class: PodClass, slot: int) -> Iterator[Blame]:
     """The pods whose anti-affinity is about the pod, and with a limit also those that fill their domain."""
     for owned in forbidding_terms(pod_class):
         domain = owned.counter.key.cells[slot]
-        held: Held = owned.limit or owned.counter
+        held: DomainBlocker = owned.limit or owned.counter
         if domain == NO_DOMAIN or not held.in_domain(domain):
             continue
         if owned.limit is None:
@@ -446,7 +446,7 @@ def _last_of_groups(nodes: NodeTable, pod_class: PodClass) -> Mask | None:
 def _last_of_group(
     nodes: NodeTable, pod_class: PodClass, terms: Sequence[AffinityTerm]
 ) -> Mask | None:
-    """The node that has all pods which these terms ask for together, if there is one."""
+    """Return the node that has all pods which these terms ask for together, if there is one."""
     if not terms or not pod_class.matches_all(terms):
         return None
     slots: set[int] = set()
@@ -461,7 +461,7 @@ def _last_of_group(
     return mask
 
 
-def _repelling(pod_class: PodClass) -> list[Held]:
+def _repelling(pod_class: PodClass) -> list[DomainBlocker]:
     """Return what closes domains to pods of the class: their own terms, and those of placed pods."""
     own = [
         term.limit_for(pod_class) or term.counter
@@ -471,11 +471,11 @@ def _repelling(pod_class: PodClass) -> list[Held]:
     return own + [term.limit or term.counter for term in forbidding_terms(pod_class)]
 
 
-def _by_reason(pod_class: PodClass) -> dict[str, list[Held]]:
+def _by_reason(pod_class: PodClass) -> dict[str, list[DomainBlocker]]:
     """Return what closes domains, by the reasons in their order; the reasons of limits only if any."""
     own = [(term.limit_for(pod_class), term.counter) for term in pod_class.template.anti_affinity]
     others = [(term.limit, term.counter) for term in forbidding_terms(pod_class)]
-    found: dict[str, list[Held]] = {}
+    found: dict[str, list[DomainBlocker]] = {}
     for reason, full, terms in ((ANTI_AFFINITY, FULL, own), (EXISTING, EXISTING_FULL, others)):
         found[reason] = [counter for limit, counter in terms if limit is None]
         limits = [limit for limit, _ in terms if limit is not None]
@@ -484,15 +484,15 @@ def _by_reason(pod_class: PodClass) -> dict[str, list[Held]]:
     return found
 
 
-def _held_by_any(nodes: NodeTable, rules: Iterable[Held]) -> Mask:
+def _held_by_any(nodes: NodeTable, rules: Iterable[DomainBlocker]) -> Mask:
     held = np.zeros(nodes.size, dtype=np.bool_)
-    for each in rules:
-        held |= each.key.on_nodes(each.counts) > 0
+    for rule in rules:
+        held |= rule.key.on_nodes(rule.counts) > 0
     return held
 
 
 def _depends_on_placed(reasons: Collection[str]) -> bool:
-    """Whether terms of placed pods, whose topology keys are not known, refused the pod."""
+    """Return whether terms of placed pods, whose topology keys are not known, refused the pod."""
     return EXISTING in reasons or EXISTING_FULL in reasons
 
 
@@ -502,7 +502,7 @@ def _required_terms(pod: Pod) -> Iterator[PodAffinityTerm]:
 
 
 def _forbids(pod: Pod) -> bool:
-    """Whether a pod keeps others away by required anti-affinity."""
+    """Return whether a pod keeps others away by required anti-affinity."""
     return any(True for _ in _terms(pod, "pod_anti_affinity"))
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.framework.events import Change, ClusterEvent, Pair, differing
+from service.engine.framework.events import Change, ClusterEvent, Pair, changed_keys
 from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Failure,
@@ -22,11 +22,13 @@ from service.engine.state.nodes.node_rules import (
 from service.engine.state.nodes.node_selectors import named_nodes, required_mask, term_mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import NodeAffinityArgs
-from service.model.objects.pods_and_nodes import Node, NodeSelectorRequirement, Pod
-from service.model.objects.selectors import required_node_affinity_matches, required_node_selectors
-from service.model.validation.plugins import Arguments
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import NodeAffinityArgs
+from service.model.cluster.plugin_rules import Arguments
+from service.model.core.primitives import NodeSelectorRequirement
+from service.model.nodes.node import Node
+from service.model.pods.affinity import required_node_affinity_matches, required_node_selectors
+from service.model.pods.pod import Pod
 
 NAME = "NodeAffinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"
@@ -128,13 +130,13 @@ class NodeAffinity(NodePlugin):
 def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
     """Return the labels that a node got, and for each key that changed the pair with ANY_VALUE."""
     old = before.labels if before else {}
-    keys = differing(old, after.labels)
+    keys = changed_keys(old, after.labels)
     given = {(key, after.labels[key]) for key in keys if key in after.labels}
     return frozenset(given | {(key, ANY_VALUE) for key in keys})
 
 
 def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
-    """Whether a node matches a pod's node affinity now, and did not before.
+    """Return whether a node matches a pod's node affinity now, and did not before.
 
     An empty term counts as if it could help the pod, since its meaning depends on the
     configuration.

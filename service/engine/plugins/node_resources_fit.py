@@ -24,10 +24,10 @@ from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import PODS
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import NodeResourcesFitArgs, ScoringStrategy
-from service.model.objects.pods_and_nodes import Pod
-from service.model.validation.plugins import Arguments
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import NodeResourcesFitArgs, ScoringStrategy
+from service.model.cluster.plugin_rules import Arguments
+from service.model.pods.pod import Pod
 
 NAME = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
@@ -138,7 +138,7 @@ class NodeResourcesFit(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Whether a pod that left used a resource that is short."""
+        """Return whether a pod that left used a resource that is short."""
         freed = event.freed
         return freed is None or any(
             reason == TOO_MANY_PODS or reason.removeprefix(INSUFFICIENT) in freed

@@ -11,7 +11,7 @@ from service.engine.state.nodes.columns import Mask, Rows, at
 from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.taints import tolerates
-from service.model.objects.pods_and_nodes import Taint
+from service.model.core.primitives import Taint
 
 NAME = "NodeUnschedulable"
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -26,6 +26,6 @@ class NodeUnschedulable(NodePlugin):
     @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         cordoned: Mask = at(nodes.unschedulable, rows)
-        if any(tolerates(each, CORDON) for each in rules.tolerations):
+        if any(tolerates(toleration, CORDON) for toleration in rules.tolerations):
             return np.ones(len(cordoned), dtype=np.bool_)
         return ~cordoned

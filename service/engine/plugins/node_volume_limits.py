@@ -14,14 +14,14 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.kinds_kept_for_rules.volume_kinds import (
+from service.model.pods.pod import Pod
+from service.model.volumes.volume_kinds import (
     CSI_NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     STORAGE_CLASS,
     VOLUME_ATTACHMENT,
 )
-from service.model.objects.pods_and_nodes import Pod
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = "node(s) exceed max volume count"
@@ -60,7 +60,7 @@ class NodeVolumeLimits(VolumePlugin):
         return [Failure(TOO_MANY, exceeded, unresolvable=False)]
 
     @override
-    def unsettled_by(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
+    def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
         """Where the limit is exceeded, or where the pods that have a volume already may go.
 
         Anywhere else there is only more left when pods leave.

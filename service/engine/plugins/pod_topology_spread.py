@@ -36,12 +36,13 @@ from service.engine.state.nodes.vetoes import Vetoes, label_vetoes
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.default_spread import decides
 from service.engine.state.pods.spread import SpreadRule
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
-from service.model.configuration.plugin_arguments import PodTopologySpreadArgs
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import Partial, Pod, TopologySpreadConstraint
-from service.model.objects.selectors import matches
-from service.model.validation.plugins import Arguments
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import PodTopologySpreadArgs
+from service.model.cluster.plugin_rules import Arguments
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import Partial
+from service.model.core.selectors import matches
+from service.model.pods.pod import Pod, TopologySpreadConstraint
 
 Floats = npt.NDArray[np.float64]
 NAME = "PodTopologySpread"
@@ -98,7 +99,7 @@ class PodTopologySpread(RelationPlugin):
 
     @override
     def concerns(self, pod_class: PodClass) -> bool:
-        """Whether there are hard constraints; if not, the filter passes every node."""
+        """Return whether there are hard constraints; if not, the filter passes every node."""
         return bool(pod_class.template.hard_spread)
 
     @override
@@ -145,7 +146,7 @@ class PodTopologySpread(RelationPlugin):
         for rule, self_matches in _hard(pod_class):
             rooms.append(Headroom(MISSING, rule.key.keyed.astype(np.int64) - 1))
             spare = rule.key.on_nodes(_spare(rule, self_matches=self_matches))
-            room = Headroom(SKEW, spare, taken=_taken(rule), counted=rule.eligibility.mask)
+            room = Headroom(SKEW, spare, taken=_taken(rule), counted=rule.included_nodes.mask)
             rooms.append(room)
         return Headrooms(tuple(rooms), first_only=True)
 
@@ -158,7 +159,7 @@ class PodTopologySpread(RelationPlugin):
                 continue
             spare = int(_spare(rule, self_matches=self_matches)[domain])
             if spare < 0:
-                may_stay, mask = spare + int(_counts(rule)[domain]), rule.eligibility.mask
+                may_stay, mask = spare + int(_counts(rule)[domain]), rule.included_nodes.mask
                 found.append(Blame(rule, rule.key, domain, taken, may_stay, mask, SKEW))
         return found
 
@@ -185,7 +186,11 @@ class PodTopologySpread(RelationPlugin):
     def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
         constraints = pod.spec.topology_spread_constraints
         # A pod without constraints of its own was rejected by the cluster's default constraints.
-        return selected_pairs(each.label_selector for each in constraints) if constraints else None
+        return (
+            selected_pairs(constraint.label_selector for constraint in constraints)
+            if constraints
+            else None
+        )
 
     @classmethod
     @override
@@ -274,7 +279,7 @@ def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
 
     The last entry, for nodes without the key, is False.
     """
-    existing = rule.eligibility.nodes_of[rule.key.name].counts[:-1] > 0
+    existing = rule.included_nodes.nodes_of[rule.key.name].counts[:-1] > 0
     counts = _counts(rule)[:-1]
     eligible = counts[existing]
     least = int(eligible.min()) if 0 < len(eligible) >= rule.min_domains else 0
@@ -288,7 +293,7 @@ def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
 
     A domain of its own does not hold itself back: as its pods leave, it may become the least filled.
     """
-    existing = rule.eligibility.nodes_of[rule.key.name].counts[:-1] > 0
+    existing = rule.included_nodes.nodes_of[rule.key.name].counts[:-1] > 0
     counts = _counts(rule)
     others = np.zeros(rule.key.capacity + 1, dtype=np.int64)
     least = np.sort(counts[:-1][existing])
@@ -303,7 +308,7 @@ def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
 
 
 def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
-    """How many pods of those that a rule counts a pod of some class is."""
+    """Return how many pods of those that a rule counts a pod of some class is."""
     counter = rule.counter
     if counter is None:
         return None
@@ -317,7 +322,7 @@ def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
 
 def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
     """Do what `allowed_domains` does in plain integers, and return vetoes."""
-    existing = rule.eligibility.nodes_of[rule.key.name].counts.tolist()
+    existing = rule.included_nodes.nodes_of[rule.key.name].counts.tolist()
     counts = _counts(rule).tolist()
     eligible = [count for domain, count in enumerate(counts) if existing[domain]]
     least = min(eligible) if 0 < len(eligible) >= rule.min_domains else 0
@@ -374,7 +379,7 @@ def _counts_of_any(rule: SpreadRule) -> Ints:
     domain = None if rule.per_node else rule.key.values.ids.get("")
     if domain is None or rule.on_nodes is None:
         return _counts(rule)
-    without = rule.eligibility.mask & ~rule.key.keyed
+    without = rule.included_nodes.mask & ~rule.key.keyed
     counts = _counts(rule).copy()
     counts[domain] += int(rule.on_nodes.counts[: len(without)][without].sum())
     return counts
@@ -389,13 +394,13 @@ def _counts_any(rule: SpreadRule, pod_class: PodClass, others: Sequence[PodClass
     )
 
 
-def _selects_otherwise(objects: Sequence[KeptObject[Partial]], pod: Pod) -> bool:
+def _selects_otherwise(objects: Sequence[DeclaredObject[Partial]], pod: Pod) -> bool:
     """Whether the pod may have default constraints that select other pods after such a change."""
     if pod.spec.topology_spread_constraints:
         return False
     if len(objects) > 1 and objects[0].body == objects[1].body:
         return False
-    return any(decides(each, pod) for each in objects)
+    return any(decides(manifest, pod) for manifest in objects)
 
 
 def _may_be_counted(waiting: Pod, other: Pod) -> bool:
@@ -405,8 +410,9 @@ def _may_be_counted(waiting: Pod, other: Pod) -> bool:
     if not constraints:
         return same
     return any(
-        (same or _selects_namespaces(each)) and matches(each.label_selector, other.labels)
-        for each in constraints
+        (same or _selects_namespaces(constraint))
+        and matches(constraint.label_selector, other.labels)
+        for constraint in constraints
     )
 
 

@@ -15,13 +15,13 @@ from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.matching import VolumeMatches
 from service.engine.state.volumes.pod_volumes import ClaimUse
 from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
-from service.model.kinds_kept_for_rules.volume_kinds import (
+from service.model.volumes.volume import PersistentVolumeClaim
+from service.model.volumes.volume_kinds import (
     CSI_DRIVER,
     CSI_STORAGE_CAPACITY,
     PERSISTENT_VOLUME,
     STORAGE_CLASS,
 )
-from service.model.objects.persistent_volumes import PersistentVolumeClaim
 
 NAME = "VolumeBinding"
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"

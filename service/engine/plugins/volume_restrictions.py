@@ -13,7 +13,7 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.objects.persistent_volumes import ONE_POD, PersistentVolumeClaim
+from service.model.volumes.volume import ONE_POD, PersistentVolumeClaim
 
 NAME = "VolumeRestrictions"
 DISK = "node(s) had no available disk"
@@ -58,7 +58,7 @@ class VolumeRestrictions(VolumePlugin):
         return failures
 
     @override
-    def unsettled_by(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
+    def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
         """Where pods use the disks, or a claim that only one pod may use."""
         slots = {slot for claim in _exclusive(volumes) for slot in volumes.table.used_on(claim.key)}
         slots |= volumes.table.disks.conflicts(volumes.disks)
@@ -66,12 +66,12 @@ class VolumeRestrictions(VolumePlugin):
 
 
 def _exclusive(volumes: PodVolumes) -> list[PersistentVolumeClaim]:
-    """The claims that only one pod may use."""
-    return [each for each in volumes.lasting_claims() if ONE_POD in each.access_modes]
+    """Return the claims that only one pod may use."""
+    return [claim for claim in volumes.non_ephemeral_claims() if ONE_POD in claim.access_modes]
 
 
 def _in_exclusive_use(volumes: PodVolumes) -> bool:
-    """Whether a placed pod uses a claim that only one pod may use."""
+    """Return whether a placed pod uses a claim that only one pod may use."""
     return any(volumes.table.is_in_use(claim.key) for claim in _exclusive(volumes))
 
 

@@ -12,7 +12,7 @@ from service.engine.state.nodes.node_sets import NodeSet
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.kinds_kept_for_rules.volume_kinds import PERSISTENT_VOLUME
+from service.model.volumes.volume_kinds import PERSISTENT_VOLUME
 
 NAME = "VolumeZone"
 NO_ZONE = "node(s) had no available volume zone"
@@ -26,27 +26,27 @@ class VolumeZone(VolumePlugin):
 
     @override
     def rejection(self, volumes: PodVolumes) -> str | None:
-        for claim in volumes.lasting_claims():
+        for claim in volumes.non_ephemeral_claims():
             if claim.volume_name and claim.volume_name not in volumes.table.volumes:
                 return NOT_FOUND.format(claim.volume_name)
         return None
 
     @override
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
-        return [each.vetoes for each in _zones(volumes)]
+        return [zone.vetoes for zone in _zones(volumes)]
 
     @override
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
         failing = np.zeros(nodes.size, dtype=np.bool_)
-        for each in _zones(volumes):
-            failing |= ~each.mask
+        for zone in _zones(volumes):
+            failing |= ~zone.mask
         return [Failure(NO_ZONE, failing & nodes.alive, unresolvable=True)]
 
 
 def _zones(volumes: PodVolumes) -> list[NodeSet]:
-    """The nodes in the zones of each volume that has labels of them."""
+    """Return the nodes in the zones of each volume that has labels of them."""
     table, zones = volumes.table, list[NodeSet]()
-    for claim in volumes.lasting_claims():
+    for claim in volumes.non_ephemeral_claims():
         volume = table.volumes.get(claim.volume_name)
         nodes = None if volume is None else table.zones_of(volume)
         if nodes is not None:

@@ -19,7 +19,7 @@ from service.engine.state.nodes.columns import Ints, Mask, Slots
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import PODS, ImportanceTable
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 FAR = 2**62
 
@@ -46,7 +46,9 @@ class Removable:
         self.priorities: Ints = table.priorities[: table.used].take(slots, axis=1)
         self.mask: Mask = self.priorities < removability.priority
         if removability.namespaces is not None and table.classes:
-            allowed = np.array([removability.allows(each.namespace) for each in table.classes])
+            allowed = np.array(
+                [removability.allows(pod_class.namespace) for pod_class in table.classes]
+            )
             self.mask &= allowed.take(table.class_ids[: table.used].take(slots, axis=1))
 
     def taken(self, room: Headroom) -> Ints | None:
@@ -61,7 +63,9 @@ class Removable:
             return amounts
         if room.taken is None:
             return None
-        by_class = np.array([room.taken(each) for each in self.table.classes], dtype=np.int64)
+        by_class = np.array(
+            [room.taken(pod_class) for pod_class in self.table.classes], dtype=np.int64
+        )
         found: Ints = by_class.take(
             self.table.class_ids[: self.table.used].take(self.slots, axis=1)
         )
@@ -107,7 +111,7 @@ def judge(
 
 
 def _refused(told: Headrooms, removable: Removable, deciding: Mask, reasons: Counter[str]) -> Mask:
-    """The nodes that one filter refuses, of the shape (slots,); its reasons are counted."""
+    """Return the nodes that one filter refuses, of the shape (slots,); its reasons are counted."""
     refused = np.zeros_like(deciding)
     for room in told.each:
         lacking = (removable.left(room) < 0) & deciding
@@ -122,7 +126,7 @@ def _refused(told: Headrooms, removable: Removable, deciding: Mask, reasons: Cou
 
 def _binding(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
     """Return the headrooms of which not every node has enough for all its pods."""
-    return [each for each in rooms if (each.spare.take(slots) < 0).any()]
+    return [room for room in rooms if (room.spare.take(slots) < 0).any()]
 
 
 class PreemptionCandidates:
@@ -145,7 +149,7 @@ class PreemptionCandidates:
         self._victims = _victims(removable, verdict.rooms, self._violating)
 
     def best(self) -> tuple[Cost, Slots]:
-        """The least cost, and all nodes that have it; there must be candidates."""
+        """Return the least cost, and all nodes that have it; there must be candidates."""
         columns = np.arange(len(self.slots))
         cost = []
         for criterion in (
@@ -177,12 +181,12 @@ class PreemptionCandidates:
         }
 
     def victims_on(self, slot: int) -> Victims:
-        """The victims on one of the candidates."""
+        """Return the victims on one of the candidates."""
         column = int(np.flatnonzero(self.slots == slot)[0])
         return self._victims_at(column)
 
     def all(self) -> dict[int, Victims]:
-        """The victims on all candidates."""
+        """Return the victims on all candidates."""
         return {slot: self._victims_at(column) for column, slot in enumerate(self.slots.tolist())}
 
     def _victims_at(self, column: int) -> Victims:

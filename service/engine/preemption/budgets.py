@@ -12,9 +12,9 @@ import numpy as np
 from service.engine.state.nodes.columns import Mask, Slots
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import ImportanceTable
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.selectors import matches
+from service.model.core.selectors import matches
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 Pair = tuple[str, str]
 
@@ -122,7 +122,7 @@ class _Protection:
         """For each budget by its index the indices of the classes that it protects, if there are any."""
         found: defaultdict[int, list[int]] = defaultdict(list)
         for number, pod_class in enumerate(classes):
-            if pod_class.nodes and pod_class.is_labelled:
+            if pod_class.nodes and pod_class.is_labeled:
                 for index in self._protecting(pod_class):
                     found[index].append(number)
         return found

@@ -20,8 +20,9 @@ from service.engine.preemption.victims import Cost, Removability, Victims, cost_
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import importance
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 SPARE_MAX: Final = 64
 """So many pods more than have to leave for one rule are removed to choose from."""
@@ -48,7 +49,7 @@ class Bound(NamedTuple):
 NO_BOUND: Final = Bound(NOTHING, frozenset())
 
 
-class Elsewhere:
+class CrossNodeSearch:
     """Tries out one node after the other for one pod, and leaves the cluster as it was."""
 
     def __init__(
@@ -88,7 +89,7 @@ class Elsewhere:
         return Bound(cost, slots) if helps else None
 
     def is_leaving(self, slot: int, priority: int) -> bool:
-        """Whether pods of a lower priority that are blamed are on their way already."""
+        """Return whether pods of a lower priority that are blamed are on their way already."""
         return any(
             each.priority < priority and each.terminating and each.preempted
             for blame in self._check.blames(slot)
@@ -148,7 +149,7 @@ class Elsewhere:
         return blames
 
     def _to_choose_from(self, blame: Blame) -> list[Pod]:
-        """The pods that may leave, or of many those that matter least."""
+        """Return the pods that may leave, or of many those that matter least."""
         pods = self._pods_of(blame)
         self._charge_listing(pods)
         free = self._by_rank(self._free(pods))
@@ -235,24 +236,24 @@ class Elsewhere:
     # Who is there
 
     def _remove(self, pods: Iterable[Pod]) -> None:
-        for each in pods:
-            if _key(each) not in self._gone:
+        for pod in pods:
+            if _key(pod) not in self._gone:
                 self._work -= REMOVAL
-                self._gone[_key(each)] = each
-                self._cluster.delete_pod(each.namespace, each.name)
+                self._gone[_key(pod)] = pod
+                self._cluster.delete_pod(pod.namespace, pod.name)
 
     def _charge_listing(self, pods: Sequence[Pod]) -> None:
         """Count the pods that a rule blames as work, with those that had to be left out."""
         self._work -= len(pods) + len(self._gone)
 
     def _free(self, pods: Iterable[Pod]) -> list[Pod]:
-        return [each for each in pods if self._removability.has(each)]
+        return [pod for pod in pods if self._removability.has(pod)]
 
     def _on(self, slot: int) -> list[Pod]:
         return [each for each, _ in self._cluster.placed_on(slot)]
 
     def _pods_of(self, blame: Blame) -> list[Pod]:
-        """The pods that a rule blames and that are there now."""
+        """Return the pods that a rule blames and that are there now."""
         key = blame.rule, blame.domain
         known = self._known.get(key)
         if known is None:
@@ -281,7 +282,7 @@ class Elsewhere:
     def _classes_of(self, blame: Blame) -> dict[PodClass, None]:
         found = self._of_rules.get(blame.rule)
         if found is None:
-            found = {each: None for each in self._classes if blame.taken(each)}
+            found = {pod_class: None for pod_class in self._classes if blame.taken(pod_class)}
             self._of_rules[blame.rule] = found
         return found
 
@@ -300,5 +301,5 @@ def _key(pod: Pod) -> ObjectName:
 
 
 def _needed(blame: Blame, count: int) -> int:
-    """How many of the pods that are there have to leave at least."""
+    """Return how many of the pods that are there have to leave at least."""
     return 1 if blame.may_stay is None else count - blame.may_stay

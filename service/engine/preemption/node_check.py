@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import Blame, Headrooms, Plugin
-from service.engine.placing.nominations import Reservation, assume, reservations
-from service.engine.placing.placement import pipeline_of
-from service.model.objects.pods_and_nodes import Pod
+from service.engine.placing.nominations import Reservation, assume_reservation, reservations
+from service.engine.placing.placement import profile_of
+from service.model.pods.pod import Pod
 
 Asked: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]
 """Filters, each with what it says of a node for good, or None if it has to be asked again."""
@@ -22,10 +22,12 @@ class NodeCheck:
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self._cluster = cluster
         self._pod = pod
-        self._filters = pipeline_of(cluster, pod).filters
+        self._filters = profile_of(cluster, pod).filters
         pod_class = cluster.class_of(pod)
-        self._told = [_lasting(each.headrooms(cluster.nodes, pod_class)) for each in self._filters]
-        """What each filter says for good; None for a filter that looks at placed pods."""
+        self._told = [
+            _lasting(plugin.headrooms(cluster.nodes, pod_class)) for plugin in self._filters
+        ]
+        """What each filter says for good, or None for a filter that looks at placed pods."""
 
     def reasons(self, slot: int) -> list[str]:
         """Why the pod does not fit, beside the pods that are nominated for the node and without them."""
@@ -36,12 +38,12 @@ class NodeCheck:
         return [each for each, told in self._asked(slot) if told is None]
 
     def still_fits(self, slot: int, open_filters: Sequence[Plugin]) -> bool:
-        """Whether a pod that did fit on a node does so when others have been taken back."""
+        """Return whether a pod that did fit on a node does so when others have been taken back."""
         fits = all(self._admits(plugin, slot) for plugin in open_filters)
         return fits and not self._reserved(slot)
 
     def is_reserved(self, slot: int) -> bool:
-        """Whether room is kept on a node for pods that are nominated for it."""
+        """Return whether room is kept on a node for pods that are nominated for it."""
         return self._reservation(slot) is not None
 
     def blames(self, slot: int) -> list[Blame | None]:
@@ -52,7 +54,7 @@ class NodeCheck:
         found, reservation = self._blames(slot), self._reservation(slot)
         if not found and reservation is not None:
             mark = self._cluster.mark()
-            assume(self._cluster, reservation)
+            assume_reservation(self._cluster, reservation)
             found = self._blames(slot)
             self._cluster.undo(mark)
         return found
@@ -75,21 +77,21 @@ class NodeCheck:
         if reservation is None:
             return []
         mark = self._cluster.mark()
-        assume(self._cluster, reservation)
+        assume_reservation(self._cluster, reservation)
         reasons = self._refused(slot, [(plugin, None) for plugin in self._filters])
         self._cluster.undo(mark)
         return reasons
 
     def _reservation(self, slot: int) -> Reservation | None:
-        """The pods that are nominated for a node, if there are such."""
+        """Return the pods that are nominated for a node, if there are such."""
         cluster = self._cluster
-        for each in reservations(cluster, self._pod) if cluster.keeps_room else ():
+        for each in reservations(cluster, self._pod) if cluster.has_reservations else ():
             if each.slot == slot:
                 return each
         return None
 
     def _refused(self, slot: int, asked: Asked) -> list[str]:
-        """What the first filter says that refuses the node; nothing if none does."""
+        """Return what the first filter says that refuses the node; nothing if none does."""
         for plugin, told in asked:
             if told is not None:
                 reasons = [each.reason for each in told.each if each.spare[slot] < 0]
@@ -97,7 +99,7 @@ class NodeCheck:
                     return reasons[:1] if told.first_only else reasons
             elif not self._admits(plugin, slot):
                 failures = plugin.failures(self._cluster.nodes, self._cluster.class_of(self._pod))
-                return [each.reason for each in failures if each.nodes[slot]]
+                return [failure.reason for failure in failures if failure.nodes[slot]]
         return []
 
     def _asked(self, slot: int) -> Asked:
@@ -113,7 +115,7 @@ class NodeCheck:
 
 
 def _lasting(told: Headrooms | None) -> Headrooms | None:
-    """What a filter says whichever pods leave; None if any of it depends on these."""
+    """Return what a filter says whichever pods leave, or None if any of it depends on these."""
     if told is None or any(each.resource or each.taken is not None for each in told.each):
         return None
     return told

@@ -11,11 +11,11 @@ from service.engine.preemption.budgets import violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Removability, Victims, victims_of
 from service.engine.state.pods.importance import importance
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 
-class OneByOne:
+class NodeByNodeSearch:
     """Tries out one node after the other for one pod."""
 
     def __init__(

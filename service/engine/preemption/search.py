@@ -12,11 +12,11 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import NodePlugin
 from service.engine.placing.nominations import reservations
-from service.engine.placing.placement import pipeline_of
+from service.engine.placing.placement import profile_of
 from service.engine.placing.refusal import (
     NO_NODES,
-    Narrowing,
-    Rejection,
+    PrefilterNodes,
+    PrefilterRejection,
     failures_of,
     message_of,
     prefilter,
@@ -26,16 +26,16 @@ from service.engine.preemption.all_nodes import (
     Removable,
     judge,
 )
-from service.engine.preemption.cross_node import NOTHING, Elsewhere
-from service.engine.preemption.one_node import OneByOne
+from service.engine.preemption.cross_node import NOTHING, CrossNodeSearch
+from service.engine.preemption.one_node import NodeByNodeSearch
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of
-from service.engine.profiles.profile import Pipeline
+from service.engine.profiles.profile import Profile
 from service.engine.state.nodes.columns import Mask, Slots
 from service.engine.state.nodes.node_table import tie_hash
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import PreemptionScope
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.cluster_config import PreemptionScope
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 UNDER_WAY = "not eligible due to a terminating pod on the nominated node."
@@ -68,7 +68,7 @@ class NoPreemption(NamedTuple):
     """Whether DynamicResources has looked at claims of the pod."""
 
     def following(self, message: str) -> str:
-        """What Kubernetes says of a pod that was refused with this message.
+        """Return what Kubernetes says of a pod that was refused with this message.
 
         DynamicResources is asked before, and speaks for every pod; after a refusal of all nodes at
         once it does not find its own state, and preemption is not asked.
@@ -115,24 +115,26 @@ def _preempt(
     *,
     all_candidates: bool,
 ) -> Preemption | NoPreemption:
-    pipeline = pipeline_of(cluster, pod)
-    said = prefilter(cluster, pod_class, pipeline)
-    if not cluster.nodes.count or isinstance(said, Rejection):
+    profile = profile_of(cluster, pod)
+    said = prefilter(cluster, pod_class, profile)
+    if not cluster.nodes.count or isinstance(said, PrefilterRejection):
         return NoPreemption(None)
-    tried = _tried(cluster, pod, pipeline, said)
+    tried = _tried(cluster, pod, profile, said)
     if pod.spec.preemption_policy == "Never":
         return NoPreemption(f"preemption: {NEVER}")
     search = _Search(cluster, pod, Removability(pod.priority, within), budgets)
-    curable = _curable(cluster, pod, pipeline, said) if scope == "Domains" else tried
-    if _is_under_way(cluster, pod, tried) or (scope == "Domains" and search.is_under_way(curable)):
+    resolvable = _resolvable(cluster, pod, profile, said) if scope == "Domains" else tried
+    if _is_under_way(cluster, pod, tried) or (
+        scope == "Domains" and search.is_under_way(resolvable)
+    ):
         return NoPreemption(f"preemption: {UNDER_WAY}")
-    search.look(np.flatnonzero(tried))
+    search.search_nodes(np.flatnonzero(tried))
     if scope == "Domains":
-        search.look_elsewhere(np.flatnonzero(curable))
+        search.search_across_nodes(np.flatnonzero(resolvable))
     return search.outcome(all_candidates=all_candidates)
 
 
-def _remaining(cluster: Cluster, narrowed: Narrowing | None) -> Mask:
+def _remaining(cluster: Cluster, narrowed: PrefilterNodes | None) -> Mask:
     """Shape (nodes,): the nodes that are there, or those of them that a plugin has left."""
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()
@@ -142,20 +144,22 @@ def _remaining(cluster: Cluster, narrowed: Narrowing | None) -> Mask:
     return remaining
 
 
-def _curable(cluster: Cluster, pod: Pod, pipeline: Pipeline, narrowed: Narrowing | None) -> Mask:
+def _resolvable(
+    cluster: Cluster, pod: Pod, profile: Profile, narrowed: PrefilterNodes | None
+) -> Mask:
     """Shape (nodes,): where no filter says that removing pods cannot help."""
-    curable = _remaining(cluster, narrowed)
-    for failures in failures_of(cluster, pod, pipeline).values():
+    resolvable = _remaining(cluster, narrowed)
+    for failures in failures_of(cluster, pod, profile).values():
         for failure in failures:
-            curable &= ~(failure.nodes & failure.unresolvable)
-    return curable
+            resolvable &= ~(failure.nodes & failure.unresolvable)
+    return resolvable
 
 
-def _tried(cluster: Cluster, pod: Pod, pipeline: Pipeline, narrowed: Narrowing | None) -> Mask:
+def _tried(cluster: Cluster, pod: Pod, profile: Profile, narrowed: PrefilterNodes | None) -> Mask:
     """Shape (nodes,): where the first filter that refuses says that removing pods may help."""
     remaining = _remaining(cluster, narrowed)
     tried = np.zeros_like(remaining)
-    for failures in failures_of(cluster, pod, pipeline).values():
+    for failures in failures_of(cluster, pod, profile).values():
         failed, hopeless = np.zeros_like(tried), np.zeros_like(tried)
         for failure in failures:
             failed |= failure.nodes
@@ -166,7 +170,7 @@ def _tried(cluster: Cluster, pod: Pod, pipeline: Pipeline, narrowed: Narrowing |
 
 
 def _is_under_way(cluster: Cluster, pod: Pod, tried: Mask) -> bool:
-    """Whether pods are just leaving the node that was nominated for the pod before."""
+    """Return whether pods are just leaving the node that was nominated for the pod before."""
     slot = cluster.nodes.slots.get(pod.nominated_node_name or "")
     if slot is None or not tried[slot]:
         return False
@@ -191,24 +195,24 @@ class _Search:
         self._pod = pod
         self._class = cluster.class_of(pod)
         self._tie_hash = tie_hash(f"{pod.namespace}/{pod.name}")
-        self._budgets = [each for each in budgets if each.protects_any]
+        self._budgets = [budget for budget in budgets if budget.protects_any]
         self._reasons: Counter[str] = Counter()
         self._in_bulk: PreemptionCandidates | None = None
         self._one_by_one: dict[int, Victims] = {}
-        self._trials: OneByOne | None = None
+        self._trials: NodeByNodeSearch | None = None
         self._elsewhere: dict[int, Victims] = {}
         """By node, victims of which some are on other nodes."""
         self._is_cut_short = False
         """Whether the search for these ended before all nodes were tried to the end."""
 
-    def is_under_way(self, curable: Mask) -> bool:
+    def is_under_way(self, resolvable: Mask) -> bool:
         """Whether pods are just leaving anywhere that keep the pod from the node nominated for it before."""
         slot = self._cluster.nodes.slots.get(self._pod.nominated_node_name or "")
-        if slot is None or not curable[slot]:
+        if slot is None or not resolvable[slot]:
             return False
         return self._trials_elsewhere().is_leaving(slot, self._pod.priority)
 
-    def look(self, slots: Slots) -> None:
+    def search_nodes(self, slots: Slots) -> None:
         """Find the candidates among these nodes."""
         cluster, pod, removability = self._cluster, self._pod, self._removability
         self._reasons[NOT_HELPFUL] += cluster.nodes.count - len(slots)
@@ -218,7 +222,7 @@ class _Search:
         populated: Mask = np.logical_or.reduce(removable.mask, axis=0)
         self._reasons[NO_VICTIMS] += len(populated) - int(populated.sum())
         removable = Removable(table, removable.slots[populated], removability)
-        filters = pipeline_of(cluster, pod).filters
+        filters = profile_of(cluster, pod).filters
         verdict = judge(removable, cluster.nodes, self._class, filters)
         self._reasons += verdict.reasons
         if len(verdict.fitting):
@@ -230,8 +234,8 @@ class _Search:
         """Shape (nodes,): where room is kept for other pods, which trying all nodes at once does not see."""
         cluster = self._cluster
         reserved = np.zeros(cluster.nodes.size, dtype=np.bool_)
-        if cluster.keeps_room:
-            reserved[[each.slot for each in reservations(cluster, self._pod)]] = True
+        if cluster.has_reservations:
+            reserved[[reservation.slot for reservation in reservations(cluster, self._pod)]] = True
         return reserved
 
     def _try(self, slot: int) -> None:
@@ -240,14 +244,14 @@ class _Search:
             self._reasons[NO_VICTIMS] += 1
             return
         if self._trials is None:
-            self._trials = OneByOne(self._cluster, pod, self._removability, self._budgets)
+            self._trials = NodeByNodeSearch(self._cluster, pod, self._removability, self._budgets)
         found = self._trials.on(slot)
         if isinstance(found, Victims):
             self._one_by_one[slot] = found
         else:
             self._reasons.update(found)
 
-    def look_elsewhere(self, slots: Slots) -> None:
+    def search_across_nodes(self, slots: Slots) -> None:
         """Find the nodes among these that take the pod if pods elsewhere leave as well.
 
         Those come first that probably cost least. What certainly costs as much as what is found is
@@ -265,11 +269,11 @@ class _Search:
                 least = cost_of(found) if least is None else min(least, cost_of(found))
         self._is_cut_short = trials.is_cut_short
 
-    def _trials_elsewhere(self) -> Elsewhere:
-        return Elsewhere(self._cluster, self._pod, self._removability, self._budgets)
+    def _trials_elsewhere(self) -> CrossNodeSearch:
+        return CrossNodeSearch(self._cluster, self._pod, self._removability, self._budgets)
 
     def _estimates(
-        self, slots: Slots, trials: Elsewhere
+        self, slots: Slots, trials: CrossNodeSearch
     ) -> Iterator[tuple[tuple[Cost, int], int, Cost]]:
         """The nodes of which pods elsewhere may have to leave, each with what it may cost, and costs at least."""
         for slot, alone in self._costs_alone(slots).items():
@@ -285,7 +289,7 @@ class _Search:
         crowded = table.crowded[slots]
         removable = Removable(table, slots[~crowded], self._removability)
         filters = [
-            each for each in pipeline_of(cluster, pod).filters if isinstance(each, NodePlugin)
+            plugin for plugin in profile_of(cluster, pod).filters if isinstance(plugin, NodePlugin)
         ]
         verdict = judge(removable, cluster.nodes, self._class, filters)
         found = dict.fromkeys((*slots[crowded].tolist(), *verdict.unsure.tolist()), NOTHING)
@@ -294,7 +298,7 @@ class _Search:
         return found
 
     def outcome(self, *, all_candidates: bool) -> Preemption | NoPreemption:
-        """The best candidate, or why there is none."""
+        """Return the best candidate, or why there is none."""
         best = self._best()
         if best is None:
             told = message_of(self._cluster.nodes.count, self._reasons)
@@ -318,7 +322,7 @@ class _Search:
         return found + [(cost_of(each), slot, each) for slot, each in self._elsewhere.items()]
 
     def _best(self) -> tuple[int, Victims] | None:
-        """The node of the least cost; ties are broken as for placements."""
+        """Return the node of the least cost; ties are broken as for placements."""
         found = self._found()
         if not found:
             return None
@@ -349,7 +353,7 @@ class _Search:
 
 
 def _together(one: Cost, other: Cost) -> Cost:
-    """What different victims cost together, but for their starts."""
+    """Return what different victims cost together, but for their starts."""
     return Cost(
         violations=one.violations + other.violations,
         highest_priority=max(one.highest_priority, other.highest_priority),

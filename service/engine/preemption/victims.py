@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from service.engine.state.pods.importance import importance, started_at
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 OFFSET = 2**31
 """Makes every priority positive, so that of sums the one of fewer victims is mostly the smaller one."""
@@ -21,13 +21,13 @@ class Removability(NamedTuple):
     """Says which of them stay all the same; only searches that look at pods one by one ask it."""
 
     def has(self, pod: Pod) -> bool:
-        """Whether this pod may leave."""
+        """Return whether this pod may leave."""
         if pod.priority >= self.priority or not self.allows(pod.namespace):
             return False
         return self.stays is None or not self.stays(pod)
 
     def allows(self, namespace: str) -> bool:
-        """Whether pods of a namespace may leave."""
+        """Return whether pods of a namespace may leave."""
         return self.namespaces is None or namespace in self.namespaces
 
 
@@ -57,7 +57,7 @@ def victims_of(pods: Iterable[Pod], violations: int) -> Victims:
 
 
 def cost_of(victims: Victims) -> Cost:
-    """The cost of making room on a node; there is at least one victim."""
+    """Return the cost of making room on a node; there is at least one victim."""
     pods = victims.pods
     highest = pods[0].priority
     return Cost(

@@ -11,7 +11,7 @@ from service.engine.framework.volume_plugin import VolumePlugin
 from service.engine.profiles.registry import known_plugins
 from service.engine.state.nodes.node_rules import ProfileRules
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import ClusterConfig, SchedulerProfile
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 
 
 class RelativeWeight:
@@ -35,55 +35,59 @@ class RelativeWeight:
 class RelationPlugins:
     """The plugins of a profile that look at other pods and apply to pods of one class."""
 
-    __slots__ = ("filters", "pipeline", "scores")
+    __slots__ = ("filters", "profile", "scores")
 
-    def __init__(self, pipeline: "Pipeline", pod_class: PodClass) -> None:
-        self.pipeline = pipeline
+    def __init__(self, profile: "Profile", pod_class: PodClass) -> None:
+        self.profile = profile
         self.filters = tuple(
-            [each for each in pipeline.relation_filters if each.applies(pod_class)]
+            [plugin for plugin in profile.relation_filters if plugin.applies(pod_class)]
         )
         self.scores = tuple(
-            [each for each in pipeline.relation_scores if each.plugin.applies(pod_class)]
+            [scorer for scorer in profile.relation_scores if scorer.plugin.applies(pod_class)]
         )
 
 
-class Pipeline:
+class Profile:
     """The plugins of one profile."""
 
     def __init__(self, profile: SchedulerProfile, config: ClusterConfig) -> None:
-        plugins = [each.of(profile, config) for each in known_plugins().values()]
+        plugins = [plugin.of(profile, config) for plugin in known_plugins().values()]
         self.weights = dict(profile.weights)
         """The weights of the plugins that score."""
-        self.filters = tuple(each for each in plugins if each.name in profile.filters)
+        self.filters = tuple(plugin for plugin in plugins if plugin.name in profile.filters)
         self.scores = tuple(
-            (each, self.weights[each.name]) for each in plugins if each.name in self.weights
+            (plugin, self.weights[plugin.name]) for plugin in plugins if plugin.name in self.weights
         )
         self.named_if_skipped = frozenset(
             each.name for each, _ in self.scores if not each.is_unnamed_if_skipped
         )
         """The plugins that explanations name where they do not score a pod."""
-        self.prefilters = tuple(each for each in self.filters if each.prefilters)
-        self.judging_room = frozenset(each.name for each in self.filters if each.judges_room)
+        self.prefilters = tuple(plugin for plugin in self.filters if plugin.prefilters)
+        self.resource_filters = frozenset(
+            plugin.name for plugin in self.filters if plugin.judges_room
+        )
         """The filters that refuse nodes which have too little left for a pod's requests."""
-        self.binds_claims = any(each.binds_claims for each in self.filters)
-        self.allocates_devices = any(each.allocates_devices for each in self.filters)
-        self.narrows = any(each.narrows for each in self.filters)
+        self.binds_claims = any(plugin.binds_claims for plugin in self.filters)
+        self.allocates_devices = any(plugin.allocates_devices for plugin in self.filters)
+        self.narrows = any(plugin.narrows for plugin in self.filters)
         self.rules = ProfileRules()
         """The rules that the profile has for its pods besides their own."""
-        for each in plugins:
-            self.rules = each.added_to(self.rules)
+        for plugin in plugins:
+            self.rules = plugin.added_to(self.rules)
         self._filtering = profile.filters
 
-        nodes = tuple(each for each in self.filters if isinstance(each, NodePlugin))
-        self.static_filters = tuple(each for each in nodes if not each.reads_usage)
+        nodes = tuple(plugin for plugin in self.filters if isinstance(plugin, NodePlugin))
+        self.static_filters = tuple(plugin for plugin in nodes if not plugin.reads_usage)
         """Filters that read only the node itself, not what is placed on it."""
-        self.usage_filters = tuple(each for each in nodes if each.reads_usage)
+        self.usage_filters = tuple(plugin for plugin in nodes if plugin.reads_usage)
         """Filters that read what is placed on the node."""
-        relations = tuple(each for each in self.filters if isinstance(each, RelationPlugin))
+        relations = tuple(plugin for plugin in self.filters if isinstance(plugin, RelationPlugin))
         self.relation_filters = tuple(
-            each for each in relations if not isinstance(each, VolumePlugin)
+            plugin for plugin in relations if not isinstance(plugin, VolumePlugin)
         )
-        self.volume_filters = tuple(each for each in relations if isinstance(each, VolumePlugin))
+        self.volume_filters = tuple(
+            plugin for plugin in relations if isinstance(plugin, VolumePlugin)
+        )
         """They are asked only of pods with volumes."""
 
         rated = tuple(
@@ -97,10 +101,10 @@ class Pipeline:
             if isinstance(each, RelationPlugin)
         )
 
-    def filters_with(self, name: str) -> bool:
+    def has_filter(self, name: str) -> bool:
         return name in self._filtering
 
 
-def pipelines_of(config: ClusterConfig) -> dict[str, Pipeline]:
+def profiles_of(config: ClusterConfig) -> dict[str, Profile]:
     """Make one pipeline for each scheduler name; `default-scheduler` always exists."""
-    return {name: Pipeline(each, config) for name, each in config.scheduler_profiles().items()}
+    return {name: Profile(each, config) for name, each in config.scheduler_profiles().items()}

@@ -1,7 +1,7 @@
 """The plugins that this process knows: those of Kubernetes, and those that were registered.
 
 All processes of a server register the same plugins when they start, before they look at a cluster
-(`service.extensions`).
+(`service.plugin`).
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from functools import cache
 from service.engine.framework.events import Change
 from service.engine.framework.plugin import NodePlugin, Plugin, RelationPlugin
 from service.engine.plugins import PLUGINS
-from service.model.validation.plugins import KNOWN, declare, withdraw
+from service.model.cluster.plugin_rules import KNOWN, declare, withdraw
 
 WEIGHT_MAX = 100
 """The greatest weight of a plugin that is not one of Kubernetes', if a profile gives none."""
@@ -29,7 +29,7 @@ def hinted(change: Change) -> frozenset[str]:
 
 
 @cache
-def judging_room() -> frozenset[str]:
+def resource_filters() -> frozenset[str]:
     """Return the plugins that refuse nodes which have too little left for a pod's requests."""
     return frozenset(name for name, plugin in known_plugins().items() if plugin.judges_room)
 
@@ -57,18 +57,18 @@ def register(plugin: type[Plugin]) -> None:
 def unregister(plugin: type[Plugin]) -> None:
     """Undo the registration of a plugin, for tests."""
     withdraw(plugin.name)
-    _look_again()
+    _clear_caches()
 
 
 def _add(plugin: type[Plugin], *, by_default: bool) -> None:
     declare(plugin, by_default=by_default)
-    _look_again()
+    _clear_caches()
 
 
-def _look_again() -> None:
+def _clear_caches() -> None:
     known_plugins.cache_clear()
     hinted.cache_clear()
-    judging_room.cache_clear()
+    resource_filters.cache_clear()
 
 
 for _each in PLUGINS:

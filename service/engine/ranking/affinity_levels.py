@@ -23,7 +23,7 @@ BYTES_A_NODE: Final = 24
 array of its level."""
 
 
-class Levels:
+class AffinityLevels:
     """The ranks of the feasible nodes of each level, in ascending order.
 
     They are plain arrays, since NumPy can fill them at once, and what is behind a rank that comes

@@ -3,18 +3,18 @@
 InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest
 sum of the feasible nodes. If pods attract each other, each placement raises the greatest sum, which
 changes the scores of all nodes. But it changes the sums of the nodes of one domain only, so the
-sums are what is kept (`Levels`). Measured without levels and with them: a pod with preferred
+sums are what is kept (`AffinityLevels`). Measured without levels and with them: a pod with preferred
 anti-affinity takes 72 and 50 µs at 5,000 nodes, 316 and 58 µs at 50,000; one with preferred
 affinity takes 80 and 40 µs at 5,000 nodes, 370 and 63 µs at 50,000.
 """
 
 from service.engine.framework.plugin import Scale
-from service.engine.ranking.affinity_levels import Levels, distinct
+from service.engine.ranking.affinity_levels import AffinityLevels, distinct
 from service.engine.state.nodes.columns import Ints
-from service.engine.state.nodes.counters import Weighed, WeighedSum
+from service.engine.state.nodes.counters import WeightedSum, WeightedTerm
 from service.engine.state.nodes.node_table import NodeTable
 
-PATIENCE = 4
+PASSES_BEFORE_BUILD = 4
 """Putting the nodes in order (0.15 ms at 5,000 nodes) costs as much as so many passes over all
 nodes."""
 REPAIRS_MAX = 64
@@ -33,18 +33,18 @@ class AffinityRanks:
 
     __slots__ = ("_key", "_levels", "_nodes", "_passes", "_usage_seen", "_view")
 
-    def __init__(self, nodes: NodeTable, terms: tuple[Weighed, ...]) -> None:
+    def __init__(self, nodes: NodeTable, terms: tuple[WeightedTerm, ...]) -> None:
         self._nodes = nodes
         self._key = terms[0].counter.key
-        self._view = WeighedSum(terms)
-        self._levels: Levels | None = None
+        self._view = WeightedSum(terms)
+        self._levels: AffinityLevels | None = None
         """None while a pass over all nodes is cheaper."""
         self._usage_seen = 0
         self._passes = 0
         """How often a pass over all nodes was made because there were no levels."""
 
     @property
-    def levels(self) -> Levels | None:
+    def levels(self) -> AffinityLevels | None:
         """The feasible nodes by their sums; None while a pass over all nodes is cheaper."""
         return self._levels
 
@@ -63,7 +63,7 @@ class AffinityRanks:
             self._levels = None
         if self._levels is None:
             self._passes += 1
-            if self._passes <= PATIENCE:
+            if self._passes <= PASSES_BEFORE_BUILD:
                 return None
             self._passes = 0
             self._levels = self._build(ranks)
@@ -71,7 +71,7 @@ class AffinityRanks:
         return levels.best(tie, scale) if levels else None
 
     def holds(self, ranks: Ints) -> bool:
-        """Whether the levels, brought up to date, are what they would be if built now.
+        """Return whether the levels, brought up to date, are what they would be if built now.
 
         `ranks`, shape (nodes,), int64, are those without affinity.
         """
@@ -79,18 +79,18 @@ class AffinityRanks:
         if levels is None or not self._repair(ranks, levels):
             self._levels = None
             return True
-        built = Levels(self._nodes.layout(None), self._view.values(), ranks)
+        built = AffinityLevels(self._nodes.layout(None), self._view.values(), ranks)
         return self._view.holds() and levels.ordered == built.ordered
 
-    def _build(self, ranks: Ints) -> Levels | None:
+    def _build(self, ranks: Ints) -> AffinityLevels | None:
         """Put all nodes on levels; return None if there are too many different sums."""
         sums = self._view.values()
         self._usage_seen = self._nodes.usage_log.position
         if len(distinct(sums[ranks >= 0])) > LEVELS_MAX:
             return None
-        return Levels(self._nodes.layout(None), sums, ranks)
+        return AffinityLevels(self._nodes.layout(None), sums, ranks)
 
-    def _repair(self, ranks: Ints, levels: Levels) -> bool:
+    def _repair(self, ranks: Ints, levels: AffinityLevels) -> bool:
         """Update the nodes whose sum or pods changed; return False if rebuilding is cheaper."""
         domains, members = self._view.repair(), self._key.members
         used = self._nodes.usage_log.since(self._usage_seen)

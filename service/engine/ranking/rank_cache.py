@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from service.engine.framework.plugin import DomainScores, Scale
-from service.engine.profiles.profile import Pipeline
+from service.engine.profiles.profile import Profile
 from service.engine.ranking.affinity_ranks import AffinityRanks
 from service.engine.ranking.score_tree import BestNodeTree
 from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, Slots, at
-from service.engine.state.nodes.counters import Weighed
+from service.engine.state.nodes.counters import WeightedTerm
 from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import SIGN_BIT, TIE_BITS, VETO
@@ -27,14 +27,14 @@ PASSES_BEFORE = 8
 """Building a `BestNodeTree` costs as much as so many passes over all nodes."""
 SCALARS_MAX = 32
 """For at most so many nodes, plain integers are quicker than short arrays."""
-AFFINITIES_KEPT = 8
+AFFINITIES_MAX = 8
 """How many sets of affinity terms are kept; the least recently used is dropped first."""
 REBUILD_SHARE = 8
 """If more than an eighth of the nodes have changed, rebuilding is cheaper than repairing."""
 
 
 class RowCache:
-    """The ranks of all nodes for one `NodeRules` under one `Pipeline`."""
+    """The ranks of all nodes for one `NodeRules` under one `Profile`."""
 
     __slots__ = (
         "_affinities",
@@ -52,20 +52,20 @@ class RowCache:
         "_usage_seen",
         "bytes_counted",
         "constant",
-        "is_kept",
+        "is_cached",
         "ranks",
         "raw",
         "size_in_bytes",
     )
 
     def __init__(
-        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, static_rows: StaticRows
+        self, nodes: NodeTable, rules: NodeRules, profile: Profile, static_rows: StaticRows
     ) -> None:
         self._nodes = nodes
         self._rules = rules
         self._static_rows = static_rows
-        self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
-        self._scores = [each for each in pipeline.usage_scores if each[0].scores_for(rules)]
+        self._filters = [plugin for plugin in profile.usage_filters if plugin.applies(rules)]
+        self._scores = [scorer for scorer in profile.usage_scores if scorer[0].scores_for(rules)]
         self._static = static_rows.mask.data
         self.ranks: Ints = np.zeros(0, dtype=np.int64)
         """The ranks, shape (nodes,), int64: `score << TIE_BITS | tie hash`, or `VETO`."""
@@ -76,7 +76,7 @@ class RowCache:
         self._passes = 0
         """How many passes over all nodes were made since the ranks were built."""
         self._trees: dict[TopologyKey | None, BestNodeTree] = {}
-        self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
+        self._affinities: dict[tuple[WeightedTerm, ...], AffinityRanks] = {}
         self.raw = static_rows.raw
         """Scores that have to be normalised for each placement, without those that are 0
         everywhere."""
@@ -87,7 +87,7 @@ class RowCache:
         `static_key`."""
         self.bytes_counted = 0
         """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
-        self.is_kept = True
+        self.is_cached = True
         """Whether the `Cluster` still has the rows; if not, nobody keeps up what they depend on."""
         self._nodes_seen = -1
         self._usage_seen = -1
@@ -152,7 +152,7 @@ class RowCache:
         return found
 
     def best_by_affinity(
-        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+        self, terms: tuple[WeightedTerm, ...], scale: Scale, tie: int
     ) -> tuple[int, int] | None:
         """Do what `Candidates.best` does if only affinity terms of one key are to be added.
 
@@ -160,7 +160,7 @@ class RowCache:
         """
         found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms)
         self._affinities[terms] = found
-        if len(self._affinities) > AFFINITIES_KEPT:
+        if len(self._affinities) > AFFINITIES_MAX:
             del self._affinities[next(iter(self._affinities))]
         size = found.size_in_bytes
         best = found.best(self.ranks, tie, scale)
@@ -175,9 +175,11 @@ class RowCache:
         trees = [key for key in self._trees if key is not None and key.is_dropped]
         for tree_key in trees:
             del self._trees[tree_key]
-        terms = [each for each in self._affinities if any(t.counter.is_dropped for t in each)]
-        for each in terms:
-            del self._affinities[each]
+        terms = [
+            affinity for affinity in self._affinities if any(t.counter.is_dropped for t in affinity)
+        ]
+        for term in terms:
+            del self._affinities[term]
         if trees or terms:
             self._measure()
 
@@ -210,9 +212,9 @@ class RowCache:
     # What recounts ask
 
     @property
-    def follows(self) -> bool:
+    def is_repairable(self) -> bool:
         """Whether the rows are kept and no node itself has changed since the last refresh; else everything is rebuilt."""
-        return self.is_kept and self._nodes.version == self._nodes_seen
+        return self.is_cached and self._nodes.version == self._nodes_seen
 
     def ranks_hold(self, rows: Slots) -> bool:
         """Whether the ranks of some nodes, and what they share, are what they would be if computed now.
@@ -232,8 +234,8 @@ class RowCache:
         )
 
     def _measure(self) -> None:
-        ordered = sum(each.size_in_bytes for each in self._trees.values())
-        ordered += sum(each.size_in_bytes for each in self._affinities.values())
+        ordered = sum(tree.size_in_bytes for tree in self._trees.values())
+        ordered += sum(affinity.size_in_bytes for affinity in self._affinities.values())
         self.size_in_bytes = int(self.ranks.nbytes) + self._static_rows.size_in_bytes + ordered
 
     def _ranks_of(self, rows: Rows) -> Ints:
@@ -259,8 +261,8 @@ class RowCache:
         before = self._cells[slot]
         after = self._rank_at(slot)
         self._cells[slot] = after
-        for each in self._trees.values():
-            each.repair(slot)
+        for tree in self._trees.values():
+            tree.repair(slot)
         if (before < 0) != (after < 0):
             for key, (_, counts) in self._feasible.items():
                 counts[key.cells[slot]] += 1 if before < 0 else -1
@@ -296,14 +298,14 @@ class Candidates:
         self._nodes = nodes
         self._vetoes = vetoes
         self._only = only
-        """The slots that may be chosen, if they are few; None for all."""
+        """The slots that may be chosen, if they are few, or None for all."""
         self._ranks: Ints | None = None
 
     @property
     def ranks(self) -> Ints:
         """The ranks, shape (nodes,), int64: score above tie-break, or negative if left out."""
         if self._ranks is None:
-            self._ranks = vetoed(self.rows.ranks, (each.nodes for each in self._vetoes))
+            self._ranks = vetoed(self.rows.ranks, (veto.nodes for veto in self._vetoes))
             if self._only is not None:
                 kept = np.full_like(self._ranks, VETO)
                 for slot in self._only:
@@ -317,7 +319,7 @@ class Candidates:
         return self.ranks >> SIGN_BIT
 
     def has(self, slot: int) -> bool:
-        """Whether a node is a candidate."""
+        """Return whether a node is a candidate."""
         return (self._only is None or slot in self._only) and self._rank_at(slot) >= 0
 
     def only(self, slot: int) -> "Candidates":
@@ -329,7 +331,7 @@ class Candidates:
 
         The last entry is for the nodes without the key.
         """
-        vetoed = [each.by_domain for each in self._vetoes if each.key is key and each.by_domain]
+        vetoed = [veto.by_domain for veto in self._vetoes if veto.key is key and veto.by_domain]
         if self._only is not None or len(vetoed) < len(self._vetoes):
             occupied = np.zeros(key.capacity + 1, dtype=np.bool_)
             occupied[key.domain_of[self.ranks >= 0]] = True
@@ -352,16 +354,16 @@ class Candidates:
         if found is not None:
             return found
         totals = self.ranks
-        for each in scores:
-            if not isinstance(each, DomainScores):
-                totals = totals + each
-            elif any(each.scores):
-                totals = totals + _on_nodes(each)
+        for score in scores:
+            if not isinstance(score, DomainScores):
+                totals = totals + score
+            elif any(score.scores):
+                totals = totals + _on_nodes(score)
         slot = int((totals ^ tie).argmax())
         return slot, int(totals[slot])
 
     def best_by_affinity(
-        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+        self, terms: tuple[WeightedTerm, ...], scale: Scale, tie: int
     ) -> tuple[int, int] | None:
         """Return what `best` returns if affinity terms are the only scores to add.
 
@@ -370,7 +372,7 @@ class Candidates:
         key = terms[0].counter.key
         if self._only is not None or self._vetoes or key.has_few_domains or self.rows.raw:
             return None
-        if any(each.counter.key is not key for each in terms):
+        if any(term.counter.key is not key for term in terms):
             return None
         return self.rows.best_by_affinity(terms, scale, tie)
 
@@ -381,9 +383,11 @@ class Candidates:
         best, greatest = 0, VETO
         for slot in slots:
             rank = self._rank_at(slot)
-            for each in scores:
+            for score in scores:
                 rank += (
-                    each.at(slot) << TIE_BITS if isinstance(each, DomainScores) else int(each[slot])
+                    score.at(slot) << TIE_BITS
+                    if isinstance(score, DomainScores)
+                    else int(score[slot])
                 )
             if rank ^ tie > greatest ^ tie:
                 best, greatest = slot, rank
@@ -391,15 +395,15 @@ class Candidates:
 
     def _rank_at(self, slot: int) -> int:
         rank = int(self.rows.ranks[slot])
-        for each in self._vetoes:
-            rank |= each.at(slot)
+        for veto in self._vetoes:
+            rank |= veto.at(slot)
         return rank
 
     def _best_of_tree(
         self, scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int] | None:
         """Do what `best` does by trees; return None if they cannot tell or cost more."""
-        by_domain = [each for each in scores if isinstance(each, DomainScores)]
+        by_domain = [score for score in scores if isinstance(score, DomainScores)]
         key = by_domain[0].key if by_domain else self._excluding_key()
         if len(by_domain) < len(scores) or any(each.key is not key for each in by_domain):
             return None
@@ -409,7 +413,7 @@ class Candidates:
         if key is None:
             tops, offsets, vetoes = [best_node_tree.top(0)], [0], self._vetoes
         else:
-            vetoes = [each for each in self._vetoes if each.key is not key or not each.by_domain]
+            vetoes = [veto for veto in self._vetoes if veto.key is not key or not veto.by_domain]
             offsets = self._offsets(key, by_domain)
             tops = [best_node_tree.top(tree) + offsets[tree] for tree in range(key.capacity + 1)]
         promised, best, greatest = max(tops), 0, VETO
@@ -425,9 +429,9 @@ class Candidates:
 
     def _excluding_key(self) -> TopologyKey | None:
         """Return the first key with few domains of which a rule leaves under half of the nodes."""
-        for each in self._vetoes:
-            if each.by_domain and each.spared * 2 < self._nodes.size:
-                return each.key
+        for veto in self._vetoes:
+            if veto.by_domain and veto.open_nodes * 2 < self._nodes.size:
+                return veto.key
         return None
 
     def _offsets(self, key: TopologyKey, scores: list[DomainScores]) -> list[int]:
@@ -446,8 +450,8 @@ class Candidates:
 
 def vetoed(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
     """Return the ranks, shape (nodes,), int64; negative for nodes that a veto excludes."""
-    for each in vetoes:
-        ranks = ranks | each
+    for veto in vetoes:
+        ranks = ranks | veto
     return ranks
 
 

@@ -16,7 +16,7 @@ from service.engine.state.nodes.rank import TIE_BITS, VETO
 from service.engine.state.nodes.tree_layout import Layout
 from service.engine.state.nodes.vetoes import Vetoes
 
-DISAPPOINTMENTS_MAX = 32
+VETOED_LEAVES_MAX = 32
 """After so many leaves at which all nodes of the greatest score are excluded, a pass over all nodes
 is cheaper."""
 
@@ -78,7 +78,7 @@ class BestNodeTree:
         return len(self._scores)
 
     def holds(self, start: int, stop: int) -> bool:
-        """Whether the scores of these branches and leaves follow from what is below them.
+        """Return whether the scores of these branches and leaves follow from what is below them.
 
         If all do, each branch knows the greatest score below it.
         """
@@ -117,7 +117,7 @@ class BestNodeTree:
         top = scores[root + 1]
         branch, bit = 1, TIE_BITS - 1
         others: list[int] = []
-        for _ in range(DISAPPOINTMENTS_MAX):
+        for _ in range(VETOED_LEAVES_MAX):
             while branch < leaves:
                 branch = 2 * branch + (1 ^ (tie >> bit & 1))
                 bit -= 1
@@ -138,7 +138,7 @@ class BestNodeTree:
             slot = self._order[index]
             rank = self._ranks[slot]
             if rank >> TIE_BITS == top and rank ^ tie > greatest:
-                if vetoes and any(each.at(slot) for each in vetoes):
+                if vetoes and any(veto.at(slot) for veto in vetoes):
                     continue
                 best, greatest = slot, rank ^ tie
         return best

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.framework.plugin import NodePlugin
-from service.engine.profiles.profile import Pipeline
+from service.engine.profiles.profile import Profile
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Slots
 from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
@@ -25,12 +25,12 @@ class RawScore(NamedTuple):
 
 
 class StaticRows:
-    """The masks and scores for one `NodeRules.static_key` under one `Pipeline`."""
+    """The masks and scores for one `NodeRules.static_key` under one `Profile`."""
 
     __slots__ = (
         "_filters",
         "_nodes",
-        "_pipeline",
+        "_profile",
         "_rules",
         "_seen",
         "constant",
@@ -39,11 +39,11 @@ class StaticRows:
         "scores",
     )
 
-    def __init__(self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline) -> None:
+    def __init__(self, nodes: NodeTable, rules: NodeRules, profile: Profile) -> None:
         self._nodes = nodes
         self._rules = rules
-        self._pipeline = pipeline
-        self._filters = [each for each in pipeline.static_filters if each.applies(rules)]
+        self._profile = profile
+        self._filters = [plugin for plugin in profile.static_filters if plugin.applies(rules)]
         self._seen = -1
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
         """A mask of shape (nodes,): the nodes that pass the filters that read only the node."""
@@ -73,7 +73,7 @@ class StaticRows:
             mask &= plugin.admits(nodes, rules, ALL)
         self.mask = mask
         self.scores, self.raw, self.constant = None, [], 0
-        for plugin, weight in self._pipeline.static_scores:
+        for plugin, weight in self._profile.static_scores:
             scores = plugin.scores(nodes, rules, ALL) if plugin.scores_for(rules) else None
             if scores is not None and len(scores):
                 self._add(plugin, weight, scores)
@@ -88,7 +88,7 @@ class StaticRows:
             return False
         raw = {each.plugin: each.scores.take(rows) for each in self.raw}
         fixed: Ints = np.zeros(len(rows), dtype=np.int64)
-        for each, weight in self._pipeline.static_scores:
+        for each, weight in self._profile.static_scores:
             scores = each.scores(nodes, rules, rows) if each.scores_for(rules) else None
             if scores is None:
                 continue

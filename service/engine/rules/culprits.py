@@ -13,8 +13,8 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import Blame, Headroom, Plugin
-from service.engine.placing.placement import pipeline_of, settled
-from service.engine.placing.refusal import Rejection, prefilter
+from service.engine.placing.placement import profile_of, resolve_fallbacks
+from service.engine.placing.refusal import PrefilterRejection, prefilter
 from service.engine.plugins import (
     node_affinity as selection,
     pod_topology_spread as spreading,
@@ -30,8 +30,8 @@ from service.engine.state.nodes.node_selectors import required_mask
 from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass, Template
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.quantity import format_amount
+from service.model.core.quantity import format_amount
+from service.model.pods.pod import Pod
 
 PODS_MAX = 20
 """At most so many pods of one culprit are named; the others are counted."""
@@ -91,10 +91,10 @@ def culprits(cluster: Cluster, pod: Pod, node_name: str) -> list[Culprit]:
         KeyError: there is no such node.
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    return list(_Question(cluster, settled(cluster, pod), node_name).culprits())
+    return list(_CulpritSearch(cluster, resolve_fallbacks(cluster, pod), node_name).culprits())
 
 
-class _Question:
+class _CulpritSearch:
     """Why a pod does not fit on one node."""
 
     def __init__(self, cluster: Cluster, pod: Pod, node_name: str) -> None:
@@ -102,29 +102,29 @@ class _Question:
         self._nodes = cluster.nodes
         self._slot = cluster.nodes.slots[node_name]
         self._node_name = node_name
-        self._pipeline = pipeline_of(cluster, pod)
+        self._profile = profile_of(cluster, pod)
         self._class = cluster.class_of(pod)
         self._paths = _paths_of(self._class.template)
 
     def culprits(self) -> Iterator[Culprit]:
-        said = prefilter(self._cluster, self._class, self._pipeline)
-        if isinstance(said, Rejection):
+        said = prefilter(self._cluster, self._class, self._profile)
+        if isinstance(said, PrefilterRejection):
             yield self._culprit(said.plugin, said.reason)
             return
-        for plugin in self._pipeline.filters:
+        for plugin in self._profile.filters:
             reasons = self._reasons(plugin)
             if reasons:
                 yield from self._of(plugin, reasons)
 
     def _reasons(self, plugin: Plugin) -> list[str]:
         failures = plugin.failures(self._nodes, self._class)
-        return [each.reason for each in failures if each.nodes[self._slot]]
+        return [failure.reason for failure in failures if failure.nodes[self._slot]]
 
     def _of(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
         """Yield the culprits of one filter, as closely as it can tell them."""
         blames = plugin.blames(self._nodes, self._class, self._slot)
         found = [each for blame in blames or () for each in self._blamed(plugin, blame, reasons)]
-        found = found or list(self._short(plugin, reasons))
+        found = found or list(self._shortages(plugin, reasons))
         yield from found
         told = {each.reason for each in found}
         for reason in reasons:
@@ -157,7 +157,7 @@ class _Question:
             )
 
     def _members(self, blame: Blame, domain: int) -> list[tuple[Pod, PodClass]]:
-        """The pods that the rule is about in a domain, with their classes."""
+        """Return the pods that the rule is about in a domain, with their classes."""
         counted = blame.counted
         wanted = {each for each in self._cluster.placed_classes() if blame.taken(each)}
         return [
@@ -170,7 +170,7 @@ class _Question:
 
     # Rules about the node alone
 
-    def _short(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
+    def _shortages(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
         """Yield what the node has too little of, with those of its pods that hold it."""
         told = plugin.headrooms(self._nodes, self._class)
         for room in told.each if told is not None else ():
@@ -250,8 +250,8 @@ class _Question:
 def _paths_of(template: Template) -> Mapping[int, list[str | None]]:
     """Map each compiled rule of a template, by its identity, to all places where it is stated."""
     paths: dict[int, list[str | None]] = {}
-    enduring, ignored = affinity_rules(template, per_term=template.affinity_per_term)
-    for rule, term in (*enduring, *ignored, *anti_affinity_rules(template)):
+    during_execution, ignored = affinity_rules(template, per_term=template.affinity_per_term)
+    for rule, term in (*during_execution, *ignored, *anti_affinity_rules(template)):
         paths.setdefault(id(term), []).append(rule.path)
     for rule, spread in spread_rules(template):
         paths[id(spread)] = [rule.path]

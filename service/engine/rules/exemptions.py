@@ -17,7 +17,7 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.placing.spread_fallback import fallbacks, variant
 from service.engine.plugins import inter_pod_affinity, pod_topology_spread
-from service.engine.profiles.profile import Pipeline
+from service.engine.profiles.profile import Profile
 from service.engine.rules.rule_paths import (
     anti_affinity_rules,
     exempt_rules,
@@ -29,7 +29,7 @@ from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.pods.classes import MatcherEntry, OwnedTerm, PodClass
 from service.engine.state.pods.matchers import Subject
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
 OWN = "Pods in daemonNamespaces do not count for required anti-affinity of other pods."
 OWN_OF_DAEMON = "Only pods in daemonNamespaces count for required anti-affinity of a pod in them."
@@ -111,12 +111,12 @@ class _Reach:
         )
 
 
-def exemptions(cluster: Cluster, pod_class: PodClass, pipeline: Pipeline) -> list[Exemption]:
+def exemptions(cluster: Cluster, pod_class: PodClass, profile: Profile) -> list[Exemption]:
     """Return every rule that is left out for a pod of the class and would exclude nodes.
 
     The rules of the pod itself come first, then those of placed pods, by namespace and path.
     """
-    if not pipeline.filters_with(inter_pod_affinity.NAME):
+    if not profile.has_filter(inter_pod_affinity.NAME):
         return []
     return [
         *_of_first_pod(cluster, pod_class),
@@ -145,10 +145,10 @@ def _of_first_pod(cluster: Cluster, pod_class: PodClass) -> Iterator[Exemption]:
             )
 
 
-def fallen_back(cluster: Cluster, pod: Pod, judged: Pod, pipeline: Pipeline) -> list[Exemption]:
+def fallen_back(cluster: Cluster, pod: Pod, judged: Pod, profile: Profile) -> list[Exemption]:
     """Return the constraints of a pod that may fall back and are soft in the pod as it is judged."""
     indexes = fallbacks(pod)
-    if not indexes or not pipeline.filters_with(pod_topology_spread.NAME):
+    if not indexes or not profile.has_filter(pod_topology_spread.NAME):
         return []
     constraints = judged.spec.topology_spread_constraints
     whole = cluster.class_of(variant(pod, cluster.class_of(pod).template, indexes))

@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
 from service.engine.rules.obstacles import Remedy
-from service.engine.state.nodes.node_table import HOSTNAME, timeless
-from service.model.objects.condition_taints import unconditioned
-from service.model.objects.pods_and_nodes import Node, Taint
+from service.engine.state.nodes.node_table import HOSTNAME, without_times
+from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import without_condition_taints
+from service.model.nodes.node import Node
 from service.model.plans.repair_changes import AddNodes
 
 _NAME = "added"
@@ -29,7 +30,7 @@ def shape_of(node: Node) -> Hashable:
     return labels, frozenset(node.allocatable.items()), frozenset(_own_taints(node))
 
 
-def adding_like(node: Node, name: str) -> Remedy:
+def node_addition(node: Node, name: str) -> Remedy:
     """Return the remedy that one more such node comes, of a template of that name."""
     labels = _shared_labels(node)
     taints = _own_taints(node)
@@ -46,7 +47,7 @@ def adding_like(node: Node, name: str) -> Remedy:
     )
     template = {
         "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": [_told(each) for each in taints]} if taints else {},
+        "spec": {"taints": [_told(taint) for taint in taints]} if taints else {},
         "status": {"allocatable": dict(node.allocatable)},
     }
     return Remedy(
@@ -59,7 +60,7 @@ def adding_like(node: Node, name: str) -> Remedy:
 
 def _own_taints(node: Node) -> tuple[Taint, ...]:
     """Return the taints of a node but for those of its conditions, which another one need not have."""
-    return timeless(unconditioned(node))
+    return without_times(without_condition_taints(node))
 
 
 def _told(taint: Taint) -> dict[str, str]:

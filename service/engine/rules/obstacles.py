@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import Plugin
-from service.engine.placing.placement import pipeline_of
+from service.engine.placing.placement import profile_of
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,
@@ -22,21 +22,22 @@ from service.engine.plugins import (
     pod_topology_spread as spreading,
     taint_toleration as tainting,
 )
-from service.engine.profiles.profile import Pipeline
+from service.engine.profiles.profile import Profile
 from service.engine.rules.relaxations import (
     Edit,
     Relaxation,
     edited,
     relaxations,
-    requesting,
-    tolerating,
+    request_edit,
+    toleration_edit,
 )
 from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.taints import HARD_EFFECTS, tolerates
 from service.engine.state.pods.importance import PODS
-from service.model.objects.condition_taints import CONDITION_KEYS, asked_keys
-from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
-from service.model.objects.quantity import format_amount
+from service.model.core.primitives import Taint
+from service.model.core.quantity import format_amount
+from service.model.nodes.condition_taints import CONDITION_KEYS, asked_keys
+from service.model.nodes.node import Node
 from service.model.plans.repair_changes import (
     AddToleration,
     AnyRepairChange,
@@ -46,6 +47,7 @@ from service.model.plans.repair_changes import (
     SetTaints,
     UncordonNodes,
 )
+from service.model.pods.pod import Pod, Toleration
 
 OBSTACLES_MAX = 60
 """So many are told apart; nodes with others are left out."""
@@ -94,16 +96,16 @@ _OF_OTHERS = frozenset({relations.EXISTING, relations.EXISTING_FULL, selection.E
 _BY_RULE = frozenset({selection.NAME, relations.NAME, spreading.NAME, ports.NAME})
 
 
-def obstacles(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Iterator[Obstacle]:
+def obstacles(cluster: Cluster, pod: Pod, profile: Profile) -> Iterator[Obstacle]:
     """Yield all that keeps a pod from any node."""
     pod_class = cluster.class_of(pod)
     rules = list(relaxations(pod.spec))
-    for plugin in pipeline.filters:
+    for plugin in profile.filters:
         failing = _failing(cluster, pod, plugin)
         if not failing.any():
             continue
         if plugin.name in _BY_RULE:
-            own = [each for each in rules if each.plugin == plugin.name]
+            own = [rule for rule in rules if rule.plugin == plugin.name]
             yield from _of_rules(cluster, pod, plugin, own, failing)
         elif plugin.name == cordons.NAME:
             yield Obstacle(failing, _tolerating(cordons.CORDON), _uncordoning)
@@ -171,7 +173,9 @@ def _labelling(rule: Relaxation) -> Callable[[Node], Remedy] | None:
 
 
 def _lowering(resource: str) -> Remedy:
-    return Remedy(("LowerRequest", resource), of_pod=requesting(resource, None), resource=resource)
+    return Remedy(
+        ("LowerRequest", resource), of_pod=request_edit(resource, None), resource=resource
+    )
 
 
 def _tolerating(taint: Taint) -> Remedy:
@@ -183,7 +187,7 @@ def _tolerating(taint: Taint) -> Remedy:
     )
     return Remedy(
         ("AddToleration", taint.key, taint.value, taint.effect),
-        of_pod=tolerating(toleration),
+        of_pod=toleration_edit(toleration),
         change=AddToleration(toleration=toleration),
     )
 
@@ -202,7 +206,7 @@ def _of_taints(cluster: Cluster, pod: Pod) -> Iterator[Obstacle]:
     nodes, found = cluster.nodes, dict[tuple[str, str, str], tuple[Taint, Mask]]()
     for taints, index in nodes.taint_sets.items():
         for taint in taints:
-            is_tolerated = any(tolerates(each, taint) for each in pod.spec.tolerations)
+            is_tolerated = any(tolerates(toleration, taint) for toleration in pod.spec.tolerations)
             if taint.effect not in HARD_EFFECTS or is_tolerated:
                 continue
             mask = (nodes.taint_set == index) & nodes.alive
@@ -245,7 +249,7 @@ def _untainting(taint: Taint) -> Callable[[Node], Remedy]:
     return of_node
 
 
-class Kind(NamedTuple):
+class NodeKind(NamedTuple):
     """Nodes that have the same obstacles."""
 
     bits: int
@@ -255,7 +259,7 @@ class Kind(NamedTuple):
     obstacles: tuple[Obstacle, ...]
 
 
-class Promising(NamedTuple):
+class PromisingNode(NamedTuple):
     """A node that may take a pod once others leave."""
 
     fewest: int
@@ -276,34 +280,34 @@ class ObstacleMap:
         self._requested = dict(needs.amounts)
         self._obstacles: list[Obstacle] = []
         self._covered: dict[Key, int] = {}
-        self.is_whole = True
+        self.is_complete = True
         """Whether all obstacles could be told apart."""
         nodes = cluster.nodes
         self._bits: Ints = np.zeros(nodes.size, dtype=np.int64)
         hopeless = ~nodes.alive
-        for each in obstacles(cluster, pod, pipeline_of(cluster, pod)):
-            if not each.nodes.any():
+        for obstacle in obstacles(cluster, pod, profile_of(cluster, pod)):
+            if not obstacle.nodes.any():
                 continue
-            if each.is_final or len(self._obstacles) == OBSTACLES_MAX:
-                hopeless |= each.nodes
-                self.is_whole &= each.is_final
+            if obstacle.is_final or len(self._obstacles) == OBSTACLES_MAX:
+                hopeless |= obstacle.nodes
+                self.is_complete &= obstacle.is_final
                 continue
             bit = 1 << len(self._obstacles)
-            self._bits[each.nodes] |= bit
-            self._obstacles.append(each)
-            if each.of_pod is not None:
-                self._note(each.of_pod, bit)
+            self._bits[obstacle.nodes] |= bit
+            self._obstacles.append(obstacle)
+            if obstacle.of_pod is not None:
+                self._note(obstacle.of_pod, bit)
         self._bits[hopeless] = -1
 
     def _note(self, remedy: Remedy, bits: int) -> None:
         self._covered[remedy.key] = self._covered.get(remedy.key, 0) | bits
 
-    def kinds(self, most: int) -> list[Kind]:
+    def kinds(self, most: int) -> list[NodeKind]:
         """Return the kinds of nodes, those with the fewest obstacles first, at most so many."""
         kinds = [int(each) for each in np.unique(self._bits) if each >= 0]
         kinds.sort(key=lambda bits: (bits.bit_count(), bits))
-        self.is_whole &= len(kinds) <= most
-        return [Kind(bits, self._example(bits), self._of(bits)) for bits in kinds[:most]]
+        self.is_complete &= len(kinds) <= most
+        return [NodeKind(bits, self._example(bits), self._of(bits)) for bits in kinds[:most]]
 
     def _of(self, bits: int) -> tuple[Obstacle, ...]:
         return tuple(each for index, each in enumerate(self._obstacles) if bits >> index & 1)
@@ -313,7 +317,9 @@ class ObstacleMap:
         slots: Ints = np.flatnonzero(self._bits == bits)
         resources = [each.of_pod.resource for each in self._of(bits) if each.of_pod is not None]
         rooms = [
-            self._left(each)[slots] / max(self._requested[each], 1) for each in resources if each
+            self._left(resource)[slots] / max(self._requested[resource], 1)
+            for resource in resources
+            if resource
         ]
         if not rooms:
             return int(slots[0])
@@ -348,25 +354,25 @@ class ObstacleMap:
             from_amount=format_amount(resource, self._requested[resource]),
             to=to,
         )
-        edit = requesting(resource, to if left > 0 else None)
+        edit = request_edit(resource, to if left > 0 else None)
         return Remedy(("LowerRequest", resource), of_pod=edit, change=change, resource=resource)
 
-    def seem_enough(self, remedies: Sequence[Remedy], kinds: Sequence[Kind]) -> bool:
-        """Whether some node has no obstacles but those that these remedies do away with."""
+    def may_suffice(self, remedies: Sequence[Remedy], kinds: Sequence[NodeKind]) -> bool:
+        """Return whether some node has no obstacles but those that these remedies do away with."""
         of_pod, at = 0, dict[str, int]()
-        for each in remedies:
-            covered = self._covered.get(each.key, 0)
-            if each.of_pod is not None:
+        for remedy in remedies:
+            covered = self._covered.get(remedy.key, 0)
+            if remedy.of_pod is not None:
                 of_pod |= covered
             else:
-                at[each.node_name] = at.get(each.node_name, 0) | covered
+                at[remedy.node_name] = at.get(remedy.node_name, 0) | covered
         slots = self._cluster.nodes.slots
         for name, more in at.items():
             if not int(self._bits[slots[name]]) & ~(of_pod | more):
                 return True
-        return any(not each.bits & ~of_pod for each in kinds)
+        return any(not kind.bits & ~of_pod for kind in kinds)
 
-    def refused_for_others(self) -> Ints:
+    def blocked_by_others(self) -> Ints:
         """Return the slots of nodes that are large enough, and refuse the pod for others alone.
 
         These are pods on them or in their domains, and whoever cordoned the node.
@@ -383,20 +389,20 @@ class ObstacleMap:
     def count_without(self, remedies: Sequence[Remedy]) -> int:
         """Count the nodes that have no obstacles but those that remedies of the pod do away with."""
         covered = 0
-        for each in remedies:
-            covered |= self._covered.get(each.key, 0)
+        for remedy in remedies:
+            covered |= self._covered.get(remedy.key, 0)
         return int(((self._bits >= 0) & ((self._bits & ~covered) == 0)).sum())
 
 
-def promising_nodes(cluster: Cluster, pod: Pod, victims_max: int, most: int) -> list[Promising]:
+def promising_nodes(cluster: Cluster, pod: Pod, victims_max: int, most: int) -> list[PromisingNode]:
     """Return the nodes that may take a pod once few others leave, at most so many, the fewest first."""
-    fewest = fewest_victims(cluster, pod, pipeline_of(cluster, pod))
+    fewest = fewest_victims(cluster, pod, profile_of(cluster, pod))
     slots = np.flatnonzero((fewest <= victims_max) & cluster.nodes.alive)
     chosen = slots[np.argsort(fewest[slots], kind="stable")][:most]
-    return [Promising(max(int(fewest[slot]), 1), int(slot)) for slot in chosen]
+    return [PromisingNode(max(int(fewest[slot]), 1), int(slot)) for slot in chosen]
 
 
-def fewest_victims(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Ints:
+def fewest_victims(cluster: Cluster, pod: Pod, profile: Profile) -> Ints:
     """Return how many placed pods have to leave at least so that each node takes a pod, shape (nodes,).
 
     It is `NEVER` where no removal helps. What a filter does not tell for all nodes at once counts as
@@ -404,7 +410,7 @@ def fewest_victims(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Ints:
     """
     pod_class, nodes = cluster.class_of(pod), cluster.nodes
     fewest = np.zeros(nodes.size, dtype=np.int64)
-    for plugin in pipeline.filters:
+    for plugin in profile.filters:
         rooms = plugin.headrooms(nodes, pod_class)
         for room in () if rooms is None else rooms.each:
             lacking: Ints = np.maximum(-room.spare, 0)

@@ -11,7 +11,7 @@ from service.engine.plugins import (
     node_ports as ports,
     pod_topology_spread as spreading,
 )
-from service.model.objects.pods_and_nodes import (
+from service.model.pods.pod import (
     Affinity,
     Container,
     PodAffinity,
@@ -143,16 +143,16 @@ def _with(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
     return (*items[:index], item, *items[index + 1 :])
 
 
-def tolerating(toleration: Toleration) -> Edit:
+def toleration_edit(toleration: Toleration) -> Edit:
     """Return what adds a toleration."""
     return lambda spec: replace(spec, tolerations=(*spec.tolerations, toleration))
 
 
-def requesting(resource: str, text: str | None) -> Edit:
+def request_edit(resource: str, text: str | None) -> Edit:
     """Return what has a pod request so much of a resource, or nothing: all by its first container."""
 
     def edited(spec: PodSpec) -> PodSpec:
-        containers = [_requesting(each, resource) for each in spec.containers]
+        containers = [_requesting(container, resource) for container in spec.containers]
         overhead = spec.overhead
         if overhead is not None:
             overhead = {name: each for name, each in overhead.items() if name != resource}
@@ -161,7 +161,9 @@ def requesting(resource: str, text: str | None) -> Edit:
         return replace(
             spec,
             containers=tuple(containers),
-            init_containers=tuple(_requesting(each, resource) for each in spec.init_containers),
+            init_containers=tuple(
+                _requesting(container, resource) for container in spec.init_containers
+            ),
             overhead=overhead,
             resources=_amounts(spec.resources, resource, None),
         )

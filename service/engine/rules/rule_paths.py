@@ -20,7 +20,8 @@ from service.engine.state.pods.classes import (
     Template,
 )
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import NodeSelector, PodAffinity, PodAffinityTerm, PodSpec
+from service.model.core.primitives import NodeSelector
+from service.model.pods.pod import PodAffinity, PodAffinityTerm, PodSpec
 
 Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -50,7 +51,7 @@ class Rule(NamedTuple):
         return self.plugin == spreading.NAME
 
 
-Ruled: TypeAlias = tuple[tuple[Rule, AffinityTerm], ...]
+RuledTerms: TypeAlias = tuple[tuple[Rule, AffinityTerm], ...]
 """Compiled terms, each with its rule."""
 
 
@@ -75,19 +76,19 @@ def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, Required
             yield rule, required
 
 
-def affinity_rules(template: Template, *, per_term: bool) -> tuple[Ruled, Ruled]:
+def affinity_rules(template: Template, *, per_term: bool) -> tuple[RuledTerms, RuledTerms]:
     """Return the affinity terms that are required during execution, and the others."""
     affinity = template.spec.affinity
     if not template.affinity or not affinity or not affinity.pod_affinity:
         return (), ()
-    enduring, ignored = written_terms(affinity.pod_affinity)
+    during_execution, ignored = written_terms(affinity.pod_affinity)
     if per_term:
-        lasting, others = template.enduring_affinity, template.affinity[len(enduring) :]
+        required, others = template.execution_affinity, template.affinity[len(during_execution) :]
     else:
-        lasting = terms_by_key(enduring, template.enduring_affinity)
+        required = terms_by_key(during_execution, template.execution_affinity)
         others = terms_by_key(ignored, template.affinity)
     return (
-        _ruled(f"podAffinity.{_REQUIRED}", lasting, "Required"),
+        _ruled(f"podAffinity.{_REQUIRED}", required, "Required"),
         _ruled(f"podAffinity.{_IGNORED}", others, "Ignored"),
     )
 
@@ -102,7 +103,7 @@ def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
                 yield each
 
 
-def anti_affinity_rules(template: Template) -> Ruled:
+def anti_affinity_rules(template: Template) -> RuledTerms:
     """Return each term of required anti-affinity with its rule, in the order of compiling."""
     affinity = template.spec.affinity
     if not template.anti_affinity or not affinity or not affinity.pod_anti_affinity:
@@ -148,7 +149,7 @@ def terms_by_key(
     return tuple(by_key[term.topology_key] for term in written)
 
 
-def _ruled(place: str, terms: Sequence[AffinityTerm], execution: Execution) -> Ruled:
+def _ruled(place: str, terms: Sequence[AffinityTerm], execution: Execution) -> RuledTerms:
     return tuple(
         (Rule(relations.NAME, f"spec.affinity.{place}[{index}]", execution), term)
         for index, term in enumerate(terms)

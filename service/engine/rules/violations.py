@@ -22,7 +22,7 @@ from service.engine.plugins import (
 )
 from service.engine.rules.rule_paths import (
     Rule,
-    Ruled,
+    RuledTerms,
     affinity_rules,
     anti_affinity_rules,
     node_rules,
@@ -41,17 +41,15 @@ from service.engine.state.pods.classes import (
     Template,
 )
 from service.engine.state.pods.spread import SpreadRule
-from service.model.objects.pods_and_nodes import (
-    ObjectName,
-    Pod,
-)
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 
 AT_ONCE_MIN = 16
 """If a class is on fewer nodes, they are looked at one by one. Likewise, fewer classes of a
 template are looked at one by one."""
 
 
-class Crowd(NamedTuple):
+class DomainPods(NamedTuple):
     """The pods in one domain that a term of anti-affinity matches."""
 
     matcher: MatcherEntry
@@ -61,18 +59,18 @@ class Crowd(NamedTuple):
     """How many of them the term allows; None: nobody besides the pod that has it."""
 
 
-Rivals = frozenset[tuple[MatcherEntry, TopologyKey]]
+CompetingPods = frozenset[tuple[MatcherEntry, TopologyKey]]
 """All pods that one of the matchers matches, on nodes that have the key beside it."""
 
 
 class Breach(NamedTuple):
-    """How a rule is broken on one node: `skew` for topology spread, `crowd` for anti-affinity."""
+    """How a rule is broken on one node: `skew` for topology spread, `domain_pods` for anti-affinity."""
 
     rule: Rule
     reason: str
     skew: int | None = None
-    crowd: Crowd | None = None
-    rivals: Rivals | None = None
+    domain_pods: DomainPods | None = None
+    competing_pods: CompetingPods | None = None
     """The pods without which a rule of affinity would hold, since its owner would be the first pod;
     None: that would not help."""
 
@@ -112,7 +110,7 @@ class Inspection:
         self._levels: dict[object, _Level] = {}
         self._rules: dict[Template, _TemplateRules] = {}
         self._exempt: dict[MatcherEntry, Pod | None] = {}
-        self._crowds: dict[Crowd, list[tuple[Pod, PodClass]]] = {}
+        self._domain_pods: dict[DomainPods, list[tuple[Pod, PodClass]]] = {}
 
     def suspects(self, classes: Iterable[PodClass]) -> list[PodClass]:
         """Return the classes of which some pod may break a rule, in the given order.
@@ -150,8 +148,8 @@ class Inspection:
         suspect = np.zeros(len(slots), dtype=np.bool_)
         for test in rules.nodes:
             suspect |= test.suspects(slots)
-        if rules.enduring or rules.ignored:
-            terms = [term for _, term in rules.enduring]
+        if rules.during_execution or rules.ignored:
+            terms = [term for _, term in rules.during_execution]
             suspect |= _lonely((*terms, *template.affinity), slots, itself)
         suspect |= _crowded([term for _, term in rules.apart], slots, itself)
         return [group[index] for index in np.unique(owners[suspect])]
@@ -162,7 +160,7 @@ class Inspection:
         if not tests:
             return
         for slot in self._suspects(pod_class, tests):
-            broken = [each for test in tests for each in test.breaches(slot)]
+            broken = [breach for test in tests for breach in test.breaches(slot)]
             if broken:
                 yield from self._violations(pod_class, slot, broken)
 
@@ -203,7 +201,7 @@ class Inspection:
         rules = self._template_rules(pod_class.template)
         test = _first_test(pod_class, rules)
         others = [each for each in broken if not _is_of_affinity(each, rules.ignored)]
-        return [*others, *(each for each in test.breaches(slot) if each not in others)]
+        return [*others, *(breach for breach in test.breaches(slot) if breach not in others)]
 
     def _is_exempt(self, pod: Pod, siblings: MatcherEntry) -> bool:
         """Whether terms are left out for a pod: the oldest of the siblings that break any of theirs."""
@@ -219,22 +217,22 @@ class Inspection:
     def _breaking(self, pod_class: PodClass) -> Iterator[Pod]:
         """Yield the pods of a class that break affinity which is required for scheduling only."""
         rules = self._template_rules(pod_class.template)
-        test = _AffinityTest(pod_class, rules.enduring, rules.ignored)
+        test = _AffinityTest(pod_class, rules.during_execution, rules.ignored)
         for slot in pod_class.nodes:
-            if any(_is_of_affinity(each, rules.ignored) for each in test.breaches(slot)):
+            if any(_is_of_affinity(breach, rules.ignored) for breach in test.breaches(slot)):
                 for pod, its_class in self._cluster.placed_on(slot):
                     if its_class is pod_class:
                         yield pod
 
-    def members(self, crowd: Crowd) -> list[tuple[Pod, PodClass]]:
+    def members(self, domain_pods: DomainPods) -> list[tuple[Pod, PodClass]]:
         """Return the pods of a crowd with their classes, ordered by namespace and name."""
-        found = self._crowds.get(crowd)
+        found = self._domain_pods.get(domain_pods)
         if found is None:
-            matched = crowd.matcher.classes
-            found = self._crowds[crowd] = sorted(
+            matched = domain_pods.matcher.classes
+            found = self._domain_pods[domain_pods] = sorted(
                 (
                     (pod, pod_class)
-                    for slot in crowd.key.members[crowd.domain]
+                    for slot in domain_pods.key.members[domain_pods.domain]
                     for pod, pod_class in self._cluster.placed_on(slot)
                     if pod_class in matched
                 ),
@@ -242,10 +240,10 @@ class Inspection:
             )
         return found
 
-    def everywhere(self, rivals: Rivals) -> list[tuple[Pod, PodClass]]:
+    def competitors(self, competing_pods: CompetingPods) -> list[tuple[Pod, PodClass]]:
         """Return all rivals with their classes, each once."""
         wanted: defaultdict[int, set[PodClass]] = defaultdict(set)
-        for matcher, key in rivals:
+        for matcher, key in competing_pods:
             for pod_class in matcher.classes:
                 for slot in pod_class.nodes:
                     if key.domain_of[slot] != NO_DOMAIN:
@@ -269,8 +267,8 @@ class Inspection:
     def _tests(self, pod_class: PodClass) -> list[_Test]:
         rules = self._template_rules(pod_class.template)
         tests: list[_Test] = list(rules.nodes)
-        if rules.enduring or rules.ignored:
-            tests.append(_AffinityTest(pod_class, rules.enduring, rules.ignored))
+        if rules.during_execution or rules.ignored:
+            tests.append(_AffinityTest(pod_class, rules.during_execution, rules.ignored))
         if rules.apart:
             tests.append(_AntiAffinityTest(pod_class, rules.apart))
         if rules.spread:
@@ -279,16 +277,16 @@ class Inspection:
 
     def _rules_of(self, template: Template) -> "_TemplateRules":
         """Return the rules that the pods' profile filters by; for unknown profiles, all rules."""
-        pipeline = self._cluster.pipelines.get(template.spec.scheduler_name)
+        profile = self._cluster.profiles.get(template.spec.scheduler_name)
 
         def counts(plugin: str) -> bool:
-            return pipeline is None or pipeline.filters_with(plugin)
+            return profile is None or profile.has_filter(plugin)
 
         per_term = self._cluster.config.affinity_per_term
         affinity = affinity_rules(template, per_term=per_term) if counts(relations.NAME) else None
         return _TemplateRules(
             nodes=tuple(self._node_tests(template)) if counts(selection.NAME) else (),
-            enduring=affinity[0] if affinity else (),
+            during_execution=affinity[0] if affinity else (),
             ignored=affinity[1] if affinity else (),
             apart=_matched(anti_affinity_rules(template)) if counts(relations.NAME) else (),
             spread=tuple(self._spread_rules(template)) if counts(spreading.NAME) else (),
@@ -305,7 +303,7 @@ class Inspection:
 
     def _spread_rules(self, template: Template) -> Iterator["_RuledSpread"]:
         for rule, spread in spread_rules(template):
-            alike = (spread.counter, spread.eligibility, spread.key, spread.min_domains)
+            alike = (spread.counter, spread.included_nodes, spread.key, spread.min_domains)
             level = self._levels.get(alike)
             if level is None:
                 level = self._levels[alike] = _Level.of(spread)
@@ -316,11 +314,11 @@ class _TemplateRules(NamedTuple):
     """The required rules of a template."""
 
     nodes: "tuple[_NodeTest, ...]"
-    enduring: "Ruled"
+    during_execution: "RuledTerms"
     """The required affinity terms that hold during execution, too."""
-    ignored: "Ruled"
+    ignored: "RuledTerms"
     """The required affinity terms that are ignored during execution."""
-    apart: "Ruled"
+    apart: "RuledTerms"
     """The required anti-affinity terms."""
     spread: "tuple[_RuledSpread, ...]"
 
@@ -349,12 +347,12 @@ class _NodeTest:
 # Pod affinity and anti-affinity
 
 
-def _matched(rules: Ruled) -> Ruled:
+def _matched(rules: RuledTerms) -> RuledTerms:
     """Leave out terms that match no pod at all: no placement can break them."""
     return tuple((rule, term) for rule, term in rules if term.counter.total)
 
 
-def _is_of_affinity(breach: Breach, ruled: Ruled) -> bool:
+def _is_of_affinity(breach: Breach, ruled: RuledTerms) -> bool:
     return any(breach.rule == rule for rule, _ in ruled)
 
 
@@ -364,16 +362,16 @@ def _first_test(pod_class: PodClass, rules: _TemplateRules) -> "_AffinityTest":
     affinity = template.spec.affinity and template.spec.affinity.pod_affinity
     assert affinity, "only such pods have siblings"
     compiled = template.affinity_of_first
-    enduring, written = written_terms(affinity)
+    during_execution, written = written_terms(affinity)
     kept = [index for index, term in enumerate(written) if not term.first_pod_exempt]
     if template.affinity_per_term:
-        terms = compiled[len(enduring) :]
+        terms = compiled[len(during_execution) :]
     else:
         terms = terms_by_key([written[index] for index in kept], compiled)
     ignored = tuple(
         (rules.ignored[index][0], term) for index, term in zip(kept, terms, strict=True)
     )
-    return _AffinityTest(pod_class, rules.enduring, ignored, compiled)
+    return _AffinityTest(pod_class, rules.during_execution, ignored, compiled)
 
 
 class _AffinityTest:
@@ -387,20 +385,20 @@ class _AffinityTest:
     def __init__(
         self,
         pod_class: PodClass,
-        enduring: Ruled,
-        ignored: Ruled,
+        during_execution: RuledTerms,
+        ignored: RuledTerms,
         together: tuple[AffinityTerm, ...] | None = None,
     ) -> None:
         self._class = pod_class
-        self._enduring = enduring
+        self._during_execution = during_execution
         self._ignored = ignored
-        self._lasting = [term for _, term in enduring]
+        self._execution_terms = [term for _, term in during_execution]
         self._all = pod_class.template.affinity if together is None else together
 
     def breaches(self, slot: int) -> Iterator[Breach]:
-        unmet = unmet_terms(self._class, self._lasting, slot)
-        for breach in self._told(self._enduring, unmet):
-            yield breach._replace(rivals=self._rivals(breach.rule, slot))
+        unmet = unmet_terms(self._class, self._execution_terms, slot)
+        for breach in self._told(self._during_execution, unmet):
+            yield breach._replace(competing_pods=self._competing_pods(breach.rule, slot))
         if not self._ignored:
             return
         at_scheduling = unmet_terms(self._class, self._all, slot)
@@ -412,11 +410,13 @@ class _AffinityTest:
         else:
             yield from self._told(self._ignored, [term for _, term in self._ignored])
 
-    def _rivals(self, rule: Rule, slot: int) -> Rivals | None:
+    def _competing_pods(self, rule: Rule, slot: int) -> CompetingPods | None:
         """Return without whom the pod would be the first one that a requirement matches."""
         per_term = self._class.template.affinity_per_term
         terms = (
-            [term for each, term in self._enduring if each is rule] if per_term else self._lasting
+            [term for each, term in self._during_execution if each is rule]
+            if per_term
+            else self._execution_terms
         )
         keyed = all(term.counter.key.domain_of[slot] != NO_DOMAIN for term in terms)
         if not keyed or not self._class.matches_all(terms):
@@ -430,10 +430,10 @@ class _AffinityTest:
         """
         own = self._class
         return _lonely(
-            (*self._lasting, *self._all), slots, lambda term: own in term.matcher.classes
+            (*self._execution_terms, *self._all), slots, lambda term: own in term.matcher.classes
         )
 
-    def _told(self, ruled: Ruled, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
+    def _told(self, ruled: RuledTerms, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
         for rule, term in ruled if unmet else ():
             if any(term is each for each in unmet):
                 yield Breach(rule, relations.AFFINITY)
@@ -473,8 +473,8 @@ def _unmet_together(
 
 
 class _AntiAffinityTest:
-    def __init__(self, pod_class: PodClass, terms: Ruled) -> None:
-        self._terms = [(*each, pod_class in each[1].matcher.classes) for each in terms]
+    def __init__(self, pod_class: PodClass, terms: RuledTerms) -> None:
+        self._terms = [(*term, pod_class in term[1].matcher.classes) for term in terms]
 
     def breaches(self, slot: int) -> Iterator[Breach]:
         for rule, term, itself in self._terms:
@@ -482,10 +482,10 @@ class _AntiAffinityTest:
             domain = int(key.domain_of[slot])
             if domain == NO_DOMAIN or term.counter.counts[domain] <= _allowed(term, itself=itself):
                 continue
-            crowd = Crowd(term.matcher, key, domain, term.max_per_domain)
+            domain_pods = DomainPods(term.matcher, key, domain, term.max_per_domain)
             limited = term.max_per_domain is not None
             reason = relations.FULL if limited else relations.ANTI_AFFINITY
-            yield Breach(rule, reason, crowd=crowd)
+            yield Breach(rule, reason, domain_pods=domain_pods)
 
     def suspects(self, slots: Ints) -> Mask:
         itself = {id(term): matched for _, term, matched in self._terms}
@@ -536,7 +536,7 @@ class _Level(NamedTuple):
 
     @classmethod
     def of(cls, spread: SpreadRule) -> "_Level":
-        existing = spread.eligibility.nodes_of[spread.key.name].counts[:-1] > 0
+        existing = spread.included_nodes.nodes_of[spread.key.name].counts[:-1] > 0
         if spread.counter is None:
             return cls(0, enough_domains=False)
         eligible = spread.counter.counts[: len(existing)][existing]
@@ -575,7 +575,7 @@ class _SpreadTest:
         if spread.counter is None:
             return itself - least
         others = int(spread.counter.counts[spread.key.domain_of[slot]])
-        if itself and not self._terminating and spread.eligibility.admits(slot):
+        if itself and not self._terminating and spread.included_nodes.admits(slot):
             others -= 1
             if ruled.level.enough_domains:
                 least = min(least, others)

@@ -1,1 +1,1 @@
-"""The log of a cluster, and what is written with it: commits, events and the audit."""
+"""A cluster's log: commits and their results, leases, events, audit, and history."""

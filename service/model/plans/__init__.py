@@ -1,1 +1,1 @@
-"""Plans that are kept, how far releases may go at once, and the changes of which repairs consist."""
+"""Plans, rollouts, and the changes that repairs consist of."""

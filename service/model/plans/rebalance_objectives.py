@@ -2,10 +2,10 @@
 
 from typing import Literal, get_args
 
-from service.model.objects.quantity import amount, parse_quantity
-from service.model.validation import names
-from service.model.validation.combinators import Problems, Record, at, list_of, one_of, text
-from service.model.validation.resources import nanos_or_none, quantity
+from service.model.core import names
+from service.model.core.quantity import amount, parse_quantity
+from service.model.core.resources import nanos_or_none, quantity
+from service.model.core.validators import Problems, Record, at, list_of, one_of, text
 
 Objective = Literal["Violations", "Skew", "Preferences", "Spread", "Packing", "Fragmentation"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Taint, Toleration
+from service.model.core.primitives import Taint
+from service.model.pods.pod import Toleration
 
 
 class RepairChange(

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from service.model.kinds_kept_for_rules.pod_counts_or_percentages import (
+from service.model.core.percentages import (
     amount,
     amount_of_whole,
     scaled_down,
     scaled_up,
 )
-from service.model.objects.pods_and_nodes import Strict
-from service.model.validation.combinators import Problems, Record, Rule, at
+from service.model.core.primitives import Strict
+from service.model.core.validators import Problems, Record, Rule, at
 
 DEFAULT_AMOUNT = "25%"
 """The default of `maxSurge` and `maxUnavailable`, as for a Deployment."""

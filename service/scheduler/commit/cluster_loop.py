@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.errors import (
+from service.model.core.errors import (
     MoorageError,
     NotFound,
     ObjectUnreadable,
@@ -21,20 +21,19 @@ from service.model.errors import (
     PluginMissing,
     StorageUnavailable,
 )
-from service.model.log.commit_log import (
+from service.model.devices.cel_questions import Question
+from service.model.log.commit import Head, IdempotencyRecord
+from service.model.log.lease import ReplicaState
+from service.model.log.results import (
     CommitResult,
     Committed,
     DuplicateKey,
-    Head,
-    IdempotencyRecord,
     LeasesEnded,
     Lost,
     NotYet,
-    ReplicaState,
 )
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.cel_questions import Question
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.registry.manifests import TemplateCache
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.event_recorder import Record
@@ -578,7 +577,7 @@ class ClusterLoop:
             return
         try:
             replica.undo(batch.start)
-            replica.cluster.forget_brought()
+            replica.cluster.forget_uncommitted()
         except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
             _log.exception("Undoing a batch failed.")
             self.follower.drop("undoing a batch failed")

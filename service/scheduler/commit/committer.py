@@ -4,18 +4,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import (
-    Behind,
-    CommitRequest,
-    CommitResult,
-    Committed,
-    Diverged,
-    Head,
-    LogPage,
-    Lost,
-    ReplicaMismatch,
-)
+from service.model.core.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import CommitRequest, Diverged, Head, LogPage, ReplicaMismatch
+from service.model.log.results import Behind, CommitResult, Committed, Lost
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.commit.request_batches import Batch
 from service.scheduler.protocol.limits import Limits

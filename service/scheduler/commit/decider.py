@@ -3,9 +3,9 @@
 from collections.abc import Callable, Generator
 from datetime import UTC
 
-from service.model.errors import Denied, MoorageError, Overloaded
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.cel_questions import Question
+from service.model.core.errors import Denied, MoorageError, Overloaded
+from service.model.devices.cel_questions import Question
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.metrics import Meter, PluginTimer
 from service.scheduler.commit.request_batches import (
     TIME_IS_UP,
@@ -209,7 +209,7 @@ class Decider:
     def _forget(self, replica: Replica) -> Generator[None, None, None]:
         """Forget what the finished decision added to the engine, and which pod it was about."""
         self._suspects.decided()
-        yield from replica.cluster.forgetting()
+        yield from replica.cluster.forget_in_steps()
 
 
 def _while_wanted(decision: Decision[A], ticket: Ticket) -> Decision[A]:

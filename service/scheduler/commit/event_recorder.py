@@ -9,7 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.model.log.events import Event, EventReason, merged
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.protocol.limits import Limits

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.model.errors import FieldError, InvalidManifest, Overloaded
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.errors import FieldError, InvalidManifest, Overloaded
+from service.model.core.primitives import ObjectName
 from service.scheduler.protocol.extenders import (
-    ExtenderClient,
+    ExtenderCaller,
     ExtenderQuestion,
     ExtendersRequired,
     ExtenderVerdict,
@@ -25,7 +25,7 @@ class ExtenderCalls:
     """The extender verdicts on the pods of one request so far."""
 
     def __init__(
-        self, extenders: ExtenderClient, clock: Clock, limits: Limits, intent: PlacePods
+        self, extenders: ExtenderCaller, clock: Clock, limits: Limits, intent: PlacePods
     ) -> None:
         self._extenders = extenders
         self._clock = clock

@@ -1,13 +1,7 @@
 """A batch decided and committed with the head locked, for a worker that lost too many races."""
 
-from service.model.log.commit_log import (
-    Behind,
-    CommitRequest,
-    CommitResult,
-    Committed,
-    Diverged,
-    LogPage,
-)
+from service.model.log.commit import CommitRequest, Diverged, LogPage
+from service.model.log.results import Behind, CommitResult, Committed
 from service.scheduler.commit.committer import Committer
 from service.scheduler.commit.decider import Decider, TakeTicket
 from service.scheduler.commit.request_batches import Batch

@@ -7,7 +7,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from service.engine import Execution, time_plugins
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.commit.request_batches import MANY_KINDS, AnswerOrError, Batch
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
@@ -164,7 +165,7 @@ def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
     """Replace scheduler names that are not profiles of the cluster: clients may send any name."""
     known: dict[tuple[str, Result], int] = {}
     for (name, result), pods in attempts.items():
-        is_known = replica is not None and name in replica.cluster.pipelines
+        is_known = replica is not None and name in replica.cluster.profiles
         attempt = name if is_known else UNKNOWN_PROFILE, result
         known[attempt] = known.get(attempt, 0) + pods
     return known

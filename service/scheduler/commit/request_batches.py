@@ -12,18 +12,13 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.errors import IdempotencyKeyReused, Overloaded
-from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
-from service.model.log.commit_log import (
-    Change,
-    CommitRequest,
-    HeldLeases,
-    IdempotencyKey,
-    IdempotencyRecord,
-)
+from service.model.core.errors import IdempotencyKeyReused, Overloaded
+from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
+from service.model.log.commit import Change, CommitRequest, IdempotencyKey, IdempotencyRecord
 from service.model.log.events import Event
-from service.model.manifests.manifest import PodManifest
-from service.model.selecting_objects.selectable_fields import fields_before
+from service.model.log.lease import HeldLeases
+from service.model.registry.manifests import PodManifest
+from service.model.selection.selectable_fields import fields_before
 from service.scheduler.commit.suffixes import RepeatableIds
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints

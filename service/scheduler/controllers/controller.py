@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from service.model.errors import MoorageError
-from service.model.log.audit import ITSELF
+from service.model.core.errors import MoorageError
+from service.model.log.audit_chain import ITSELF
 from service.scheduler.commit.cluster_loop import ClusterGone
 from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.controllers.leases import HeldLease

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.protocol.ports import Clock, Store
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from service.model.errors import MoorageError, NotFound
+from service.model.core.errors import MoorageError, NotFound
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.answers import Answer

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from service.model.log.commit_log import NodeReports
+from service.model.log.lease import NodeReports
 from service.scheduler.protocol.ports import Store
 
 

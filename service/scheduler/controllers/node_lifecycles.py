@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 
 from typing_extensions import override
 
-from service.model.errors import MoorageError
-from service.model.log.commit_log import CLUSTER_KIND, NodeLeases
-from service.model.manifests.manifest import NodeManifest, PodManifest
+from service.model.core.errors import MoorageError
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.lease import NodeLeases
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.controllers.controller import Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from typing_extensions import override
 
-from service.model.configuration.config import stored_config
-from service.model.errors import MoorageError, NotFound, ObjectUnreadable
-from service.model.log.commit_log import ClusterRow
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.cluster_config import stored_config
+from service.model.core.errors import MoorageError, NotFound, ObjectUnreadable
+from service.model.core.primitives import ObjectName
+from service.model.log.pages import ClusterRow
+from service.model.registry.manifests import PodManifest
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from typing_extensions import override
 
-from service.model.errors import MoorageError
-from service.model.plans.plans import PLAN
+from service.model.core.errors import MoorageError
+from service.model.plans.plan import PLAN
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController

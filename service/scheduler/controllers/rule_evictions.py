@@ -8,7 +8,7 @@ from datetime import datetime
 
 from typing_extensions import override
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController

@@ -3,8 +3,8 @@
 import logging
 from typing import NamedTuple
 
-from service.model.errors import NotFound, StorageUnavailable
-from service.model.log.commit_log import Head
+from service.model.core.errors import NotFound, StorageUnavailable
+from service.model.log.commit import Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 

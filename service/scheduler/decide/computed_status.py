@@ -2,10 +2,10 @@
 
 import msgspec
 
-from service.model.kinds_kept_for_rules.disruption_budgets import PodDisruptionBudgetBody
-from service.model.manifests.manifest import KeptManifest, PodGroupManifest, QuotaManifest
-from service.model.objects.manifest_types import ResourceQuotaStatus
-from service.model.quotas_and_limits.quota import format_amount
+from service.model.policies.quota import format_amount
+from service.model.policies.quota_spec import ResourceQuotaStatus
+from service.model.registry.manifests import DeclaredManifest, PodGroupManifest, QuotaManifest
+from service.model.workloads.disruption_budget import PodDisruptionBudgetBody
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.disruption_budgets import status_of_budget
 from service.scheduler.decide.groups.group_membership import status_of
@@ -23,13 +23,13 @@ def shown(replica: Replica, manifest: StoredManifest) -> bytes:
             return _with_status(body, _usage(replica, manifest))
         case PodGroupManifest() if not manifest.has_own_status:
             return _with_status(body, msgspec.json.encode(status_of(replica, manifest)))
-        case KeptManifest():
+        case DeclaredManifest():
             return _with_budget_status(replica, manifest, body)
         case _:
             return body
 
 
-def _with_budget_status(replica: Replica, manifest: KeptManifest, body: bytes) -> bytes:
+def _with_budget_status(replica: Replica, manifest: DeclaredManifest, body: bytes) -> bytes:
     """Return a disruption budget with what it allows now; return other objects unchanged."""
     budgets = replica.cluster.objects.having(PodDisruptionBudgetBody)
     budget = budgets.get((manifest.namespace, manifest.name))

@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import msgspec
 
-from service.model.errors import Overloaded
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
+from service.model.core.errors import Overloaded
+from service.model.core.field_warnings import FieldWarning, FieldWarnings, WarningList
+from service.model.core.primitives import ObjectName
 from service.model.log.events import Event
-from service.model.manifests.manifest import TemplateCache
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.pod_templates.field_warnings import FieldWarning, FieldWarnings, WarningList
+from service.model.registry.manifests import TemplateCache
+from service.model.workloads.disruption_budget import DisruptionBudget
 from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits

@@ -11,23 +11,24 @@ from typing import cast
 
 from service.engine import Cluster
 from service.engine.state.pods.classes import PodClass
-from service.model.kinds_kept_for_rules.disruption_budgets import (
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import ObjectName, OwnerReference
+from service.model.core.selectors import matches
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import (
     POD_DISRUPTION_BUDGET,
     DisruptionBudget,
     PodDisruptionBudgetBody,
     PodDisruptionBudgetStatus,
     need_of,
 )
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.services_and_pod_owners import (
+from service.model.workloads.owners import (
     ReplicaSetBody,
     ReplicationControllerBody,
     StatefulSetBody,
 )
-from service.model.objects.pods_and_nodes import ObjectName, OwnerReference, Pod
-from service.model.objects.selectors import matches
 
-StoredBudget = KeptObject[PodDisruptionBudgetBody]
+StoredBudget = DeclaredObject[PodDisruptionBudgetBody]
 
 
 def budgets_of(cluster: Cluster, *, as_given: bool) -> list[DisruptionBudget]:
@@ -216,7 +217,9 @@ def _replicas(cluster: Cluster, namespace: str, owner: OwnerReference) -> int | 
 
 
 Manager = (
-    KeptObject[ReplicaSetBody] | KeptObject[StatefulSetBody] | KeptObject[ReplicationControllerBody]
+    DeclaredObject[ReplicaSetBody]
+    | DeclaredObject[StatefulSetBody]
+    | DeclaredObject[ReplicationControllerBody]
 )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.configuration.config import ClusterConfig
+from service.model.cluster.cluster_config import ClusterConfig
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import EvictionsAt, EvictionState
 
@@ -50,4 +50,4 @@ def spend(replica: Replica, pods: int, now: datetime) -> None:
 
 def watches(replica: Replica) -> bool:
     """Return whether any pod of a cluster may have to be evicted, or a timer stopped."""
-    return bool(eviction_state(replica).timers) or replica.cluster.endures
+    return bool(eviction_state(replica).timers) or replica.cluster.has_execution_rules

@@ -10,8 +10,8 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from service.engine.placing.nominations import replaced_by
-from service.model.manifests.manifest import KeptManifest, PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import DeclaredManifest, PodManifest
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import MoveReservation
 
@@ -24,7 +24,7 @@ def reservations_in(replica: Replica) -> list[MoveReservation]:
 
 
 def reserve(
-    replica: Replica, plan: KeptManifest, pod: PodManifest, node_name: str, since: datetime
+    replica: Replica, plan: DeclaredManifest, pod: PodManifest, node_name: str, since: datetime
 ) -> None:
     """Reserve room on a node for the replacement of a pod that is evicted now."""
     replica.put(

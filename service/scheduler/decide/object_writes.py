@@ -5,22 +5,21 @@ from typing import Literal, cast
 import msgspec
 from msgspec.structs import replace
 
-from service.model.errors import Conflict, NotFound, PreconditionFailed, RevisionConflict
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.volume_kinds import PersistentVolumeClaimBody
-from service.model.manifests.manifest import (
+from service.model.core.errors import Conflict, NotFound, PreconditionFailed, RevisionConflict
+from service.model.core.kind import DeclaredObject
+from service.model.nodes.namespaces import NamespaceManifest, parse_namespace
+from service.model.pods.requests import requirements
+from service.model.pods.status import FINISHED
+from service.model.registry.manifests import (
     DEFAULT_NAMESPACE,
     AnyManifest,
-    KeptManifest,
-    NamespaceManifest,
+    DeclaredManifest,
     NodeManifest,
     ObjectManifest,
     PodManifest,
     QuotaManifest,
-    parse_namespace,
 )
-from service.model.manifests.metadata_and_status import FINISHED
-from service.model.objects.pod_resource_requests import requirements
+from service.model.volumes.volume_kinds import PersistentVolumeClaimBody
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.authorization import (
     authorize_change,
@@ -84,7 +83,7 @@ from service.scheduler.replica.stored_kinds import StoredManifest
 Effect = Literal["Created", "Changed", "Unchanged"]
 
 
-Claim = KeptObject[PersistentVolumeClaimBody]
+Claim = DeclaredObject[PersistentVolumeClaimBody]
 
 
 class WriteResult(msgspec.Struct, frozen=True, gc=False):
@@ -366,7 +365,7 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
             admit_by_policies(context.replica, sent, None)
             admit(context.replica, sent.pod, was_admitted=known)
     elif not _was_admitted(sent, caller):
-        if isinstance(sent, KeptManifest):
+        if isinstance(sent, DeclaredManifest):
             sent = with_default_class(context, sent)
             admit_devices(context, sent)
         _admit_claim(context, sent)
@@ -387,7 +386,7 @@ def _updated(
         assert isinstance(old, PodManifest)
         sent = without_features_off(context, sent, old)
         updated = as_updated(context, sent, old, was_admitted=was_admitted)
-        return updated.updating(old.living_again() if _revives(context, updated, old) else old)
+        return updated.updating(old.reopened() if _revives(context, updated, old) else old)
     assert isinstance(old, ObjectManifest)
     if isinstance(sent, NodeManifest):
         assert isinstance(old, NodeManifest)
@@ -395,8 +394,8 @@ def _updated(
     if isinstance(sent, QuotaManifest):
         assert isinstance(old, QuotaManifest)
         check_scopes(context, sent, old)
-    if isinstance(sent, KeptManifest):
-        assert isinstance(old, KeptManifest)
+    if isinstance(sent, DeclaredManifest):
+        assert isinstance(old, DeclaredManifest)
         if not was_admitted:
             sent = with_default_class(context, sent, old)
             admit_devices(context, sent, old)
@@ -452,14 +451,14 @@ def _admit_update(
 
 def _was_admitted(sent: AnyManifest, caller: Caller) -> bool:
     """Return whether an API server has admitted a pod or claim; other objects need no admission."""
-    return isinstance(sent, PodManifest | KeptManifest) and was_admitted(sent, caller)
+    return isinstance(sent, PodManifest | DeclaredManifest) and was_admitted(sent, caller)
 
 
 def _admit_claim(context: DecisionContext, sent: AnyManifest, old: object = None) -> None:
     """Admit a new claim, or the new requests of a stored one."""
-    if isinstance(sent, KeptManifest) and isinstance(sent.kept.body, PersistentVolumeClaimBody):
+    if isinstance(sent, DeclaredManifest) and isinstance(sent.kept.body, PersistentVolumeClaimBody):
         claim = cast("Claim", sent.kept)
-        stored = cast("Claim", old.kept) if isinstance(old, KeptManifest) else None
+        stored = cast("Claim", old.kept) if isinstance(old, DeclaredManifest) else None
         admit_claim(context.replica.cluster, claim, stored)
 
 

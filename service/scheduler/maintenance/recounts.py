@@ -9,9 +9,9 @@ import weakref
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from service.engine.integrity.recount import Mistake, Step, recounting
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.engine.integrity.recount import Mistake, Step, recount_in_steps
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Replica
@@ -242,4 +242,4 @@ def _steps(replica: Replica) -> Iterator[Step]:
         manifest = replica.pod(namespace, name)
         return None if manifest is None else replica.counted(manifest)
 
-    return recounting(replica.cluster, stored, lambda: replica.count(PodManifest.kind))
+    return recount_in_steps(replica.cluster, stored, lambda: replica.count(PodManifest.kind))

@@ -2,8 +2,8 @@
 
 import logging
 
-from service.model.errors import MoorageError
-from service.model.log.commit_log import ReplicaState
+from service.model.core.errors import MoorageError
+from service.model.log.lease import ReplicaState
 from service.scheduler.protocol.ports import Clock, ReplicaReports
 from service.scheduler.scheduler import Scheduler
 

@@ -9,10 +9,11 @@ from typing import Protocol
 
 import msgspec
 
-from service.model.errors import Conflict
-from service.model.log.commit_log import HeldLeases
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
+from service.model.core.errors import Conflict
+from service.model.core.primitives import ObjectName
+from service.model.log.lease import HeldLeases
+from service.model.pods.pod import Pod
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult, Strategy
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms

@@ -18,8 +18,8 @@ from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
-from service.model.errors import MoorageError, Overloaded, StorageUnavailable
-from service.model.log.commit_log import HeldLeases
+from service.model.core.errors import MoorageError, Overloaded, StorageUnavailable
+from service.model.log.lease import HeldLeases
 from service.scheduler.multi_cluster.cluster_prospects import (
     ClusterBid,
     ClusterClient,

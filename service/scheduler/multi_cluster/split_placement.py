@@ -17,12 +17,14 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from service.model.errors import MoorageError, OutcomeUnknown, Overloaded
-from service.model.log.commit_log import HeldLeases
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
-from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY
-from service.model.objects.pods_and_nodes import LabelSelector, Pod
-from service.model.objects.selectors import matches, spread_selector
+from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
+from service.model.core.errors import MoorageError, OutcomeUnknown, Overloaded
+from service.model.core.primitives import LabelSelector
+from service.model.core.selectors import matches
+from service.model.log.lease import HeldLeases
+from service.model.pods.affinity import spread_selector
+from service.model.pods.cluster_topology import CLUSTER_KEY
+from service.model.pods.pod import Pod
 from service.scheduler.multi_cluster.cluster_prospects import (
     ClusterBid,
     ClusterClient,

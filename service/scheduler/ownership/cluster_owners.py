@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from service.background_tasks import log_failure
-from service.model.errors import MoorageError, StorageUnavailable
+from service.model.core.errors import MoorageError, StorageUnavailable
+from service.runtime.tasks import log_failure
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 

@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.ports import Clock
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Set as AbstractSet
 
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 from service.scheduler.pending.equivalence_classes import EquivalenceClass, State
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused

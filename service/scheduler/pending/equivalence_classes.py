@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 
 from service.engine.framework.events import Pair
-from service.engine.profiles.registry import judging_room
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.engine.profiles.registry import resource_filters
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef
@@ -89,7 +90,7 @@ class EquivalenceClass:
     def insufficient(self) -> bool:
         """Whether it was last refused because no node had enough resources."""
         refused = None if self.group is not None else self.refused
-        return refused is not None and not judging_room().isdisjoint(refused.reasons)
+        return refused is not None and not resource_filters().isdisjoint(refused.reasons)
 
     @property
     def is_costly(self) -> bool:

@@ -22,11 +22,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from itertools import count
 
 from service.engine.framework.events import ClusterEvent
-from service.model.configuration.config import ClusterConfig
-from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
-from service.model.pod_templates.annotated_rules import annotation_of
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import ObjectName
+from service.model.pods.annotated_rules import annotation_of
+from service.model.pods.pod import Pod
+from service.model.pods.scheduling_groups import WORKLOAD
+from service.model.registry.manifests import PodManifest
 from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates
 from service.scheduler.pending.equivalence_classes import EquivalenceClass, Order, State

@@ -22,14 +22,15 @@ from service.engine.framework.events import (
     pod_events,
 )
 from service.engine.profiles.registry import hinted, known_plugins
-from service.model.manifests.manifest import (
-    KeptManifest,
-    NamespaceManifest,
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.nodes.node import Node
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import (
+    DeclaredManifest,
     NodeManifest,
     PodGroupManifest,
     PodManifest,
 )
-from service.model.objects.pods_and_nodes import Node, Pod
 from service.scheduler.replica.replica import Entry
 from service.scheduler.replica.stored_kinds import MoveReservation, NodeState, WaitingGroup
 
@@ -79,9 +80,11 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
         case NamespaceManifest():
             changed = before is None or after is None or before.labels != after.labels
             return [ClusterEvent(Change.NAMESPACE_RELABELLED)] if changed else []
-        case KeptManifest():
-            previous = before.kept if isinstance(before, KeptManifest) else None
-            return object_events(previous, after.kept if isinstance(after, KeptManifest) else None)
+        case DeclaredManifest():
+            previous = before.kept if isinstance(before, DeclaredManifest) else None
+            return object_events(
+                previous, after.kept if isinstance(after, DeclaredManifest) else None
+            )
         case PodGroupManifest() | WaitingGroup():
             return []  # The queue itself follows which pods wait with each other.
         case MoveReservation():

@@ -3,9 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 
-from service.model.errors import Compacted, FieldError, InvalidManifest
-from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.log.past_revision_types import PastChanges, PastKey, PastSelection, PastState
+from service.model.core.errors import Compacted, FieldError, InvalidManifest
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit import ObjectRow
+from service.model.log.history import PastChanges, PastKey, PastSelection, PastState
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.planner.past_explanation import PastObject
 from service.scheduler.protocol.intents import ExplainPod

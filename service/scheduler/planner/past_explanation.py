@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from service.model.log.commit_log import CLUSTER_KIND, ObjectRow
-from service.model.log.past_revision_types import PastState
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit import ObjectRow
+from service.model.log.history import PastState
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.reading.explanations import explain_pod
 from service.scheduler.plans.fork import Fork

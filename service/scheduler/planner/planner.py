@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from service.model.errors import Overloaded
-from service.model.manifests.manifest import TemplateCache
-from service.model.times import rfc3339
+from service.model.core.errors import Overloaded
+from service.model.core.times import rfc3339
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.request_batches import TIME_IS_UP
 from service.scheduler.commit.suffixes import RepeatableIds
@@ -191,7 +191,7 @@ class Planner:
                         if replica.revision != replica.committed_revision:
                             self.replica.drop()
                         else:
-                            await self._run(loop, replica.cluster.forgetting())
+                            await self._run(loop, replica.cluster.forget_in_steps())
         finally:
             self._waiting -= 1
             self.last_used = self._clock.monotonic()

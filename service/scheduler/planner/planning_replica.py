@@ -6,7 +6,7 @@ and then follows the changes that the first one has committed. Only one thread c
 
 from collections.abc import Generator, Sequence
 
-from service.model.manifests.manifest import TemplateCache
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.replica.copying import copying
 from service.scheduler.replica.replica import Entry, Replica
 

@@ -12,9 +12,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import KeptManifest, PodManifest
-from service.model.plans.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingPod, ended
+from service.model.core.errors import InvalidManifest
+from service.model.plans.plan import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingPod, ended
+from service.model.registry.manifests import DeclaredManifest, PodManifest
 from service.scheduler.decide.admission.plan_admission import (
     is_active,
     plan_of,
@@ -107,7 +107,7 @@ class _Advance:
             if node is not None and not node.node.unschedulable:
                 self._replica.put(node.with_cordon(unschedulable=True))
 
-    def go_on(self, plan: KeptManifest) -> Steps[None]:
+    def go_on(self, plan: DeclaredManifest) -> Steps[None]:
         """Take the next step of a plan, and record its progress."""
         body = plan_of(plan).body
         if body.has_ended:
@@ -128,7 +128,7 @@ class _Advance:
         if status != body.status:
             self._replica.put(with_status(plan, status))
 
-    def _forget_in_time(self, plan: KeptManifest, status: PlanProgress) -> None:
+    def _forget_in_time(self, plan: DeclaredManifest, status: PlanProgress) -> None:
         since = parsed(status.ended_at) if status.ended_at else self._now
         end = since + timedelta(seconds=self._context.limits.plan_kept_seconds)
         if end > self._now:
@@ -195,7 +195,7 @@ class _Advance:
             else self._timed(status, kept_goal)
         )
 
-    def drop_reservations(self, plans: Sequence[KeptManifest]) -> None:
+    def drop_reservations(self, plans: Sequence[DeclaredManifest]) -> None:
         """Drop reservations of moves whose plans were deleted or have ended."""
         active = {(plan.name, plan.uid) for plan in plans if is_active(plan)}
         for reservation in reservations_in(self._replica):
@@ -203,7 +203,7 @@ class _Advance:
                 give_up(self._replica, reservation)
 
     def _balanced(
-        self, plan: KeptManifest, body: PlanBody, status: PlanProgress, at: str
+        self, plan: DeclaredManifest, body: PlanBody, status: PlanProgress, at: str
     ) -> Steps[PlanProgress]:
         """Make the next moves of a rebalancing plan, or request a search for them."""
         balance = RebalanceProgress(self._context, plan, self._now, most=self._most - self.evicted)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from service.engine import Cluster
 from service.engine.rules.violations import Inspection, Violation, key_of
 from service.engine.state.pods.classes import MatcherEntry, PodClass, Template
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Steps
 
 _STEP_CLASSES = 4
@@ -77,7 +77,7 @@ class AffectedPods:
         return known
 
     def _counts(self, template: Template) -> bool:
-        terms = (*template.affinity, *template.enduring_affinity)
+        terms = (*template.affinity, *template.execution_affinity)
         if any(term.matcher in self._matchers for term in terms):
             return True
         return any(
@@ -92,7 +92,7 @@ def _may_need_others(pod_class: PodClass) -> bool:
     template = pod_class.template
     if pod_class.terminating:
         return False
-    return bool(template.affinity or template.enduring_affinity or template.hard_spread)
+    return bool(template.affinity or template.execution_affinity or template.hard_spread)
 
 
 def _broken(violation: Violation) -> Broken:

@@ -6,7 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Explanation, Summary
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.placing.pod_placement import candidates_of, explanation_of, place_pod
 from service.scheduler.plans.fork import Fork

@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from service.model.configuration.config import parse_config
-from service.model.errors import Forbidden, InvalidManifest
-from service.model.json_and_patches.patches import apply_patch
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.condition_taints import conditioned
-from service.model.objects.pods_and_nodes import Node, ObjectName
-from service.model.pod_templates.specs_differing_by_node import names_node
+from service.model.cluster.cluster_config import parse_config
+from service.model.core.errors import Forbidden, InvalidManifest
+from service.model.core.primitives import ObjectName
+from service.model.json.patch import apply_patch
+from service.model.nodes.condition_taints import with_condition_taints
+from service.model.nodes.node import Node
+from service.model.pods.spec_families import names_node
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
@@ -136,7 +137,7 @@ def _set_taints(editor: ForkEditor, change: SetTaints) -> Steps[int]:
 
 def _put_node(editor: ForkEditor, stored: NodeManifest, node: Node) -> Steps[None]:
     if editor.fork.replica.config.taints_nodes:
-        node = replace(node, taints=conditioned(node, editor.fork.context.now))
+        node = replace(node, taints=with_condition_taints(node, editor.fork.context.now))
     editor.fork.put(replace(stored, node=node))
     yield from editor.fork.pause()
 

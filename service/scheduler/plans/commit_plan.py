@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from service.model.errors import Conflict, Forbidden, InvalidManifest
-from service.model.manifests.manifest import PodManifest
+from service.model.core.errors import Conflict, Forbidden, InvalidManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.placing.placement_request import place_pods

@@ -6,9 +6,9 @@ from typing import cast
 import msgspec
 
 from service.engine import Cluster
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.pod_templates.specs_differing_by_node import names_node
+from service.model.core.primitives import ObjectName
+from service.model.pods.spec_families import names_node
+from service.model.registry.manifests import PodManifest
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
 

@@ -1,6 +1,6 @@
 """What the bounds of a stored plan still allow."""
 
-from service.model.plans.plans import PlanBody
+from service.model.plans.plan import PlanBody
 
 
 def evictions_left(body: PlanBody) -> int | None:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from service.model.errors import Forbidden, InvalidManifest, MoorageError
+from service.model.core.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.plans.changes import ForkEditor
 from service.scheduler.plans.drain.drain import DrainPlan

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.placing.signature import verdict_key
-from service.model.objects.pods_and_nodes import Pod
+from service.engine.placing.signature import pod_signature
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.placing.pod_placement import (
@@ -136,7 +136,7 @@ class PlacePlan:
 
     def _place_one(self, goal_pod: GoalPod) -> Steps[None]:
         context, candidate = self._fork.context, goal_pod.candidate
-        key = verdict_key(context.replica.cluster, candidate.pod) if self._refused else None
+        key = pod_signature(context.replica.cluster, candidate.pod) if self._refused else None
         known = self._refused.get(key)
         if known is not None and candidate.stored is not None:
             self.unplaced.append(unplaced(goal_pod, known.reason, known.message))
@@ -179,7 +179,7 @@ class PlacePlan:
         context, pod = self._fork.context, goal_pod.candidate.pod
         result_of_pod = unplaced(goal_pod, result.reason or result.outcome, result.message or "")
         if result.outcome == "Unschedulable" and goal_pod.group is None:
-            self._refused[verdict_key(context.replica.cluster, pod)] = result_of_pod
+            self._refused[pod_signature(context.replica.cluster, pod)] = result_of_pod
         self.unplaced.append(self._explaining.of(pod, result_of_pod))
 
 

@@ -14,7 +14,7 @@ from service.engine.explain.totals import (
     spread_totals,
 )
 from service.engine.rules.violations import Inspection
-from service.model.objects.quantity import format_quantity
+from service.model.core.quantity import format_quantity
 from service.scheduler.decide.context import Steps
 from service.scheduler.protocol.plans import ConstraintSkew, Counted, ResourceTotal
 

@@ -1,8 +1,8 @@
 """Which pods the bounds of a plan protect from leaving their nodes, whatever its goal."""
 
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.selectors import matches
-from service.model.plans.plans import ProtectedPods
+from service.model.core.selectors import matches
+from service.model.plans.plan import ProtectedPods
+from service.model.pods.pod import Pod
 
 
 def is_protected(pod: Pod, protect: ProtectedPods | None) -> bool:

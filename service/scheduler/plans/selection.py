@@ -2,14 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.manifests.manifest import (
-    DEFAULT_NAMESPACE,
-    NamespaceManifest,
-    NodeManifest,
-    PodManifest,
-)
-from service.model.objects.selectors import matches
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.selectors import matches
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.registry.manifests import DEFAULT_NAMESPACE, NodeManifest, PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.plans.fork import Fork

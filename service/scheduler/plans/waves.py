@@ -12,11 +12,11 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from service.engine.placing.signature import verdict_key
+from service.engine.placing.signature import pod_signature
 from service.engine.rules.violations import Violation
 from service.engine.state.pods.classes import PodClass
-from service.model.manifests.manifest import PodManifest
-from service.model.plans.plans import ProtectedPods
+from service.model.plans.plan import ProtectedPods
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.placement_request import place_one_by_one
@@ -242,7 +242,7 @@ class Waves:
         Pods of different nodes differ, as each is placed as if it had left its own.
         """
         pod = unit.pods[0].pod
-        return pod.node_name, verdict_key(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
+        return pod.node_name, pod_signature(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
 
     def _placed(self, unit: DrainUnit) -> Steps[list[PlacementResult]]:
         context = self._fork.context

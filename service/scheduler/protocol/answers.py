@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.model.errors import FieldError
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.pod_templates.field_warnings import FieldWarning
+from service.model.core.errors import FieldError
+from service.model.core.field_warnings import FieldWarning
+from service.model.core.primitives import ObjectName
 from service.scheduler.protocol.pending_attempts import Refused
 
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from service.model.errors import Forbidden
-from service.model.principals import EVERYBODY, Principal, Verb
+from service.model.core.access import EVERYBODY, Principal, Verb
+from service.model.core.errors import Forbidden
 
 
 class Caller(msgspec.Struct, frozen=True):

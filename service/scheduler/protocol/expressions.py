@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Generator, Sequence
 from typing import Protocol, TypeVar
 
-from service.model.errors import Overloaded
-from service.model.objects.cel_questions import OpenQuestions, Question
+from service.model.core.errors import Overloaded
+from service.model.devices.cel_questions import OpenQuestions, Question
 from service.scheduler.protocol.ports import Clock
 
 T = TypeVar("T")

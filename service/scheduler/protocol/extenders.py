@@ -10,9 +10,9 @@ from typing import Protocol
 import msgspec
 from typing_extensions import override
 
-from service.model.configuration.extenders import Extender
-from service.model.errors import Denied
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.extender_config import Extender
+from service.model.core.errors import Denied
+from service.model.core.primitives import ObjectName
 
 ASKS_EXTENDERS = "AsksExtenders"
 """The reason for refusing a pod where the extenders of its profile are not asked."""
@@ -66,7 +66,7 @@ class ExtendersRequired(Denied):
         return Denied.__name__
 
 
-class ExtenderClient(Protocol):
+class ExtenderCaller(Protocol):
     """Asks the extenders of profiles."""
 
     async def ask(self, question: ExtenderQuestion) -> ExtenderVerdict:

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
-from service.model.configuration.config import PreemptionScope
-from service.model.configuration.extenders import ExtenderHosts
-from service.model.errors import Forbidden, InvalidManifest
-from service.model.json_and_patches.patches import PatchType
-from service.model.log.commit_log import HeldLeases
-from service.model.manifests.manifest import AnyManifest, Applicable, PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.plans.plans import PlanState, WhenUnschedulable
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.cluster.cluster_config import PreemptionScope
+from service.model.cluster.extender_config import ExtenderHosts
+from service.model.core.errors import Forbidden, InvalidManifest
+from service.model.core.primitives import ObjectName
+from service.model.json.patch import PatchType
+from service.model.log.lease import HeldLeases
+from service.model.plans.plan import PlanState, WhenUnschedulable
+from service.model.registry.manifests import AnyManifest, Applicable, PodManifest
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import (
     Answer,
     ApplyAnswer,
@@ -173,7 +173,7 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
     manifests: tuple[Applicable, ...]
     undrawn: bool = False
     """Whether some of their names are still to be generated
-    (`service.model.manifests.generated_names`).
+    (`service.model.core.generate_name`).
     """
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
@@ -269,7 +269,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     pods: tuple[PodManifest, ...] = ()
     undrawn: bool = False
     """Whether some of their names are still to be generated
-    (`service.model.manifests.generated_names`).
+    (`service.model.core.generate_name`).
     """
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"

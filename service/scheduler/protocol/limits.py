@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.model.log.commit_log import BYTES_PER_COMMIT_MAX, CHANGES_PER_COMMIT_MAX
+from service.model.log.commit import BYTES_PER_COMMIT_MAX, CHANGES_PER_COMMIT_MAX
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 
 WaitReason = Literal["Unschedulable", "SchedulingGated", "SchedulerError"]
 

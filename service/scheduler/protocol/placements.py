@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison
+from service.model.cluster.comparison import ClusterComparison
 from service.scheduler.protocol.answers import Answer, WriteAnswer
 
 Outcome = Literal["Placed", "AlreadyPlaced", "Queued", "Unschedulable", "Denied", "GroupRefused"]

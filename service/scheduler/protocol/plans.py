@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pods_and_nodes import LabelSelector, Strict, Taint
-from service.model.objects.selectors import matches
-from service.model.plans.plans import ProtectedPods
+from service.model.core.primitives import LabelSelector, Strict, Taint
+from service.model.core.selectors import matches
+from service.model.plans.plan import ProtectedPods
 from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner, RolloutBounds, bounds_of
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.repairs import Repair

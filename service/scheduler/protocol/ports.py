@@ -2,7 +2,7 @@
 
 Everything that could differ between two runs enters here, so a simulation with several schedulers,
 one store, and one clock is exactly repeatable. The types of the values are in
-`service.model.log.commit_log`.
+`service.model.log.commit`.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -10,35 +10,25 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from service.model.log.audit import AuditedCaller
-from service.model.log.commit_log import (
+from service.model.core.primitives import ObjectName
+from service.model.log.audit_chain import AuditedCaller
+from service.model.log.commit import (
     ALL_BODIES,
-    PAGE_BYTES_MAX,
-    Behind,
     BodySelection,
-    ClusterRow,
     CommitRequest,
-    CommitResult,
-    Committed,
     Diverged,
     Head,
-    HeldLeases,
     IdempotencyKey,
     IdempotencyRecord,
-    Lease,
     LogPage,
-    Lost,
-    NodeLeases,
-    NodeReports,
     ObjectKey,
-    ObjectPage,
-    ObjectRead,
     ObjectRow,
-    ReplicaState,
 )
 from service.model.log.events import Event
-from service.model.log.past_revision_types import PastChanges, PastIndex, PastKey, PastSelection
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.log.history import PastChanges, PastIndex, PastKey, PastSelection
+from service.model.log.lease import HeldLeases, Lease, NodeLeases, NodeReports, ReplicaState
+from service.model.log.pages import PAGE_BYTES_MAX, ClusterRow, ObjectPage, ObjectRead
+from service.model.log.results import Behind, CommitResult, Committed, Lost
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; returns None if there is nothing to commit.

@@ -6,10 +6,10 @@ Nothing is stored before the first list asks, so clusters without such lists hav
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.selecting_objects.object_filters import ObjectFilter
-from service.model.selecting_objects.selectable_fields import NODE_NAME, PHASE, phase_of
+from service.model.core.primitives import ObjectName
+from service.model.registry.manifests import NodeManifest, PodManifest
+from service.model.selection.object_filters import ObjectFilter
+from service.model.selection.selectable_fields import NODE_NAME, PHASE, phase_of
 from service.scheduler.replica.replica import Entry, Replica, Stored
 
 INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})

@@ -2,8 +2,8 @@
 
 from collections.abc import Generator, Mapping, Sequence
 
-from service.model.log.commit_log import CLUSTER_KIND
-from service.model.manifests.manifest import TemplateCache
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.replica.replica import Replica, Stored
 from service.scheduler.replica.stored_kinds import ConfigManifest
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import Diverged, Head, LogPage
-from service.model.manifests.manifest import PodManifest, TemplateCache
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import Diverged, Head, LogPage
+from service.model.registry.manifests import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects
@@ -182,7 +182,7 @@ class Follower:
     def _on_committed(self, entries: Sequence[Entry]) -> None:
         assert self.replica is not None
         self._signal_news()
-        concerns_all = self.replica.cluster.endures or not _are_arrivals(entries)
+        concerns_all = self.replica.cluster.has_execution_rules or not _are_arrivals(entries)
         for observer in self._observers:
             if concerns_all or observer.wants_new_pods:
                 observer.on_committed(entries)

@@ -12,16 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
-from service.model.log.commit_log import (
-    Change,
-    Diverged,
-    Head,
-    LogPage,
-    ObjectKey,
-    ObjectPage,
-    ObjectRow,
-    Snapshot,
-)
+from service.model.log.commit import Change, Diverged, Head, LogPage, ObjectKey, ObjectRow
+from service.model.log.pages import ObjectPage, Snapshot
 from service.scheduler.protocol.limits import Limits
 
 _log = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ the opposite change. Like the ledger of quotas, it can be computed from the obje
 from collections.abc import Collection
 from typing import NamedTuple
 
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pod_group import POD_GROUP_LABEL
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod_group import POD_GROUP_LABEL
+from service.model.registry.manifests import PodManifest
 from service.scheduler.replica.stored_kinds import StoredManifest, WaitingGroup
 
 

@@ -14,19 +14,20 @@ import msgspec
 from msgspec.structs import replace
 
 from service.engine import Cluster, digest as counted
-from service.model.configuration.config import ClusterConfig
-from service.model.log.commit_log import Change, ObjectRow
-from service.model.manifests.manifest import (
-    KeptManifest,
-    NamespaceManifest,
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import ObjectName
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.log.commit import Change, ObjectRow
+from service.model.nodes.namespaces import NamespaceManifest
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import (
+    DeclaredManifest,
     NodeManifest,
     PodGroupManifest,
     PodManifest,
     QuotaManifest,
     TemplateCache,
 )
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.objects.pods_and_nodes import ObjectName, Pod
 from service.scheduler.replica.pod_groups import Groups
 from service.scheduler.replica.quotas import Ledger
 from service.scheduler.replica.stored_kinds import (
@@ -344,7 +345,7 @@ class Replica:
         entries = self.until(mark)
         del self._journal[: len(entries)]
         self._settled = mark.position
-        self.cluster.settle(mark.engine)
+        self.cluster.commit_until(mark.engine)
         if entries and self.on_committed is not None:
             self.on_committed(entries)
 
@@ -398,7 +399,7 @@ class Replica:
                 self.cluster.put_namespace(manifest.namespace_object)
             case ConfigManifest():
                 self.cluster.configure(manifest.config)
-            case KeptManifest():
+            case DeclaredManifest():
                 self.cluster.put_object(manifest.kept)
             case MoveReservation():
                 self.cluster.reserve(
@@ -449,7 +450,7 @@ class Replica:
                 self.cluster.delete_namespace(manifest.name)
             case ConfigManifest():
                 self.cluster.configure(ClusterConfig())
-            case KeptManifest():
+            case DeclaredManifest():
                 self.cluster.delete_object(manifest.kind, manifest.namespace, manifest.name)
             case MoveReservation():
                 self.cluster.reserve(_moved(manifest), None)

@@ -6,11 +6,11 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from service.model.configuration.config import ClusterConfig, usable_config
-from service.model.errors import MoorageError, ObjectUnreadable
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME, Change, ObjectRow
-from service.model.manifests.manifest import AnyManifest, PodManifest, TemplateCache, load_any
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.cluster_config import ClusterConfig, usable_config
+from service.model.core.errors import MoorageError, ObjectUnreadable
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, ObjectName
+from service.model.log.commit import Change, ObjectRow
+from service.model.registry.manifests import AnyManifest, PodManifest, TemplateCache, load_any
 
 
 class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):

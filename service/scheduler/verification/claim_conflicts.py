@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from service.engine import Cluster
-from service.model.objects.persistent_volumes import PersistentVolume, PersistentVolumeClaim
+from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
 
 
 def torn_bindings(cluster: Cluster) -> Iterator[tuple[str, str]]:

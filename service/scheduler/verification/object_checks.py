@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from service.engine.rules.violations import Inspection
-from service.model.log.commit_log import ObjectRow
-from service.model.manifests.manifest import PodManifest, QuotaManifest, TemplateCache
-from service.model.quotas_and_limits.quota import format_amount
+from service.model.log.commit import ObjectRow
+from service.model.policies.quota import format_amount
+from service.model.registry.manifests import PodManifest, QuotaManifest, TemplateCache
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import StoredManifest, load_manifest

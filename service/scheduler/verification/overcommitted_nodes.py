@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
 from service.engine.plugins import node_ports, node_resources_fit
-from service.model.manifests.manifest import NodeManifest, PodManifest
-from service.model.objects.pod_resource_requests import host_ports, placed_requests
-from service.model.objects.pods_and_nodes import Pod
-from service.model.objects.quantity import amounts, format_amount
+from service.model.core.quantity import amounts, format_amount
+from service.model.pods.pod import Pod
+from service.model.pods.requests import host_ports, placed_requests
+from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.replica.replica import Replica
 
 _PODS = "pods"
@@ -18,9 +18,9 @@ def overfull_nodes(replica: Replica) -> Iterator[tuple[str, str]]:
 
     A node may have shrunk after its pods were placed, if its owner changed it.
     """
-    pipelines = replica.cluster.pipelines.values()
-    counts_room = any(pipeline.filters_with(node_resources_fit.NAME) for pipeline in pipelines)
-    counts_ports = any(pipeline.filters_with(node_ports.NAME) for pipeline in pipelines)
+    profiles = replica.cluster.profiles.values()
+    counts_room = any(pipeline.has_filter(node_resources_fit.NAME) for pipeline in profiles)
+    counts_ports = any(pipeline.has_filter(node_ports.NAME) for pipeline in profiles)
     pods_of, requests = _pods_by_node(replica), _Requests()
     for stored in replica.objects(NodeManifest.kind):
         manifest = stored.manifest

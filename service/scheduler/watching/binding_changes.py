@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
-from service.model.log.commit_log import Change
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import DISRUPTION_TARGET
-from service.model.selecting_objects.selectable_fields import NODE_NAME, PENDING, PHASE, TERMINATING
+from service.model.log.commit import Change
+from service.model.pods.status import DISRUPTION_TARGET
+from service.model.registry.manifests import PodManifest
+from service.model.selection.selectable_fields import NODE_NAME, PENDING, PHASE, TERMINATING
 from service.scheduler.watching.watch_events import altered_fields
 
 BindingAction = Literal[

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Sequence
 from uuid import UUID
 
-from service.model.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
-from service.model.log.commit_log import Diverged, Head
+from service.model.core.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
+from service.model.log.commit import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.logged_commits import LoggedCommit

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from service.model.log.commit_log import Change, CommitInfo, LogPage
+from service.model.log.commit import Change, CommitInfo, LogPage
 
 
 class LoggedCommit(msgspec.Struct, frozen=True):

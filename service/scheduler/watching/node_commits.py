@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from service.scheduler.watching.logged_commits import LoggedCommit
 from service.scheduler.watching.page_room import first_commits
 from service.scheduler.watching.watch_events import nodes_of

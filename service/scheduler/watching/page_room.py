@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from service.model.log.commit_log import LogPage
+from service.model.log.commit import LogPage
 from service.scheduler.watching.logged_commits import LoggedCommit
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 from uuid import UUID
 
-from service.model.log.commit_log import Head, LogPage
+from service.model.log.commit import Head, LogPage
 from service.scheduler.watching.logged_commits import LoggedCommit, commits_of
 from service.scheduler.watching.node_commits import NodeIndex
 from service.scheduler.watching.page_room import body_bytes, first_commits

@@ -5,13 +5,13 @@ from typing import Literal
 
 import msgspec
 
-from service.model.errors import Compacted
-from service.model.log.commit_log import Change
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import LabelSelector
-from service.model.objects.selectors import matches
-from service.model.selecting_objects.object_filters import FieldRequirement
-from service.model.selecting_objects.selectable_fields import NODE_NAME, OBJECT_FIELDS, Listed
+from service.model.core.errors import Compacted
+from service.model.core.primitives import LabelSelector
+from service.model.core.selectors import matches
+from service.model.log.commit import Change
+from service.model.registry.manifests import PodManifest
+from service.model.selection.object_filters import FieldRequirement
+from service.model.selection.selectable_fields import NODE_NAME, OBJECT_FIELDS, Listed
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from service.model.errors import Denied, NotFound, Overloaded, StorageUnavailable
-from service.model.log.commit_log import ALL_BODIES, BodySelection, Diverged, Head, LogPage
+from service.model.core.errors import Denied, NotFound, Overloaded, StorageUnavailable
+from service.model.log.commit import ALL_BODIES, BodySelection, Diverged, Head, LogPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.feed import Feed, lost_history

@@ -12,11 +12,11 @@ from weakref import WeakSet
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
+from service.runtime.keepalive import keep_alive
 from service.store.connecting.database_hosts import Host, first_to_open, hosts_of
 from service.store.connecting.failures import unavailable_on_failure, unknown_on_failure
 from service.store.connecting.outage_log import Outages
-from service.tcp_keepalive import keep_alive
 
 CONNECT_SECONDS = 5
 """How long opening a connection may take where the URL names one host."""

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import asyncpg
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable, Unavailable
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable, Unavailable
 
 _UNAVAILABLE_CLASSES = (
     "08",  # connection exception

@@ -9,27 +9,29 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import (
+from service.model.core.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import (
     LOCKED_LAG_CHANGES_MAX,
-    PAGE_BYTES_MAX,
-    Behind,
     Change,
     CommitRequest,
-    CommitResult,
-    Committed,
     Diverged,
-    DuplicateKey,
     Head,
-    HeldLeases,
     IdempotencyKey,
     IdempotencyRecord,
-    LeasesEnded,
     LogPage,
-    Lost,
-    NotYet,
     ReplicaMismatch,
     effects,
+)
+from service.model.log.lease import HeldLeases
+from service.model.log.pages import PAGE_BYTES_MAX
+from service.model.log.results import (
+    Behind,
+    CommitResult,
+    Committed,
+    DuplicateKey,
+    LeasesEnded,
+    Lost,
+    NotYet,
 )
 from service.store import array_literals
 from service.store.audit import AUDIT_COLUMNS, audit_columns

@@ -10,8 +10,8 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 
-from service.background_tasks import log_failure
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
+from service.runtime.tasks import log_failure
 from service.store.connecting.connections import Connector, Driver
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.connecting.outage_log import Outages

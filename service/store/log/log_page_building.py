@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.log.commit_log import (
+from service.model.log.commit import (
     Change,
     CommitInfo,
     Diverged,

@@ -5,10 +5,9 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import (
+from service.model.core.errors import NotFound
+from service.model.log.commit import (
     ALL_BODIES,
-    PAGE_BYTES_MAX,
     BodySelection,
     Change,
     CommitInfo,
@@ -16,6 +15,7 @@ from service.model.log.commit_log import (
     Head,
     LogPage,
 )
+from service.model.log.pages import PAGE_BYTES_MAX
 from service.store.connecting.connections import Driver
 from service.store.log.log_page_building import Extract, build_page
 

@@ -10,18 +10,19 @@ from datetime import datetime
 
 import asyncpg
 
-from service.model.errors import NotFound
-from service.model.log.commit_log import PAGE_BYTES_MAX, Head, ObjectRow
-from service.model.log.past_revision_types import (
+from service.model.core.errors import NotFound
+from service.model.core.primitives import ObjectName
+from service.model.log.commit import Head, ObjectRow
+from service.model.log.history import (
     PastChanges,
     PastIndex,
     PastKey,
     PastSelection,
     PastState,
-    Readable,
+    ReadableHistory,
 )
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.selecting_objects.selectable_fields import WAS_PENDING
+from service.model.log.pages import PAGE_BYTES_MAX
+from service.model.selection.selectable_fields import WAS_PENDING
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
 
@@ -270,7 +271,7 @@ class Past:
 
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
-    ) -> Readable:
+    ) -> ReadableHistory:
         """Tell from which revisions on the objects of a selection are known, by the last `changes_max` changes."""
         with unavailable_on_failure():
             async with self._past.driver() as connection:
@@ -284,7 +285,7 @@ class Past:
                 )
         head, reach = _bounds(cluster_id, rows)
         by_kind = {row["kind"]: row["revision"] for row in rows if row["kind"] is not None}
-        return Readable(head=head, reach=reach, by_kind=by_kind)
+        return ReadableHistory(head=head, reach=reach, by_kind=by_kind)
 
 
 def _bounds(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, int]:

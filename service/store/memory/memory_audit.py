@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from service.model.log.audit import AuditEntry, AuditRow, told_at
+from service.model.log.audit_chain import AuditEntry, AuditRow, told_at
 
 
 class AuditLog:

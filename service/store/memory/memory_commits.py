@@ -9,42 +9,38 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from service.model.errors import NotFound, OutcomeUnknown
-from service.model.log.commit_log import (
+from service.model.core.errors import NotFound, OutcomeUnknown
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, ObjectName
+from service.model.log.commit import (
     ALL_BODIES,
-    CLUSTER_KIND,
-    CLUSTER_NAME,
-    LEASE_SECONDS_MAX,
     LOCKED_LAG_CHANGES_MAX,
-    PAGE_BYTES_MAX,
-    Behind,
     BodySelection,
     Change,
-    ClusterCounts,
-    ClusterRow,
     CommitInfo,
     CommitRequest,
-    CommitResult,
-    Committed,
     Diverged,
-    DuplicateKey,
     Effect,
     Head,
-    HeldLeases,
     IdempotencyKey,
     IdempotencyRecord,
-    Lease,
-    LeasesEnded,
     LogPage,
-    Lost,
-    NotYet,
     ObjectKey,
     ObjectRow,
     ReplicaMismatch,
     effects,
 )
 from service.model.log.events import Event, merged, rows_of
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.log.lease import LEASE_SECONDS_MAX, HeldLeases, Lease
+from service.model.log.pages import PAGE_BYTES_MAX, ClusterCounts, ClusterRow
+from service.model.log.results import (
+    Behind,
+    CommitResult,
+    Committed,
+    DuplicateKey,
+    LeasesEnded,
+    Lost,
+    NotYet,
+)
 from service.store.log.log_page_building import Extract, build_page
 from service.store.memory.memory_audit import AuditLog
 from service.store.whether_audit_is_kept import Keeping

@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from service.model.log.commit_log import Change, ObjectKey, ObjectRow, first_rows
-from service.model.log.past_revision_types import (
+from service.model.core.primitives import ObjectName
+from service.model.log.commit import Change, ObjectKey, ObjectRow
+from service.model.log.history import (
     PastChanges,
     PastIndex,
     PastKey,
     PastSelection,
     PastState,
-    Readable,
+    ReadableHistory,
 )
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.selecting_objects.selectable_fields import WAS_PENDING
+from service.model.log.pages import first_rows
+from service.model.selection.selectable_fields import WAS_PENDING
 from service.store.memory.memory_commits import ClusterState
 
 
@@ -107,7 +108,7 @@ class MemoryPast:
 
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
-    ) -> Readable:
+    ) -> ReadableHistory:
         """Tell from which revisions on the objects of a selection are known, by the last `changes_max` changes."""
         own = self._past_of(cluster_id)
         reach, first = _reach(own, changes_max), dict[ObjectKey, Change]()
@@ -118,7 +119,7 @@ class MemoryPast:
         for change in first.values():
             if not change.created:
                 by_kind[change.kind] = max(by_kind.get(change.kind, 0), change.revision)
-        return Readable(head=own.head, reach=reach, by_kind=by_kind)
+        return ReadableHistory(head=own.head, reach=reach, by_kind=by_kind)
 
 
 def _reach(own: ClusterState, changes_max: int) -> int:

@@ -7,9 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.errors import NoAdminLeft, NotFound
-from service.model.log.audit import ITSELF, AuditedCaller, AuditEntry
-from service.model.principals import (
+from service.model.core.access import (
     AccessState,
     AccessVersion,
     Grant,
@@ -18,6 +16,8 @@ from service.model.principals import (
     PrincipalRow,
     TokenRow,
 )
+from service.model.core.errors import NoAdminLeft, NotFound
+from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
 from service.store.whether_audit_is_kept import Keeping
 
 _Key = tuple[PrincipalKind, str]

@@ -9,41 +9,43 @@ from datetime import datetime, timedelta
 from heapq import nsmallest
 from uuid import UUID
 
-from service.model.errors import Conflict, NotFound
-from service.model.log.audit import ITSELF, SERVER_CHAIN, AuditedCaller, AuditEntry, AuditRow
-from service.model.log.commit_log import (
+from service.model.core.errors import Conflict, NotFound
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, ObjectName
+from service.model.log.audit_chain import ITSELF, SERVER_CHAIN, AuditedCaller, AuditEntry, AuditRow
+from service.model.log.commit import (
     ALL_BODIES,
-    CLUSTER_KIND,
-    CLUSTER_NAME,
     COMPACTION_STEP_ROWS_MAX,
-    PAGE_BYTES_MAX,
-    REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
-    UNREADY,
     BodySelection,
     Change,
-    ClusterCounts,
-    ClusterRow,
     CommitRequest,
     Diverged,
-    EventPage,
     Head,
-    HeldLeases,
-    Lease,
     LogPage,
-    NodeLeases,
-    NodeReports,
     ObjectKey,
-    ObjectPage,
-    ObjectRead,
     ObjectRow,
-    ReplicaReport,
-    ReplicaState,
     effects,
-    first_rows,
 )
 from service.model.log.events import Event, EventRow
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.log.lease import (
+    REPORT_SECONDS_MAX,
+    UNREADY,
+    HeldLeases,
+    Lease,
+    NodeLeases,
+    NodeReports,
+    ReplicaReport,
+    ReplicaState,
+)
+from service.model.log.pages import (
+    PAGE_BYTES_MAX,
+    ClusterCounts,
+    ClusterRow,
+    EventPage,
+    ObjectPage,
+    ObjectRead,
+    first_rows,
+)
 from service.store.connecting.connections import PoolUse
 from service.store.memory.memory_commits import ROOT, ClusterState, MemoryCommits, lasts
 from service.store.memory.memory_past import MemoryPast

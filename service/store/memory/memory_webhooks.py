@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from service.model.log.audit import AuditedCaller, AuditEntry
+from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.webhooks import Change, Settled, WebhookRow
 from service.store.memory.memory_commits import ClusterState
 

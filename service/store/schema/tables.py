@@ -1,7 +1,7 @@
-"""Declares the tables for statements that are written in Python.
+"""The declaration of all tables: columns, keys, checks, indexes, and storage parameters.
 
-The SQL in `migrations` makes the tables, and says what each is for. A test compares these
-declarations with the tables that are made there, including checks and indexes.
+`tests/store/test_migrations.py` holds the SQL in `migrations` equal to it, in all that SQLAlchemy can
+express. That SQL also has the functions that write the tables, and says what each table is for.
 """
 
 from sqlalchemy import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.model.manifests.manifest import TemplateCache, load_pod, parse_pod
+from service.model.registry.manifests import TemplateCache, load_pod, parse_pod
 from tests.api.harness import CLUSTER, Harness
 from tests.api.story import Story, tell
 from tests.builders import (

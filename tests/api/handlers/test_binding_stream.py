@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import Compacted, HistoryReplaced
-from service.model.log.commit_log import Change
+from service.model.core.errors import Compacted, HistoryReplaced
+from service.model.log.commit import Change
 from service.scheduler.watching import BindingSelection
 from tests.api.conftest import MakeHarness
 from tests.api.following import ended, stream, watched

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from service.app import RandomIds, SystemClock
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import CommitRequest, CommitResult
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import CommitRequest
+from service.model.log.results import CommitResult
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem

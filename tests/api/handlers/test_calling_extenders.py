@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.app import SystemClock
 from service.extenders import Extenders
+from service.runtime.clock import SystemClock
 from service.settings import InvalidSettings, Settings
 from tests.api.certificates import Authority
 from tests.api.conftest import MakeHarness

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.model.objects.cel_questions import ANSWERS
+from service.model.devices.cel_questions import ANSWERS
 from service.sandbox import Evaluator
 from service.scheduler.protocol.limits import Limits
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
@@ -142,7 +142,7 @@ async def test_an_expression_that_is_stored_already_fails_without_being_evaluate
     harness = await make_harness(expressions=evaluator)
     await set_up(harness)
     with monkeypatch.context() as before:
-        before.setattr("service.model.validation.devices.selector_problem", lambda _: None)
+        before.setattr("service.model.devices.device_rules.selector_problem", lambda _: None)
         await harness.put("namespaces/shop/resourceclaims/c", claim("c", BOMB))
     (result,) = (await harness.place(claiming("web", "c")))["results"]
     assert result["outcome"] == "Unschedulable"

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from service.model.pod_templates.annotated_rules import ANNOTATION
+from service.model.pods.annotated_rules import ANNOTATION
 from tests.api.handlers.test_quota import put_quota
 from tests.api.harness import CLUSTER, Harness, pod, problem
 from tests.builders import IGNORED_DURING_EXECUTION as IGNORED, PREFERRED, matching, term

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.pod_templates.field_warnings import WARNINGS, WARNINGS_MAX
+from service.model.core.field_warnings import WARNINGS, WARNINGS_MAX
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.builders import device, resource_slice
 

@@ -7,10 +7,12 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from typing_extensions import override
 
 from service.api.bodies.filters import filter_of_bodies, parse_filters
-from service.app import RandomIds, SystemClock
-from service.model.json_and_patches.strict_json import encode
-from service.model.log.commit_log import CommitRequest, CommitResult
-from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.core.strict_json import encode
+from service.model.log.commit import CommitRequest
+from service.model.log.results import CommitResult
+from service.model.registry.manifests import TemplateCache, parse_any
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.model.core.generate_name import SUFFIXES, suffix_of
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 PODS = f"{CLUSTER}/namespaces/shop/pods"
@@ -46,7 +46,7 @@ async def test_a_replay_has_the_same_name(over_each_store: Harness):
 
 async def test_a_name_that_is_taken_is_drawn_again(harness: Harness, monkeypatch):
     drawn = iter(["bbbbb", "bbbbb", "ccccc", "ccccc", "ddddd", "ddddd"])
-    monkeypatch.setattr("service.app.RandomIds.suffix", lambda _: next(drawn))
+    monkeypatch.setattr("service.runtime.ids.RandomIds.suffix", lambda _: next(drawn))
     first = (await harness.client.post(PODS, json=unnamed())).json()
     second = (await harness.client.post(PODS, json=unnamed())).json()
     assert first["metadata"]["name"] == "web-bbbbb"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
+from service.model.registry.kinds import DECLARED_KINDS
 from tests.api.following import watched
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.kept_kinds import KINDS, kept, path_of
@@ -18,10 +18,10 @@ async def test_an_object_is_created_read_listed_changed_and_deleted(
     read = (await client.get(path)).json()
     assert read == created.json()
     assert read["mine"] == {"kept": [None]}
-    assert (read["kind"], read["apiVersion"]) == (kind, KEPT_KINDS[kind].api_version)
+    assert (read["kind"], read["apiVersion"]) == (kind, DECLARED_KINDS[kind].api_version)
     assert read["metadata"]["uid"]
     assert read["metadata"]["creationTimestamp"]
-    for collection in {path.rpartition("/")[0], f"{CLUSTER}/{KEPT_KINDS[kind].plural}"}:
+    for collection in {path.rpartition("/")[0], f"{CLUSTER}/{DECLARED_KINDS[kind].plural}"}:
         listed = (await client.get(collection, params={"labelSelector": "!tier"})).json()
         assert (listed["kind"], listed["items"]) == (f"{kind}List", [read])
     patched = await client.patch(path, json={"metadata": {"labels": {"tier": "front"}}})
@@ -51,7 +51,7 @@ async def test_all_are_applied_watched_exported_and_pruned(over_each_store: Harn
 
 
 async def test_a_namespace_goes_with_the_objects_that_are_kept_in_it(harness: Harness) -> None:
-    namespaced = [kind for kind in KINDS if KEPT_KINDS[kind].namespaced]
+    namespaced = [kind for kind in KINDS if DECLARED_KINDS[kind].namespaced]
     await harness.put("namespaces/shop", {"metadata": {"name": "shop"}})
     for kind in namespaced:
         await harness.put(path_of(kind), kept(kind))

@@ -10,9 +10,9 @@ import pytest
 
 from service.api.bodies.multi_cluster_requests import parse_over_clusters
 from service.api.handlers import multi_cluster_placements as handlers
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import Head
-from service.model.pod_templates.template_cache import TemplateCache
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import Head
+from service.model.pods.template_cache import TemplateCache
 from service.scheduler.multi_cluster import placer as multi_cluster_placement
 from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery
 from service.scheduler.protocol.placements import PlacementAnswer

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.model.objects.cel_expressions import EXPRESSION_LENGTH_MAX, ITEMS_MAX, OBJECT_BYTES_MAX
+from service.model.cel.evaluation import EXPRESSION_LENGTH_MAX, ITEMS_MAX, OBJECT_BYTES_MAX
 from tests.api.harness import CLUSTER, Harness, pod, problem
 
 POD = f"{CLUSTER}/namespaces/shop/pods/web"

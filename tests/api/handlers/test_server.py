@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from service.api.telemetry.metrics import Metrics
-from service.app import SystemClock
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
+from service.runtime.clock import SystemClock
 from service.scheduler.maintenance.replica_reports import Reporter
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.paths import ROOT

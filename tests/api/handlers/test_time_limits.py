@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from service.app import RandomIds, SystemClock
-from service.model.log.commit_log import IdempotencyKey
+from service.model.log.commit import IdempotencyKey
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.scheduler.protocol.limits import Limits
 from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore

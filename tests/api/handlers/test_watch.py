@@ -11,7 +11,7 @@ from service.api.bodies import streamed_responses
 from service.api.event_streams.server_sent_events import EventWriter
 from service.api.event_streams.watch_stream import ChangeStream
 from service.api.handlers import watch as watching
-from service.model.errors import HistoryReplaced
+from service.model.core.errors import HistoryReplaced
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import WatchSelection
 from tests.api.conftest import MakeHarness

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.api.harness import node
 from tests.processes import PLAIN_HTTP, workers_of
 from tests.store.embedded.conftest import query

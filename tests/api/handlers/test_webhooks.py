@@ -12,8 +12,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from service.api.telemetry.metrics import Metrics
 from service.api.webhooks.delivery import Deliveries, pause_seconds
 from service.api.webhooks.sending import Sender
-from service.app import RandomIds
 from service.model.webhooks import WebhookGone, delivered, released
+from service.runtime.ids import RandomIds
 from service.settings import Settings
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem

@@ -11,7 +11,7 @@ from service.api import routes
 from service.api.problems import PROBLEMS
 from service.api.routes import HANDLERS, openapi_document
 from service.cli.commands.openapi import rendered_document
-from service.model.pod_templates.field_warnings import WARNINGS
+from service.model.core.field_warnings import WARNINGS
 from tests.api.harness import Harness
 from tests.paths import ROOT
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.api.telemetry.log_lines import configure_logs, formatter
-from service.cluster_in_log_lines import context_of
+from service.runtime.log_context import context_of
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.harness import CLUSTER, Harness, pod
 

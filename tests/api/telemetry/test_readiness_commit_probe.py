@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.api.telemetry.readiness_commit_probe import FRESH_SECONDS, CommitProbe
-from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
 
 
 class Store:

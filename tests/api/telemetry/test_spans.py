@@ -17,8 +17,8 @@ from opentelemetry.trace import SpanKind, format_span_id, format_trace_id
 from service.api.telemetry.spans import Spans, exported_spans
 from service.api.worker_forwarding.middleware import decide_forwarded
 from service.api.worker_forwarding.sockets import ForwardedRequest
-from service.app import SystemClock
-from service.model.principals import EVERYBODY
+from service.model.core.access import EVERYBODY
+from service.runtime.clock import SystemClock
 from service.settings import InvalidSettings
 from tests.api.harness import CLUSTER, Harness, pod
 from tests.paths import ROOT

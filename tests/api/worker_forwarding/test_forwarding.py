@@ -17,12 +17,15 @@ from service.api.bodies.byte_budget import Budget
 from service.api.bodies.request_reading import BodyReader
 from service.api.telemetry.metrics import Metrics
 from service.api.worker_forwarding import sockets as peers_module
+from service.api.worker_forwarding.forwarder import OtherWorkers
 from service.api.worker_forwarding.liveness import Liveness
 from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
 from service.api.worker_forwarding.sockets import ForwardedRequest, Listener, SocketPeers, socket_of
-from service.app import OtherWorkers, RandomIds, SystemClock, create_app
-from service.model.errors import OutcomeUnknown
-from service.model.principals import BOOTSTRAP, EVERYBODY
+from service.app import create_app
+from service.model.core.access import BOOTSTRAP, EVERYBODY
+from service.model.core.errors import OutcomeUnknown
+from service.runtime.clock import SystemClock
+from service.runtime.ids import RandomIds
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.scheduler import Scheduler

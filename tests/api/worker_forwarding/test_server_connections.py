@@ -22,9 +22,9 @@ from service.api.worker_forwarding.server_connections import (
     servers_of,
 )
 from service.api.worker_forwarding.sockets import ForwardedRequest
-from service.app import RandomIds
-from service.model.errors import OutcomeUnknown
-from service.model.principals import BOOTSTRAP, Grant, Principal
+from service.model.core.access import BOOTSTRAP, Grant, Principal
+from service.model.core.errors import OutcomeUnknown
+from service.runtime.ids import RandomIds
 from service.settings import InvalidSettings, Settings
 from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import CLUSTER, node, problem

@@ -6,7 +6,7 @@ import httpx
 import msgspec
 import pytest
 
-from service.model.log.audit import AuditedCaller, AuditEntry, AuditRow
+from service.model.log.audit_chain import AuditedCaller, AuditEntry, AuditRow
 from service.store.memory.memory_audit import AuditLog
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)

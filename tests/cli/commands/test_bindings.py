@@ -1,9 +1,9 @@
 import httpx
 
 from service.cli.commands.bindings import show
-from service.cli.commands.watch import WatchFollower
 from service.cli.options import Session
 from service.cli.printing.output import Format, Output
+from service.cli.progress.follower import WatchFollower
 from tests.cli.conftest import CLUSTER
 
 PLACED = '{"revision":7,"action":"Placed","namespace":"shop","name":"a","uid":"u","nodeName":"n2","previousNodeName":"n1"}'

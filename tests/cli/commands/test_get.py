@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from service.cli.commands import watch
 from service.cli.printing.table_rows import Clock
+from service.cli.progress import follower
 from tests.cli.conftest import CLUSTER, PLACED, WAITING
 
 NODE = {
@@ -299,7 +299,7 @@ GONE = httpx.Response(410, json={"code": "Compacted", "detail": "Too old."})
 
 
 def test_a_watch_lists_and_goes_on_from_the_revision_of_the_list(moorage, stub, monkeypatch):
-    monkeypatch.setattr(watch, "RECONNECT_SECONDS", 0)
+    monkeypatch.setattr(follower, "RECONNECT_SECONDS", 0)
     first = page(PLACED) | {"metadata": {"resourceVersion": "7", "continue": "more"}}
     second = page(WAITING) | {"metadata": {"resourceVersion": "8"}}
     stub.on("GET", f"{CLUSTER}/namespaces/shop/pods", first, second)
@@ -322,7 +322,7 @@ def test_a_watch_lists_and_goes_on_from_the_revision_of_the_list(moorage, stub, 
 
 
 def test_one_object_can_be_watched(moorage, stub, monkeypatch):
-    monkeypatch.setattr(watch, "RECONNECT_SECONDS", 0)
+    monkeypatch.setattr(follower, "RECONNECT_SECONDS", 0)
     listed = page(WAITING) | {"metadata": {"resourceVersion": "7"}}
     stub.on("GET", f"{CLUSTER}/namespaces/shop/pods", listed)
     stub.on("GET", f"{CLUSTER}/watch", httpx.Response(200, text=CHANGES), GONE)

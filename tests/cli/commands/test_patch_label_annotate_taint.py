@@ -1,6 +1,10 @@
+from typing import get_args
+
 import httpx
 import pytest
 
+from service.cli.commands import taint
+from service.model.pods.pod import TaintEffect
 from tests.cli.conftest import CLUSTER
 
 NODE = f"{CLUSTER}/nodes/n1"
@@ -168,3 +172,7 @@ def test_a_change_that_makes_no_sense_is_refused(moorage, stored, arguments, tol
 
     assert ended.code == 2
     assert told in ended.err
+
+
+def test_the_effects_of_taints_are_those_of_the_server():
+    assert get_args(TaintEffect) == taint.EFFECTS

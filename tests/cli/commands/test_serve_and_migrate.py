@@ -6,18 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from service.cli.commands.serve_and_migrate import server_settings
-from service.cli.errors import Unavailable, WrongUsage
-from service.cli.server import local_server
-from service.cli.server.exposure_checks import (
-    asks_who_calls,
-    refuse_open_door,
-    refuse_plain_door,
+from service.cli.errors import WrongUsage
+from service.cli.server_options import server_settings
+from service.model.core.access import ADMIN
+from service.server import local_server
+from service.server.failures import ConfigurationError, UnavailableError
+from service.server.listen_policy import (
+    authenticates_callers,
+    require_tls,
+    require_tokens,
     with_audit,
 )
-from service.cli.server.local_server import LocalServer
-from service.cli.server.port_claims import claimed_port, hold_port, port_of
-from service.model.principals import ADMIN
+from service.server.local_server import LocalServer
+from service.server.tcp_ports import claimed_port, hold_port, port_of
 from service.settings import Settings, is_loopback, read_settings
 from service.store.postgres import PostgresStore
 from tests.examples.following import executable
@@ -58,17 +59,17 @@ def test_a_bad_option_is_wrong_usage():
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_loopback_needs_no_token(host):
     assert is_loopback(host)
-    refuse_plain_door(Settings(host=host))
-    refuse_open_door(Settings(host=host))
+    require_tls(Settings(host=host))
+    require_tokens(Settings(host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
 def test_at_any_other_address_nobody_speaks_in_clear(host):
-    with pytest.raises(WrongUsage, match="MOORAGE_TLS_TERMINATED"):
-        refuse_plain_door(Settings(host=host, token="t" * 32))
+    with pytest.raises(ConfigurationError, match="MOORAGE_TLS_TERMINATED"):
+        require_tls(Settings(host=host, token="t" * 32))
 
-    refuse_plain_door(Settings(host=host, tls_terminated=True))
-    refuse_plain_door(Settings(host=host, tls_certificate="here.pem"))
+    require_tls(Settings(host=host, tls_terminated=True))
+    require_tls(Settings(host=host, tls_certificate="here.pem"))
 
 
 def test_servers_on_several_machines_start_as_the_guide_says():
@@ -79,18 +80,18 @@ def test_servers_on_several_machines_start_as_the_guide_says():
     assert all(secret)
     settings = read_settings(given | {"MOORAGE_PEER_SECRET": "s" * 32, "MOORAGE_TOKEN": "t" * 32})
     host = re.search(r"--host (\S+)", commands)[1]
-    refuse_plain_door(replace(settings, host=host))
+    require_tls(replace(settings, host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
 def test_at_any_other_address_callers_say_who_they_are(host):
-    with pytest.raises(WrongUsage, match="MOORAGE_TOKEN"):
-        refuse_open_door(Settings(host=host, tls_terminated=True))
+    with pytest.raises(ConfigurationError, match="MOORAGE_TOKEN"):
+        require_tokens(Settings(host=host, tls_terminated=True))
 
 
-async def test_a_token_anywhere_or_an_identity_provider_asks_who_calls(database_url):
+async def test_a_token_anywhere_or_an_identity_provider_authenticates_callers(database_url):
     async def asks(**settings):
-        return await asks_who_calls(Settings(**settings), database_url)
+        return await authenticates_callers(Settings(**settings), database_url)
 
     assert not await asks()
     assert await asks(token="t" * 32)
@@ -124,7 +125,10 @@ def test_a_taken_port_is_wrong_usage_although_granian_would_share_it():
         other.bind(("127.0.0.1", 0))
         other.listen()
 
-        with pytest.raises(WrongUsage, match="Cannot listen"), claimed_port(*other.getsockname()):
+        with (
+            pytest.raises(ConfigurationError, match="Cannot listen"),
+            claimed_port(*other.getsockname()),
+        ):
             pass
 
 
@@ -164,17 +168,17 @@ def test_no_server_is_born_while_another_thread_looks_whether_its_port_is_free(
 
     def bear(*_, **__):
         is_born.set()
-        raise Unavailable
+        raise UnavailableError
 
-    monkeypatch.setattr(local_server, "refuse_taken_port", look)
+    monkeypatch.setattr(local_server, "require_free_port", look)
     monkeypatch.setattr(local_server.subprocess, "Popen", bear)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(LocalServer(tmp_path).start)
         is_looking.wait()
         second = threads.submit(LocalServer(tmp_path).start)
 
-    assert isinstance(first.exception(), Unavailable)
-    assert isinstance(second.exception(), Unavailable)
+    assert isinstance(first.exception(), UnavailableError)
+    assert isinstance(second.exception(), UnavailableError)
     assert born_meanwhile == [False]
 
 
@@ -187,7 +191,7 @@ def test_a_local_server_has_its_port_for_itself_before_it_starts(tmp_path):
 
 def test_an_address_of_no_interface_is_wrong_usage():
     with (
-        pytest.raises(WrongUsage, match="Cannot listen"),
+        pytest.raises(ConfigurationError, match="Cannot listen"),
         claimed_port("203.0.113.1", 8080),
     ):
         pass

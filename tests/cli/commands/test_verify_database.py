@@ -8,10 +8,10 @@ import httpx
 import pytest
 from sqlalchemy.engine import make_url
 
-from service.cli.server.local_server import temporary_folder
-from service.model.log.audit import AuditedCaller, AuditEntry
-from service.model.principals import ADMIN, Grant
+from service.model.core.access import ADMIN, Grant
+from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.verification_findings import Check
+from service.server.local_server import temporary_folder
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, node

@@ -1,10 +1,10 @@
 import httpx
 import pytest
 
-from service.cli.commands.watch import WatchFollower
 from service.cli.errors import Refused, Unavailable
 from service.cli.options import Session
 from service.cli.printing.output import Format, Output
+from service.cli.progress.follower import WatchFollower
 from tests.cli.conftest import CLUSTER
 
 STREAM = """\

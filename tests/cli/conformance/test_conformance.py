@@ -3,14 +3,9 @@ import msgspec
 import pytest
 
 from service.cli.client import Client
-from service.cli.conformance.conformance import (
-    check_case,
-    count_departures,
-    render_report,
-    replay_trace,
-    tally,
-)
-from service.cli.conformance.conformance_vectors import (
+from tests.builders import matching, pod
+from tests.conformance import vectors
+from tools.conformance.cases import (
     NO_DAEMONS,
     NO_RESTRICTION,
     Difference,
@@ -22,8 +17,13 @@ from service.cli.conformance.conformance_vectors import (
     result_differences,
     settings_of,
 )
-from tests.builders import matching, pod
-from tests.conformance import vectors
+from tools.conformance.comparison import (
+    check_case,
+    count_departures,
+    render_report,
+    replay_trace,
+    tally,
+)
 
 HOSTNAME = "kubernetes.io/hostname"
 CONFIG = {"hardPodAffinityWeight": 5, "scoringStrategy": "LeastAllocated", "preAdmission": True}

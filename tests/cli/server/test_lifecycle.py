@@ -7,13 +7,13 @@ import psutil
 import pytest
 
 from service.cli.client import Client
-from service.cli.conformance.conformance import replay_trace
 from service.cli.manifests.manifest_sources import read_objects
-from service.cli.server.local_server import LocalServer, is_ready, temporary_folder
+from service.server.local_server import LocalServer, is_ready, temporary_folder
 from service.store.embedded.configuration import SERVING_ROLE
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP, copy_data, workers_of
 from tests.waiting import WAIT_SECONDS, eventually
+from tools.conformance.comparison import replay_trace
 
 EXAMPLES = ROOT / "examples"
 

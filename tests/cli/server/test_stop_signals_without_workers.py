@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from service.cli.server.stop_signals_without_workers import (
+from service.server.signals import (
     STOP_SIGNALS,
     StopSignal,
     raised_stop_signals,

@@ -15,10 +15,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from service.app import SystemClock
-from service.cli.errors import WrongUsage
-from service.cli.server.port_claims import hold_port, port_of
-from service.cli.server.tls import certificate_of
+from service.runtime.clock import SystemClock
+from service.server.failures import ConfigurationError
+from service.server.tcp_ports import hold_port, port_of
+from service.server.tls import certificate_of
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -40,10 +40,10 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"hello"})
 
 if __name__ == "__main__":
-    from service.cli.server import tls, worker_processes
-    tls.LOOK_SECONDS = 0.05
+    from service.server import supervisor, tls
+    tls.POLL_SECONDS = 0.05
     port, certificate, key = sys.argv[1:]
-    worker_processes.run_workers(
+    supervisor.run_workers(
         "application:create", host="127.0.0.1", port=int(port), workers=1,
         certificate=tls.Certificate(Path(certificate), Path(key)),
     )
@@ -172,5 +172,5 @@ def test_a_certificate_that_cannot_be_used_is_told_at_the_start(tmp_path: Path):
         Settings(tls_certificate=str(certificate), tls_key=str(other_key)),
         Settings(tls_certificate=str(tmp_path / "none"), tls_key=str(key)),
     ):
-        with pytest.raises(WrongUsage):
+        with pytest.raises(ConfigurationError):
             certificate_of(wrong)

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIABLE, exposition_of
-from service.cli.server.port_claims import hold_port, port_of
+from service.server.tcp_ports import hold_port, port_of
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS, eventually
@@ -24,8 +24,8 @@ import asyncio, os, pathlib, sys
 SUSPECTS = pathlib.Path(__file__).parent / "suspects"
 
 def create():
-    from service.cli.server.worker import end_with_parent
-    from service.suspects import Suspects
+    from service.server.worker import end_with_parent
+    from service.runtime.worker_deaths import Suspects
     end_with_parent()
     Suspects(SUSPECTS).deciding(7, "shop", "deadly", b"{}")
     return app
@@ -46,25 +46,24 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
 
 if __name__ == "__main__":
-    from service.cli.server.worker_processes import run_workers
-    from service.cli.server.stop_signals_without_workers import StopRequest
+    from service.server.supervisor import run_workers
+    from service.server.signals import StopRequest
     from service.api.telemetry.worker_starts import starts_told_by_supervisor
-    from service.suspects import DeathCounts
+    from service.runtime.worker_deaths import DeathCounts
     port, workers, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     request = StopRequest()
     request.number = int(sys.argv[4]) if len(sys.argv) > 4 else None
-    sys.exit(
-        run_workers(
-            "application:create",
-            host="127.0.0.1",
-            port=port,
-            workers=workers,
-            header_timeout_seconds=seconds,
-            stop_request=request,
-            starts=starts_told_by_supervisor(),
-            deaths=DeathCounts(SUSPECTS),
-        )
+    was_asked = run_workers(
+        "application:create",
+        host="127.0.0.1",
+        port=port,
+        workers=workers,
+        header_timeout_seconds=seconds,
+        stop_request=request,
+        starts=starts_told_by_supervisor(),
+        deaths=DeathCounts(SUSPECTS),
     )
+    sys.exit(0 if was_asked else 3)
 """
 
 
@@ -282,7 +281,7 @@ def fork_servers(supervisor):
 
 ORPHAN = """
 import os, time
-from service.cli.server import worker
+from service.server import worker
 
 parent = os.getpid()
 os.environ[worker.SUPERVISOR_VARIABLE] = str(parent)
@@ -298,7 +297,7 @@ if not os.fork():
     "tie",
     [
         pytest.param("worker.end_with_parent()", id="worker"),
-        pytest.param("import service.cli.imports_before_workers_fork", id="fork server"),
+        pytest.param("import service.server.preload", id="fork server"),
     ],
 )
 def test_a_process_whose_parent_died_before_it_could_tie_itself_ends(tie):

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from service.cli.server.stop_signals_without_workers import restored_stop_handlers
-from service.cli.server.worker_signals import Alarm, WorkerLoop
+from service.server.signals import restored_stop_handlers
+from service.server.worker_signals import Alarm, WorkerLoop
 
 
 @pytest.fixture

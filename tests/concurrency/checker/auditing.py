@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from service.model.log.audit import Verifier
+from service.model.log.audit_chain import Verifier
 from tests.concurrency.checker.claims import Claims
 from tests.concurrency.checker.history import History, Violation
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from service.model.log.audit import AuditRow
-from service.model.log.commit_log import Change
+from service.model.log.audit_chain import AuditRow
+from service.model.log.commit import Change
 from tests.concurrency.checker.evicting import (
     PREEMPTION,
     STATE_KIND,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.history import History, Key, Violation
 from tests.reference.fit import allocatable_of
 from tests.reference.resources import requests

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.state import State
 from tests.reference import ReferenceCluster
 from tests.reference.evictions import MustGo, blocking_budget, broken_rules, grace_of, must_go

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.state import State
 from tests.reference.view import labels_of
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from service.model.log.audit import AuditRow
-from service.model.log.commit_log import Change, CommitInfo
+from service.model.log.audit_chain import AuditRow
+from service.model.log.commit import Change, CommitInfo
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""

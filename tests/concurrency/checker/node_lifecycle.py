@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.history import Key
 from tests.concurrency.checker.state import State
 from tests.reference.view import Manifest, is_finished, name_of, spec_of

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.history import History
 from tests.concurrency.checker.log import check_log
 from tests.concurrency.checker.state import State, objections, overcommitted, unbound

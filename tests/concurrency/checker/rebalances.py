@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.state import State, unbound
 from tests.reference.evictions import blocking_budget
 from tests.reference.fit import allocatable_of

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.state import State, unbound
 from tests.reference.evictions import blocking_budget
 from tests.reference.pipeline import evaluate_view

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.log.commit_log import Change, CommitInfo
+from service.model.log.commit import Change, CommitInfo
 from tests.concurrency.checker.claims import WAITING_GROUP, Claims, waiting_members
 from tests.concurrency.checker.evicting import EvictionCheck, concerns_evictions
 from tests.concurrency.checker.gangs import Gangs, pod_group_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.log.commit_log import Change
+from service.model.log.commit import Change
 from tests.concurrency.checker.history import Key
 from tests.reference import ReferenceCluster
 from tests.reference.fit import allocatable_of

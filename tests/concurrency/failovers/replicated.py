@@ -16,7 +16,7 @@ import asyncpg
 import httpx
 import psutil
 
-from service.cli.server.local_server import temporary_folder
+from service.server.local_server import temporary_folder
 from service.store.embedded import binaries, data_folder_layout, os_account
 from tests.concurrency.failovers.machines import Machine, Machines, Program, machines
 from tests.paths import ROOT

@@ -10,7 +10,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.concurrency.failovers.replicated import Replicated, replicated
 from tests.concurrency.faults.site import start_all
 

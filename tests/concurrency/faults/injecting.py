@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import get_args
 
-from service.cli.errors import WrongUsage
+from service.server.failures import ConfigurationError
 from service.store.connecting.failures import is_unavailable
 from tests.concurrency.faults.kinds import Kind, Lane
 from tests.concurrency.faults.scene import Round, Scene
@@ -94,7 +94,7 @@ class Injections:
             try:
                 async with self._scene.database if lane == "database" else nullcontext():
                     befell = await kind.inject(self._scene, chance)
-            except (AssertionError, WrongUsage) as error:
+            except (AssertionError, ConfigurationError) as error:
                 told.append(f"A16: {kind.name}: {error}")
                 return
             except Exception as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from bench.figures import quantile
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.builders import pod
 from tests.concurrency.callers import PATH, bearer
 from tests.concurrency.checker.history import Call

@@ -12,8 +12,8 @@ import asyncpg
 import httpx
 import psutil
 
-from service.cli.errors import Unavailable
-from service.cli.server.local_server import LocalServer
+from service.server.failures import UnavailableError
+from service.server.local_server import LocalServer
 from service.store.connecting.connections import data_source_name
 from tests.concurrency import racing
 from tests.concurrency.callers import Caller, HangUp, Notebook, bearer
@@ -247,7 +247,7 @@ class Scene:
         deadline = time.monotonic() + WAIT_SECONDS
         async with self.database:
             while time.monotonic() < deadline:
-                with suppress(Unavailable):
+                with suppress(UnavailableError):
                     await asyncio.to_thread(server.start)
                     return
         raise AssertionError(f"A16: {server.url} did not start any more")

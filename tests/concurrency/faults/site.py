@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency import racing
@@ -186,7 +186,6 @@ async def site(
     url: str | None = None,
     stays: bool = True,
     nodes: Sequence[dict[str, Any]] | None = None,
-    kind_of_server: type[LocalServer] = LocalServer,
     **settings: str,
 ) -> AsyncIterator[Site]:
     """A running site. Whatever happened at it, everything acknowledged is stored, once.
@@ -205,7 +204,7 @@ async def site(
         if ready_made is not None:
             copy_data(ready_made, data_dir)
         running = [
-            kind_of_server(folder / "data", workers=workers, environment=environment, quiet=quiet)
+            LocalServer(folder / "data", workers=workers, environment=environment, quiet=quiet)
             for _ in range(servers)
         ]
         await start_all(running, stack)

@@ -19,8 +19,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from service.cli.server.local_server import LocalServer, temporary_folder
-from service.cli.server.port_claims import LOOPBACK, hold_port, port_of
+from service.server.local_server import LocalServer, temporary_folder
+from service.server.tcp_ports import LOOPBACK, hold_port, port_of
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check

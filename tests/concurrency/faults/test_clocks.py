@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.binaries import ENVIRONMENT
 from tests.concurrency.callers import read_history

@@ -8,9 +8,9 @@ from contextlib import ExitStack, asynccontextmanager
 import httpx
 import pytest
 
-from service.cli.server.local_server import LocalServer, temporary_folder
-from service.model.log.commit_log import RESTORE_LIFT_REVISIONS
+from service.model.log.commit import RESTORE_LIFT_REVISIONS
 from service.scheduler.replica import loading
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.postgres import PostgresStore
 from tests.concurrency.callers import PATH, bearer, read_history
 from tests.concurrency.checker import check

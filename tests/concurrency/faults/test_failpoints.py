@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
 from tests.concurrency.faults.proxy import KILLS, CommitProxy

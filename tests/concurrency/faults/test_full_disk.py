@@ -7,7 +7,7 @@ import subprocess
 import asyncpg
 import pytest
 
-from service.cli.server.local_server import is_ready, temporary_folder
+from service.server.local_server import is_ready, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import connect, site
 from tests.concurrency.racing import CALLERS

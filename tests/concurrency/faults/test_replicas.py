@@ -5,11 +5,11 @@ from contextlib import ExitStack
 
 import httpx
 
-from service.cli.server.local_server import LocalServer, temporary_folder
-from service.model.manifests.manifest import TemplateCache
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Replica
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.postgres import PostgresStore
 from tests.concurrency.callers import bearer
 from tests.concurrency.faults.site import start_all

@@ -18,7 +18,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from moorage import AsyncClient, MoorageError
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from tests.concurrency.faults.site import connect, start_all
 from tests.processes import workers_of
 from tests.seeds import seed

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from service.cli.server.local_server import LocalServer
+from service.server.local_server import LocalServer
 from tests.concurrency.callers import bearer, read_history
 from tests.concurrency.checker.plans import PlanCall, check_plans
 from tests.concurrency.plans import workload

@@ -1,7 +1,8 @@
 """Mistakes in the loop, in committing and in settling what is unknown."""
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import Committed, Head, Lost
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log.commit import Head
+from service.model.log.results import Committed, Lost
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.committer import Committer
 from service.scheduler.commit.locked import CommitUnderLock

@@ -3,8 +3,8 @@
 from functools import partial
 
 from service.engine import GroupPlacement, Placement
-from service.model.errors import RevisionConflict
-from service.model.manifests.manifest import PodManifest
+from service.model.core.errors import RevisionConflict
+from service.model.registry.manifests import PodManifest
 from service.scheduler import dispatch as decide_module
 from service.scheduler.commit import decider as deciding_module
 from service.scheduler.commit.request_batches import Ticket
@@ -26,25 +26,25 @@ def hint_kept_without_a_check(patch):
     """After a lost race a pod goes where it was to go before, whatever happened meanwhile."""
     place = one_pod.place
 
-    def place_as_before(cluster, pod, hint=None, within=None, *, untold=False):
+    def place_as_before(cluster, pod, hint=None, within=None, *, with_reasons=True):
         if hint is not None:
             return Placement(hint, 0)
-        return place(cluster, pod, None, within, untold=untold)
+        return place(cluster, pod, None, within, with_reasons=with_reasons)
 
     patch.setattr(one_pod, "place", place_as_before)
 
 
-@bug("P10, A2", "all_or_nothing.placing_group")
+@bug("P10, A2", "all_or_nothing.place_group_in_steps")
 def group_kept_without_a_check(patch):
     """After a lost race a group goes where it was to go before."""
-    placing_group = all_or_nothing.placing_group
+    place_group_in_steps = all_or_nothing.place_group_in_steps
 
     def place_as_before(cluster, pods, hints, colocations=()):
         if pods and all(hints):
             return GroupPlacement(tuple(Placement(hint, 0) for hint in hints))
-        return (yield from placing_group(cluster, pods, hints, colocations))
+        return (yield from place_group_in_steps(cluster, pods, hints, colocations))
 
-    patch.setattr(all_or_nothing, "placing_group", place_as_before)
+    patch.setattr(all_or_nothing, "place_group_in_steps", place_as_before)
 
 
 @bug("A20", "PodManifest.has_ended_with_its_node")

@@ -61,7 +61,7 @@ def the_marked_are_evicted_again(patch):
     def with_the_marked(context, intent):
         marked = [
             pod_class
-            for pod_class in context.replica.cluster.enduring_classes()
+            for pod_class in context.replica.cluster.execution_classes()
             if pod_class.terminating
         ]
         for each in marked:

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from service.engine import Cluster, cluster
 from service.engine.state.pods.classes import MatchIndex, Role
-from service.model.configuration.config import ClusterConfig
-from service.model.log.commit_log import Head, LogPage
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.log.commit import Head, LogPage
 from service.scheduler.replica.follower import Follower
 from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Replica

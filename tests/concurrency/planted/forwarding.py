@@ -2,7 +2,7 @@
 
 from service.api.worker_forwarding import unanswered_requests
 from service.api.worker_forwarding.unanswered_requests import AnswerLost
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from tests.concurrency.planted.registry import bug
 
 

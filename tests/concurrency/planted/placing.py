@@ -71,11 +71,11 @@ def host_ports_not_held(patch):
     patch.setattr(NodeTable, "use_ports", lambda self, slot, ports, pods: None)
 
 
-@bug("P10, A2", "GroupSearch.checked")
+@bug("P10, A2", "GroupSearch.verify")
 def group_not_checked_whole(patch):
     """Members are checked when they are chosen only, not with all the others in place."""
 
     def believe(self, names):
         return [group_placement.Placement(name, 0) for name in names]
 
-    patch.setattr(group_placement.GroupSearch, "checked", believe)
+    patch.setattr(group_placement.GroupSearch, "verify", believe)

@@ -2,7 +2,9 @@
 
 from msgspec.structs import replace
 
-from service.model.log.commit_log import Committed, Head, Lost, ObjectPage, ReplicaMismatch, effects
+from service.model.log.commit import Head, ReplicaMismatch, effects
+from service.model.log.pages import ObjectPage
+from service.model.log.results import Committed, Lost
 from service.store.memory.memory_commits import ClusterState
 from service.store.memory.memory_store import MemoryStore
 from tests.concurrency.planted.registry import bug, made_with

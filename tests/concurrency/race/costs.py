@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from service.cli.server.local_server import LocalServer
+from service.server.local_server import LocalServer
 
 
 class Meter:

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from service.cli.server.local_server import LocalServer, temporary_folder
+from service.server.local_server import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 
 TOKEN = "a-race-that-nobody-else-may-disturb"

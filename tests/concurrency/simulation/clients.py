@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.errors import MoorageError, OutcomeUnknown
+from service.model.core.errors import MoorageError, OutcomeUnknown
 from service.scheduler.protocol.answers import ComputedAnswer, ObjectAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import (
     ApplyObjects,

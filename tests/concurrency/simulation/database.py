@@ -18,18 +18,10 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log.commit_log import (
-    Behind,
-    Change,
-    CommitInfo,
-    Committed,
-    Diverged,
-    DuplicateKey,
-    Head,
-    Lost,
-)
-from service.model.manifests.generated_names import SUFFIXES, suffix_of
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
+from service.model.core.generate_name import SUFFIXES, suffix_of
+from service.model.log.commit import Change, CommitInfo, Diverged, Head
+from service.model.log.results import Behind, Committed, DuplicateKey, Lost
 from service.store.memory.memory_store import MemoryStore
 from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.eventloop import Process, SimulatedLoop

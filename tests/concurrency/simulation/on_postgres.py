@@ -20,8 +20,8 @@ import asyncpg
 import msgspec
 from sqlalchemy import make_url
 
-from service.cli.server.local_server import temporary_folder
-from service.model.log.commit_log import CommitRequest, LogPage
+from service.model.log.commit import CommitRequest, LogPage
+from service.server.local_server import temporary_folder
 from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.postgres import PostgresStore

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from service.api.worker_forwarding import unanswered_requests
 from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
-from service.model.errors import MoorageError
+from service.model.core.errors import MoorageError
 from service.scheduler.protocol.intents import ExplainPod
 from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.database import Database

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.model.log.commit_log import CommitRequest, LogPage
+from service.model.log.commit import CommitRequest, LogPage
 from service.store.memory.memory_store import MemoryStore
 
 

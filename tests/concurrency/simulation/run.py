@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from service.model.errors import Compacted
+from service.model.core.errors import Compacted
 from service.scheduler.protocol.intents import PlacePods, PutObject
 from tests.agreement import answers_anew, disagreements
 from tests.concurrency.checker.evicting import eviction_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.manifests.manifest import TemplateCache, parse_any, parse_pod
+from service.model.registry.manifests import TemplateCache, parse_any, parse_pod
 from tests.builders import (
     REQUIRED_DURING_EXECUTION,
     Manifest,

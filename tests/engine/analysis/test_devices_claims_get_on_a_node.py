@@ -8,7 +8,7 @@ from hypothesis import event, given, settings, strategies as st
 from hypothesis.strategies import DrawFn
 
 from service.engine import Cluster, allocations_on, explain
-from service.model.objects.devices import DeviceID
+from service.model.devices.device import DeviceID
 from tests.builders import GPU, device, device_claim, device_class, node, pod, resource_slice
 from tests.engine import objects
 from tests.reference.devices import SELECTORS, Devices, alternatives

@@ -3,7 +3,7 @@
 from itertools import count
 
 from service.engine import Cluster, place, time_plugins
-from service.model.manifests.manifest import TemplateCache, parse_node, parse_pod
+from service.model.registry.manifests import TemplateCache, parse_node, parse_pod
 from tests.builders import matching, node, pod
 from tests.scheduler.world import encoded
 

@@ -47,9 +47,9 @@ def found(engine):
 
 
 def conflicts(inspection, violation):
-    if violation.breach.crowd is None:
+    if violation.breach.domain_pods is None:
         return ()
-    members = [key_of(member) for member, _ in inspection.members(violation.breach.crowd)]
+    members = [key_of(member) for member, _ in inspection.members(violation.breach.domain_pods)]
     return tuple(each for each in members if each != key_of(violation.pod))
 
 

@@ -7,13 +7,20 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from service.engine import Cluster, Colocation, GroupPlacement, digest, place_group, placing_group
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import (
+from service.engine import (
+    Cluster,
+    Colocation,
+    GroupPlacement,
+    digest,
+    place_group,
+    place_group_in_steps,
+)
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import LabelSelector
+from service.model.nodes.node import Node
+from service.model.pods.pod import (
     Affinity,
     Container,
-    LabelSelector,
-    Node,
     Pod,
     PodAffinity,
     PodAffinityTerm,
@@ -360,8 +367,8 @@ def test_a_search_of_domains_ends_at_its_budget() -> None:
 
 def test_the_domains_of_many_colocations_are_listed_with_a_pause_for_each() -> None:
     cluster = racks(a_1="20", b_1="20")
-    together = list(placing_group(cluster, asking(8), (), [in_one_rack(*range(8))]))
-    apart = list(placing_group(cluster, asking(8), (), [in_one_rack(i) for i in range(8)]))
+    together = list(place_group_in_steps(cluster, asking(8), (), [in_one_rack(*range(8))]))
+    apart = list(place_group_in_steps(cluster, asking(8), (), [in_one_rack(i) for i in range(8)]))
     assert len(apart) == len(together) + 7
 
 
@@ -413,7 +420,7 @@ def test_a_long_search_leaves_room_for_others() -> None:
         answer = place_group(cluster, members)
         if isinstance(answer, GroupPlacement) or answer.steps < 100:
             continue
-        mark, pauses = cluster.mark(), list(placing_group(cluster, members))
+        mark, pauses = cluster.mark(), list(place_group_in_steps(cluster, members))
         assert len(pauses) >= answer.steps // 20
         assert cluster.mark() == mark
         return

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from service.engine import Placement, explain, place
 from service.engine.ranking import affinity_ranks, rank_cache as candidate_ranks
-from service.engine.ranking.affinity_levels import Levels
+from service.engine.ranking.affinity_levels import AffinityLevels
 from service.engine.state.nodes import topology
 from service.engine.state.nodes.node_table import tie_hash
 from service.engine.state.nodes.rank import TIE_BITS
@@ -29,7 +29,7 @@ WITHOUT_HOST = "n8"
 def small(monkeypatch):
     """As with thousands of nodes that are asked for thousands of times."""
     monkeypatch.setattr(topology, "FEW_DOMAINS", 0)
-    monkeypatch.setattr(affinity_ranks, "PATIENCE", 2)
+    monkeypatch.setattr(affinity_ranks, "PASSES_BEFORE_BUILD", 2)
     monkeypatch.setattr(candidate_ranks, "PASSES_BEFORE", 0)
 
 
@@ -100,7 +100,7 @@ def test_as_pods_come_and_go(monkeypatch, levels_max, seed):
 
 
 def orders(scene):
-    (cache,) = scene.engine.kept_rows()
+    (cache,) = scene.engine.cached_rows()
     return cache.affinities
 
 
@@ -116,7 +116,7 @@ def looks_at_all_nodes(scene, manifests):
 @pytest.mark.parametrize("kind", KINDS[:3])
 def test_once_the_nodes_are_in_order_no_placement_looks_at_all_of_them(monkeypatch, kind):
     """Whether pods keep away from each other or raise the greatest sum with each of them."""
-    monkeypatch.setattr(affinity_ranks, "PATIENCE", 0)
+    monkeypatch.setattr(affinity_ranks, "PASSES_BEFORE_BUILD", 0)
     scene = scene_of(NODES)
     for number in range(NODES - 1):
         scene.put(PLAIN.named(f"liked-{number}").on(f"n{number}"))
@@ -127,7 +127,7 @@ def test_once_the_nodes_are_in_order_no_placement_looks_at_all_of_them(monkeypat
 
 def test_pods_that_gather_cost_no_look_at_all_nodes_though_many_have_one_of_them(monkeypatch):
     """Half of the nodes have one, and each placement raises the greatest sum, by which all are normalised."""
-    monkeypatch.setattr(affinity_ranks, "PATIENCE", 8)
+    monkeypatch.setattr(affinity_ranks, "PASSES_BEFORE_BUILD", 8)
     hosts = [f"host-{number}" for number in range(400)]
     scene = Scene(*(node(name).allocatable(cpu="64", pods="99").label(host=name) for name in hosts))
     for number in range(200):
@@ -145,7 +145,7 @@ def test_the_best_of_many_nodes_is_found_wherever_the_tie_break_of_the_pod_is_am
         ties = np.array([dice.getrandbits(bits) << TIE_BITS - bits for _ in range(300)])
         ranks = ties | np.array([dice.randrange(3) << TIE_BITS for _ in ties])
         sums = np.array([dice.randrange(2) for _ in ties])
-        ordered = Levels(Layout(None, ties), sums, ranks)
+        ordered = AffinityLevels(Layout(None, ties), sums, ranks)
         for _ in range(100):
             tie = dice.getrandbits(TIE_BITS)
             totals = ranks + (sums << TIE_BITS)
@@ -175,12 +175,12 @@ def test_with_too_many_levels_all_nodes_are_looked_at(monkeypatch):
 
 
 def test_p20_the_order_counts_towards_the_bound_in_bytes(monkeypatch):
-    monkeypatch.setattr(affinity_ranks, "PATIENCE", 0)
+    monkeypatch.setattr(affinity_ranks, "PASSES_BEFORE_BUILD", 0)
     scene = scene_of(NODES)
     for number in range(7):
         scene.place(APART.named(f"p{number}"))
     (order,) = orders(scene)
-    (cache,) = scene.engine.kept_rows()
+    (cache,) = scene.engine.cached_rows()
     assert order.size_in_bytes > 0
     assert cache.size_in_bytes >= cache.ranks.nbytes + order.size_in_bytes
-    assert scene.engine.kept_rows_bytes == cache.size_in_bytes
+    assert scene.engine.cached_row_bytes == cache.size_in_bytes

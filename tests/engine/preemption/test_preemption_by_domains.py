@@ -10,9 +10,9 @@ import pytest
 from service.engine import Cluster, NoPreemption, Preemption, digest, explain, preempt
 from service.engine.preemption.search import CUT_SHORT, UNDER_WAY
 from service.engine.preemption.victims import Removability, cost_of
-from service.model.configuration.config import PreemptionScope
-from service.model.kinds_kept_for_rules.disruption_budgets import DisruptionBudget
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.cluster_config import PreemptionScope
+from service.model.pods.pod import Pod
+from service.model.workloads.disruption_budget import DisruptionBudget
 from tests.builders import Manifest, NodeBuilder, PodBuilder, matching, node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene

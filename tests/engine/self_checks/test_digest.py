@@ -63,7 +63,7 @@ def one_more(column):
 
 
 def leave_set(engine):
-    web(engine).hard_spread[0].eligibility.leave(3)
+    web(engine).hard_spread[0].included_nodes.leave(3)
 
 
 PLANTED = {

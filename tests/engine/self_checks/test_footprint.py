@@ -8,7 +8,7 @@ from service.engine.integrity.digest import digest
 from service.engine.integrity.footprint import Footprint, footprint, total_bytes
 from service.engine.preemption.search import preempt
 from service.engine.state.pods import compiler as pod_class_lookup
-from service.model.manifests.manifest import Limits, TemplateCache, parse_pod
+from service.model.registry.manifests import Limits, TemplateCache, parse_pod
 from tests import strategies
 from tests.builders import (
     HOST,
@@ -51,7 +51,7 @@ def scene():
     for n in range(20):
         web = pod(f"web-{n}").label(app="web").require_anti_affinity(HOST, matching(app="web"))
         assert made.place(web.spread(3, "zone"))
-    made.engine.settle(made.engine.mark())
+    made.engine.commit_until(made.engine.mark())
     return made
 
 
@@ -138,7 +138,7 @@ def dry_run(engine: Cluster, manifest) -> None:
         preempt(engine, asked, ())
     engine.put_pod(asked)
     engine.undo(mark)
-    engine.forget_brought()
+    engine.forget_uncommitted()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -164,7 +164,7 @@ def test_what_dry_runs_bring_is_there_until_they_end():
     assert during["terms"].entries == before["terms"].entries + 100
     assert total_bytes(engine) > sum(each.bytes for each in before.values())
     engine.undo(mark)
-    engine.forget_brought()
+    engine.forget_uncommitted()
     assert footprint(engine) == before
 
 
@@ -177,12 +177,12 @@ def test_pods_that_are_stored_and_deleted_leave_only_what_is_idle(case):
     for number in range(3):
         stored = parsed(make(number))
         engine.put_pod(stored)
-        engine.settle(engine.mark())
-        engine.forget_brought()
+        engine.commit_until(engine.mark())
+        engine.forget_uncommitted()
         place(engine, stored)
         engine.delete_pod(stored.namespace, stored.name)
-        engine.settle(engine.mark())
-        engine.forget_brought()
+        engine.commit_until(engine.mark())
+        engine.forget_uncommitted()
     idle = engine.interned()["classes"] - before["classes"].entries
     assert idle >= 3, "what stored pods had is kept for pods to come"
     engine.forget_idle()
@@ -195,11 +195,11 @@ def test_rules_of_pods_that_come_again_are_still_known():
     for _ in range(3):
         engine.put_pod(stored)
         known = engine.class_of(stored)
-        engine.settle(engine.mark())
-        engine.forget_brought()
+        engine.commit_until(engine.mark())
+        engine.forget_uncommitted()
         engine.delete_pod("default", "again")
-        engine.settle(engine.mark())
-        engine.forget_brought()
+        engine.commit_until(engine.mark())
+        engine.forget_uncommitted()
         assert engine.class_of(stored) is known
 
 
@@ -208,10 +208,10 @@ def test_a_decision_that_is_not_settled_keeps_what_its_pods_have():
     stored = parsed(pod("p").label(app="p").spread(1, HOST))
     engine.put_pod(stored)
     known = engine.class_of(stored)
-    engine.forget_brought()
+    engine.forget_uncommitted()
     assert engine.class_of(stored) is known
     engine.undo(0 if engine.position == 0 else engine.position - 1)
-    engine.forget_brought()
+    engine.forget_uncommitted()
     assert known.is_dropped
 
 
@@ -223,8 +223,8 @@ def test_what_a_placed_pod_was_before_is_kept_with_it():
         placement = place(engine, asked)
         engine.put_pod(parsed(make(0) | {"spec": make(0)["spec"] | {"nodeName": "n1"}}))
         known = engine.interned()["classes"]
-        engine.settle(engine.mark())
-        engine.forget_brought()
+        engine.commit_until(engine.mark())
+        engine.forget_uncommitted()
         assert engine.interned()["classes"] == known, placement
 
 
@@ -235,10 +235,10 @@ def test_idle_classes_are_bounded_in_bytes(monkeypatch):
     for number in range(30):
         stored = parsed(with_terms(number, 100))
         engine.put_pod(stored)
-        engine.settle(engine.mark())
+        engine.commit_until(engine.mark())
         engine.delete_pod(stored.namespace, stored.name)
-        engine.settle(engine.mark())
-        engine.forget_brought()
+        engine.commit_until(engine.mark())
+        engine.forget_uncommitted()
         sizes.append(total_bytes(engine) - before)
     assert 0 < max(sizes) == max(sizes[:10]) <= 2_500_000
     assert engine.class_of(stored).pods == 0
@@ -251,9 +251,9 @@ def test_matchers_that_each_new_class_is_compared_with_count_more(monkeypatch):
     for number in range(30):
         stored = parsed(CASES["terms in all namespaces"](number))
         engine.put_pod(stored)
-        engine.settle(engine.mark())
+        engine.commit_until(engine.mark())
         engine.delete_pod(stored.namespace, stored.name)
-        engine.settle(engine.mark())
+        engine.commit_until(engine.mark())
     wide = [each for each in engine.matchers() if engine.is_wide(each)]
     assert 0 < len(wide) <= 10
 
@@ -281,7 +281,7 @@ def test_any_dry_runs_leave_nothing_that_they_brought(data):
     pods = [admit(data.draw(strategies.pods(world, f"p{n}"))) for n in range(6)]
     for manifest in pods[:2]:
         engine.put_pod(parsed(manifest))
-    engine.settle(engine.mark())
+    engine.commit_until(engine.mark())
     for manifest in pods[:2]:  # what is asked of known pods is kept
         dry_run_any(engine, manifest)
     before = interned(engine)
@@ -290,19 +290,19 @@ def test_any_dry_runs_leave_nothing_that_they_brought(data):
         assert interned(engine) == before
     for manifest in pods[:2]:
         engine.delete_pod(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
-    engine.settle(engine.mark())
+    engine.commit_until(engine.mark())
     engine.forget_idle()
     assert not [kind for kind in interned(engine) if kind != "resources"]
 
 
 def dry_run_any(engine, manifest):
     asked, mark = parsed(manifest, incoming=True), engine.mark()
-    if asked.spec.scheduler_name in engine.pipelines:
+    if asked.spec.scheduler_name in engine.profiles:
         explain(engine, asked)
         place(engine, asked)
     engine.put_pod(parsed(manifest))
     engine.undo(mark)
-    engine.forget_brought()
+    engine.forget_uncommitted()
 
 
 def interned(engine: Cluster) -> dict[str, Footprint]:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from service.engine import place
-from service.engine.integrity.recount import PARTS, Mistake, recounting
+from service.engine.integrity.recount import PARTS, Mistake, recount_in_steps
 from service.engine.state.nodes.rank import VETO
 from tests.builders import matching, namespace, node, pod
 from tests.engine import objects
@@ -51,7 +51,7 @@ def several():
 
 def recount(engine, stored=None):
     stored = stored or Stored(engine)
-    return [each for each in recounting(engine, stored.get, lambda: len(stored.pods)) if each]
+    return [each for each in recount_in_steps(engine, stored.get, lambda: len(stored.pods)) if each]
 
 
 def used(engine):
@@ -66,13 +66,13 @@ def used(engine):
 
 
 def rows_of(engine, what):
-    return next(each for each in engine.kept_rows() if getattr(each, what))
+    return next(each for each in engine.cached_rows() if getattr(each, what))
 
 
 def test_everything_is_right_in_an_engine_that_followed_changes():
     engine = used(several())
-    assert any(each.trees for each in engine.kept_rows())
-    assert any(each.affinities for each in engine.kept_rows())
+    assert any(each.trees for each in engine.cached_rows())
+    assert any(each.affinities for each in engine.cached_rows())
     assert len(engine.nodes.views)
     assert recount(engine) == []
     dice = random.Random(7)
@@ -121,7 +121,7 @@ def stale_tree(engine, rows=None):
 
 
 def wrong_rank(engine):
-    rows = engine.kept_rows()[-1]
+    rows = engine.cached_rows()[-1]
     rows.refresh()
     one_more(rows.ranks)
 
@@ -186,7 +186,7 @@ def test_the_cluster_may_change_between_steps():
     """A recount that sees one half of a counter before a change and the other after it finds nothing."""
     engine = used(several())
     stored = Stored(engine)
-    steps = recounting(engine, engine.pod, lambda: engine.pod_count)
+    steps = recount_in_steps(engine, engine.pod, lambda: engine.pod_count)
     for number, step in enumerate(steps):
         assert step is None, number
         each = WEB.named(f"new-{number % 5}").on(f"n{number % 4}")

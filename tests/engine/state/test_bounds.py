@@ -23,32 +23,32 @@ def test_p20_pods_with_labels_that_no_selector_mentions_share_their_vectors():
     scene = Scene(node("n1"), node("n2"))
     for number in range(200):
         assert scene.place(anonymous(number))
-    assert len(scene.engine.kept_rows()) == 1
+    assert len(scene.engine.cached_rows()) == 1
     # Vectors go by what scheduling reads of the spec: another request is another vector.
     assert scene.place(anonymous(200).request(cpu="2m"))
-    assert len(scene.engine.kept_rows()) == 2
+    assert len(scene.engine.cached_rows()) == 2
 
 
 def test_p20_vectors_are_kept_within_a_bound_in_bytes(monkeypatch):
     scene = Scene(*(node(f"n{i}") for i in range(50)))
     scene.place(pod("first"))
-    (first,) = scene.engine.kept_rows()
+    (first,) = scene.engine.cached_rows()
     monkeypatch.setattr(cluster_module, "ROW_CACHE_BYTES_MAX", 5 * first.size_in_bytes)
     for number in range(1, 40):
         assert scene.place(pod(f"p{number}").request(cpu=f"{number}m"))
-        caches = scene.engine.kept_rows()
+        caches = scene.engine.cached_rows()
         assert sum(each.size_in_bytes for each in caches) <= 5 * first.size_in_bytes
-    assert len(scene.engine.kept_rows()) == 5
+    assert len(scene.engine.cached_rows()) == 5
 
 
 def test_p20_trees_in_which_the_best_node_is_found_count_towards_that_bound():
     scene = Scene(*(node(f"n{i}") for i in range(50)))
     for _ in range(20):
         scene.place(pod("asked-for-again"))
-    (cache,) = scene.engine.kept_rows()
+    (cache,) = scene.engine.cached_rows()
     (tree,) = cache.trees
     assert cache.size_in_bytes >= cache.ranks.nbytes + tree.size_in_bytes
-    assert scene.engine.kept_rows_bytes == cache.size_in_bytes
+    assert scene.engine.cached_row_bytes == cache.size_in_bytes
 
 
 def test_p20_the_log_of_dirty_nodes_is_a_ring_and_who_is_too_far_behind_refreshes_whole():
@@ -64,7 +64,7 @@ def test_p20_the_log_of_dirty_nodes_is_a_ring_and_who_is_too_far_behind_refreshe
 
 
 def test_p20_a_vector_that_was_left_far_behind_is_as_good_as_new(monkeypatch):
-    monkeypatch.setattr(nodes_module, "USES_KEPT", 4)
+    monkeypatch.setattr(nodes_module, "USAGE_LOG_MAX", 4)
     scene = Scene(node("n1").allocatable(cpu="4"), node("n2").allocatable(cpu="4"))
     seldom = pod("seldom").request(cpu="3")
     before = scene.feasible(seldom)
@@ -113,14 +113,14 @@ def test_p20_a_daemons_pod_that_comes_again_is_of_the_class_that_it_had():
 
 def test_p20_a_key_of_large_domains_is_not_followed_node_by_node(monkeypatch):
     monkeypatch.setattr(topology, "FEW_DOMAINS", 0)
-    monkeypatch.setattr(affinity_ranks, "PATIENCE", 0)
+    monkeypatch.setattr(affinity_ranks, "PASSES_BEFORE_BUILD", 0)
     monkeypatch.setattr(affinity_ranks, "REPAIRS_MAX", 4)
     apart = pod("p").label(app="a").prefer_anti_affinity(10, "rack", matching(app="a"))
     scene = Scene(*(node(f"n{number}").label(rack=f"r{number % 10}") for number in range(50)))
     orders = []
     for number in range(20):
         assert scene.place(apart.named(f"p{number}"))
-        (cache,) = scene.engine.kept_rows()
+        (cache,) = scene.engine.cached_rows()
         orders += [each.levels for each in cache.affinities]
     assert (
         len({id(each) for each in orders}) == len(orders) == 19

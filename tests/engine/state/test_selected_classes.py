@@ -8,8 +8,8 @@ import pytest
 
 from service.engine import Cluster
 from service.engine.state.pods import classes as pod_classes
-from service.model.objects.pods_and_nodes import LabelSelector
-from service.model.objects.selectors import matches
+from service.model.core.primitives import LabelSelector
+from service.model.core.selectors import matches
 from tests.builders import pod, where
 from tests.engine import objects
 from tests.seeds import chance, examples

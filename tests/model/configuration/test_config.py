@@ -7,16 +7,16 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.configuration.config import ClusterConfig, parse_config
-from service.model.configuration.plugin_arguments import (
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.cluster.plugin_args import (
     BalancedAllocationArgs,
     InterPodAffinityArgs,
     NodeAffinityArgs,
     NodeResourcesFitArgs,
     PodTopologySpreadArgs,
 )
-from service.model.errors import InvalidManifest
-from service.model.validation.plugins import KNOWN, filtering, scoring
+from service.model.cluster.plugin_rules import KNOWN, filtering, scoring
+from service.model.core.errors import InvalidManifest
 from tests import strategies
 
 SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import pytest
 
-from service.model.validation.combinators import Problems, Rule, one_of
-from service.model.validation.plugins import Arguments, arguments_rule
+from service.model.cluster.plugin_rules import Arguments, arguments_rule
+from service.model.core.validators import Problems, Rule, one_of
 
 
 class Level(msgspec.Struct, rename="camel", forbid_unknown_fields=True):

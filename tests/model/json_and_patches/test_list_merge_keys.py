@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from service.model.json_and_patches.managed_fields import Manager, apply, written
-from service.model.json_and_patches.strategic_merge_patch import strategic_merge_patch
+from service.model.core.managers import Manager, written
+from service.model.json.managed_fields import apply
+from service.model.json.strategic_merge import strategic_merge_patch
 
 NOW = "2026-01-01T00:00:00Z"
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.errors import InvalidManifest
-from service.model.json_and_patches import patches
-from service.model.json_and_patches.patches import apply_patch, json_patch, merge_patch
-from service.model.json_and_patches.strategic_merge_patch import strategic_merge_patch
+from service.model.core.errors import InvalidManifest
+from service.model.json import patch as patches
+from service.model.json.patch import apply_patch, json_patch, merge_patch
+from service.model.json.strategic_merge import strategic_merge_patch
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3),

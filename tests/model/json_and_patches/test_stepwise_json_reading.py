@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from service.model.errors import InvalidManifest, MalformedJSON
-from service.model.json_and_patches.stepwise_json_reading import LargeObject
-from service.model.json_and_patches.strict_json import decode_items, decode_members, decode_strict
+from service.model.core.errors import InvalidManifest, MalformedJSON
+from service.model.core.strict_json import decode_items, decode_members, decode_strict
+from service.model.json.streaming import LargeObject
 
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=4)
 VALUES = st.recursive(

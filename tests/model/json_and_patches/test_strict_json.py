@@ -5,8 +5,8 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.errors import InvalidManifest, MalformedJSON
-from service.model.json_and_patches.strict_json import decode_items, decode_members, decode_strict
+from service.model.core.errors import InvalidManifest, MalformedJSON
+from service.model.core.strict_json import decode_items, decode_members, decode_strict
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import InvalidManifest
-from service.model.kinds_kept_for_rules.disruption_budgets import PodDisruptionBudgetSpec, need_of
-from service.model.manifests.manifest import parse_kept
+from service.model.core.errors import InvalidManifest
+from service.model.registry.manifests import parse_declared
+from service.model.workloads.disruption_budget import PodDisruptionBudgetSpec, need_of
 from tests.kept_kinds import kept
 
 
@@ -44,13 +44,13 @@ def test_so_many_pods_have_to_stay(fields: dict[str, Any], desired: int, expecte
 )
 def test_a_wrong_budget_is_refused_with_its_field(spec: dict[str, Any], wrong: list[str]) -> None:
     with pytest.raises(InvalidManifest) as raised:
-        parse_kept("PodDisruptionBudget", kept("PodDisruptionBudget") | {"spec": spec})
+        parse_declared("PodDisruptionBudget", kept("PodDisruptionBudget") | {"spec": spec})
     assert [each.field for each in raised.value.errors] == wrong
 
 
 @pytest.mark.parametrize("amount", ["0%", "100%", "0100%", "0" * 5000 + "5%"])
 def test_a_percentage_up_to_the_whole_is_valid_however_it_is_written(amount: str) -> None:
-    parse_kept(
+    parse_declared(
         "PodDisruptionBudget", kept("PodDisruptionBudget") | {"spec": {"minAvailable": amount}}
     )
 
@@ -59,11 +59,11 @@ def test_a_percentage_up_to_the_whole_is_valid_however_it_is_written(amount: str
 def test_pods_that_are_disrupted_already_have_times(time: Any) -> None:
     status = {"disruptedPods": {"web-0": time}}
     with pytest.raises(InvalidManifest) as raised:
-        parse_kept("PodDisruptionBudget", kept("PodDisruptionBudget") | {"status": status})
+        parse_declared("PodDisruptionBudget", kept("PodDisruptionBudget") | {"status": status})
     assert [each.field for each in raised.value.errors] == ["status.disruptedPods[web-0]"]
 
 
 @pytest.mark.parametrize("time", ["2026-01-01T00:00:00Z", None])
 def test_the_time_of_a_disruption_may_be_null_as_in_kubernetes(time: str | None) -> None:
     status = {"disruptedPods": {"web-0": time}}
-    parse_kept("PodDisruptionBudget", kept("PodDisruptionBudget") | {"status": status})
+    parse_declared("PodDisruptionBudget", kept("PodDisruptionBudget") | {"status": status})

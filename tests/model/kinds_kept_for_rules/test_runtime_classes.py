@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from hypothesis import given, strategies as st
 
-from service.model.kinds_kept_for_rules.runtime_classes import RuntimeClassBody, merge_of
-from service.model.manifests.manifest import TemplateCache, parse_kept, parse_pod
+from service.model.policies.runtime_classes import RuntimeClassBody, merge_of
+from service.model.registry.manifests import TemplateCache, parse_declared, parse_pod
 from tests.reference.admission import merge_class
 from tests.reference.resources import amounts
 
@@ -54,7 +54,7 @@ CLASSES = st.fixed_dictionaries(
 
 def merged(pod: Manifest, runtime_class: Manifest) -> Manifest | str:
     templates = TemplateCache()
-    body = parse_kept("RuntimeClass", runtime_class).kept.body
+    body = parse_declared("RuntimeClass", runtime_class).kept.body
     assert isinstance(body, RuntimeClassBody)
     manifest, merge = parse_pod(pod, templates), merge_of(body)
     refused = merge.conflict(manifest.pod.spec)

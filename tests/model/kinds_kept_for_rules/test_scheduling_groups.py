@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.errors import InvalidManifest
-from service.model.kinds_kept_for_rules.scheduling_groups import GroupMembership
-from service.model.manifests.manifest import (
-    KeptManifest,
+from service.model.core.errors import InvalidManifest
+from service.model.pods.scheduling_groups import GroupMembership
+from service.model.registry.manifests import (
+    DeclaredManifest,
     PodGroupManifest,
     TemplateCache,
     load_any,
@@ -47,7 +47,7 @@ KEPT = [
 @pytest.mark.parametrize("sent", KEPT, ids=lambda sent: f"{sent['kind']} {sent['apiVersion']}")
 def test_an_object_is_stored_and_read_back_in_its_version(sent: dict[str, Any]) -> None:
     parsed = parse_any(msgspec.json.encode(sent), TEMPLATES)
-    assert isinstance(parsed, KeptManifest | PodGroupManifest)
+    assert isinstance(parsed, DeclaredManifest | PodGroupManifest)
     body = parsed.render()
     assert msgspec.json.decode(body) == sent
     assert load_any(parsed.kind, body, TEMPLATES) == parsed

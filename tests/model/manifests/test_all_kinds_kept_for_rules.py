@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import InvalidManifest
-from service.model.kinds_kept_for_rules.services_and_pod_owners import (
+from service.model.core.errors import InvalidManifest
+from service.model.core.primitives import LabelSelector, OwnerReference
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.registry.manifests import TemplateCache, load_any, parse_any, parse_declared
+from service.model.volumes.volume_kinds import CSIDriverBody
+from service.model.workloads.owners import (
     ReplicaSetBody,
     ReplicaSetSpec,
 )
-from service.model.kinds_kept_for_rules.volume_kinds import CSIDriverBody
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.manifests.manifest import TemplateCache, load_any, parse_any, parse_kept
-from service.model.objects.pods_and_nodes import LabelSelector, OwnerReference
 from tests.kept_kinds import KINDS, kept
 
 OWNER = {
@@ -41,7 +41,7 @@ def test_rules_read_what_the_kind_declares_and_the_metadata() -> None:
     metadata = {"annotations": {"c": "d"}, "labels": {"a": "b"}, "ownerReferences": [OWNER]}
     sent = kept("ReplicaSet", uid="u", deletionTimestamp="2026-01-01T00:00:00Z", **metadata)
     sent["spec"] = {"selector": {"matchLabels": {"app": "web"}}, "replicas": 3}
-    read = parse_kept("ReplicaSet", sent).kept
+    read = parse_declared("ReplicaSet", sent).kept
     selector = LabelSelector(match_labels={"app": "web"})
     assert read.body == ReplicaSetBody(spec=ReplicaSetSpec(selector=selector, replicas=3))
     assert (read.namespace, read.name, read.uid) == ("shop", "kept", "u")
@@ -68,15 +68,15 @@ def test_rules_read_what_the_kind_declares_and_the_metadata() -> None:
 )
 def test_what_rules_read_has_to_be_valid(kind: str, fields: dict[str, Any], wrong: list[str]):
     with pytest.raises(InvalidManifest) as error:
-        parse_kept(kind, kept(kind) | fields)
+        parse_declared(kind, kept(kind) | fields)
     assert [each.field for each in error.value.errors] == wrong
 
 
 def test_what_no_rule_refuses_but_the_type_of_its_kind_cannot_hold_is_refused(monkeypatch) -> None:
-    stricter = replace(KEPT_KINDS["Service"], body=CSIDriverBody)
-    monkeypatch.setitem(KEPT_KINDS, "Service", stricter)
+    stricter = replace(DECLARED_KINDS["Service"], body=CSIDriverBody)
+    monkeypatch.setitem(DECLARED_KINDS, "Service", stricter)
     with pytest.raises(InvalidManifest, match="Expected `bool`"):
-        parse_kept("Service", kept("Service") | {"spec": {"storageCapacity": "much"}})
+        parse_declared("Service", kept("Service") | {"spec": {"storageCapacity": "much"}})
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,21 @@ def test_what_no_rule_refuses_but_the_type_of_its_kind_cannot_hold_is_refused(mo
 )
 def test_references_to_owners_have_to_be_valid(reference: Any, field: str):
     with pytest.raises(InvalidManifest) as error:
-        parse_kept("ReplicaSet", kept("ReplicaSet", ownerReferences=[reference]))
+        parse_declared("ReplicaSet", kept("ReplicaSet", ownerReferences=[reference]))
     assert [each.field for each in error.value.errors] == [field]
 
 
 def test_an_owner_that_is_no_controller_does_not_count() -> None:
     owners = [{**OWNER, "controller": False}, {**OWNER, "name": "true"}]
-    assert parse_kept("ReplicaSet", kept("ReplicaSet", ownerReferences=owners)).kept.controller == (
+    assert parse_declared(
+        "ReplicaSet", kept("ReplicaSet", ownerReferences=owners)
+    ).kept.controller == (
         OwnerReference(api_version="apps/v1", kind="Deployment", name="true", uid="u")
     )
 
 
 def test_each_kind_declares_an_example_and_names_of_its_own() -> None:
-    names = [name for each in KEPT_KINDS.values() for name in (each.plural, *each.short_names)]
+    names = [name for each in DECLARED_KINDS.values() for name in (each.plural, *each.short_names)]
     assert len(names) == len(set(names))
     for kind in KINDS:
         assert parse_any(kept(kind), TemplateCache()).kind == kind

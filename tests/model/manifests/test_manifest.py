@@ -7,21 +7,20 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.errors import InvalidManifest, MalformedJSON
-from service.model.manifests.manifest import (
-    NamespaceManifest,
+from service.model.core.errors import InvalidManifest, MalformedJSON
+from service.model.nodes.namespaces import NamespaceManifest, parse_namespace
+from service.model.pods.pod_fields import PodCondition
+from service.model.registry.manifests import (
     NodeManifest,
     PodManifest,
     TemplateCache,
     load_any,
     load_pod,
     parse_any,
-    parse_namespace,
     parse_node,
     parse_pod,
     with_resource_version,
 )
-from service.model.objects.manifest_types import PodCondition
 from tests import strategies
 
 UID, CREATED = "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "2026-01-31T12:00:00Z"

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.errors import InvalidManifest, MalformedJSON
-from service.model.manifests.manifest import TemplateCache, load_any, parse_any
-from service.model.manifests.unparsed_objects import compact, cut
+from service.model.core.errors import InvalidManifest, MalformedJSON
+from service.model.core.fast_parse import compact, cut
+from service.model.registry.manifests import TemplateCache, load_any, parse_any
 
 SPEC = {
     "containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "1"}}}],

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.model.objects.anti_affinity_to_all_pods import exclusive_keys
+from service.model.pods.exclusive_terms import exclusive_keys
 from tests.builders import matching, node, pod, where
 from tests.engine import objects
 from tests.reference import opportunity

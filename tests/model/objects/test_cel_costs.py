@@ -5,16 +5,16 @@ import json
 import pytest
 
 from bench.expressions import generated, measured
-from service.model.objects.cel_calls import COST_MAX
-from service.model.objects.cel_expressions import (
+from service.model.cel.calls import COST_MAX
+from service.model.cel.evaluation import (
     ExpressionError,
     TooCostly,
     compiled,
     compiled_by,
     holds_within_budget,
 )
-from service.model.objects.cel_weights import regex_weight
-from service.model.objects.device_selectors import DEVICE, DeviceSelector, library
+from service.model.cel.weights import regex_weight
+from service.model.devices.device_selectors import DEVICE, DeviceSelector, library
 from tests.paths import ROOT
 from tests.seeds import EXPLORING
 

@@ -4,9 +4,9 @@ from itertools import product
 
 from hypothesis import given, settings, strategies as st
 
-from service.model.objects.label_requirement_satisfiability import can_hold, node_terms_can_match
-from service.model.objects.pods_and_nodes import NodeSelectorRequirement, NodeSelectorTerm
-from service.model.objects.selectors import node_term_matches, requirement_matches
+from service.model.core.primitives import NodeSelectorRequirement, NodeSelectorTerm
+from service.model.core.satisfiability import can_hold, node_terms_can_match
+from service.model.core.selectors import node_term_matches, requirement_matches
 from tests.seeds import examples
 
 KEYS = ("a", "b")

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from service.model.objects.pod_resource_requests import (
+from service.model.pods.pod import PodResize, PodSpec
+from service.model.pods.requests import (
     DEFAULT_CPU_MILLI,
     DEFAULT_MEMORY_BYTES,
     host_ports,
     placed_requests,
     pod_requests,
 )
-from service.model.objects.pods_and_nodes import PodResize, PodSpec
 
 
 def container(cpu=None, memory=None, *, always=False, name="c", **more):

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.objects.quantity import (
+from service.model.core.quantity import (
     INT64_MAX,
     InvalidQuantity,
     amount,

@@ -4,21 +4,16 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.objects.pods_and_nodes import (
-    LabelSelector,
-    NodeSelectorTerm,
-    PodSpec,
-    TopologySpreadConstraint,
-)
-from service.model.objects.selectors import (
+from service.model.core.primitives import LabelSelector, NodeSelectorTerm
+from service.model.core.selectors import (
     is_empty,
     matches,
     node_term_matches,
     node_terms_match,
     parse_integer,
-    required_node_affinity_matches,
-    spread_selector,
 )
+from service.model.pods.affinity import required_node_affinity_matches, spread_selector
+from service.model.pods.pod import PodSpec, TopologySpreadConstraint
 
 LABELS = {"app": "web", "gen": "7"}
 

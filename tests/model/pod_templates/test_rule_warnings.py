@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.model.pod_templates.rule_warnings import warnings_of_own_labels, warnings_of_rules
+from service.model.pods.rule_warnings import warnings_of_own_labels, warnings_of_rules
 from tests.engine import objects
 
 ZONE = "topology.kubernetes.io/zone"
@@ -209,7 +209,7 @@ def test_a_spread_constraint_without_its_own_pod_is_told(labels, selector, count
 
 
 def test_more_combinations_than_are_looked_at_are_not_judged(monkeypatch):
-    monkeypatch.setattr("service.model.pod_templates.rule_warnings.COMBINATIONS_MAX", 1)
+    monkeypatch.setattr("service.model.pods.rule_warnings.COMBINATIONS_MAX", 1)
     rules = {
         REQUIRED: nodes([in_(ZONE, "a")], [in_(ZONE, "b")]),
         DURING: nodes([in_(ZONE, "c")], [in_(ZONE, "d")]),

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import PodTemplate, TemplateCache, load_pod, parse_pod
-from service.model.pod_templates import template_cache as module
+from service.model.core.errors import InvalidManifest
+from service.model.pods import template_cache as module
+from service.model.registry.manifests import PodTemplate, TemplateCache, load_pod, parse_pod
 from tests.builders import IGNORED_DURING_EXECUTION, requirement
 
 CONTAINERS = [{"name": "c", "image": "db", "resources": {"limits": {"cpu": "1"}}}]
@@ -82,7 +82,7 @@ def refuse_thorough(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> PodTemplate:
         raise AssertionError("worked out the thorough way")
 
-    monkeypatch.setattr(module, "worked_out", refuse)
+    monkeypatch.setattr(module, "build_template", refuse)
 
 
 def outcome(sent: bytes, templates: TemplateCache) -> object:

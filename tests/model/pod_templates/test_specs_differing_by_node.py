@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import (
+from service.model.core.errors import InvalidManifest
+from service.model.pods import template_cache as module
+from service.model.pods.template_cache import Json
+from service.model.registry.manifests import (
     PodManifest,
     PodTemplate,
     TemplateCache,
     load_pod,
     parse_pod,
 )
-from service.model.pod_templates import template_cache as module
-from service.model.pod_templates.template_cache import Json
 from tests.builders import (
     IGNORED_DURING_EXECUTION as IGNORED,
     PREFERRED,
@@ -135,7 +135,7 @@ def refuse_thorough(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> PodTemplate:
         raise AssertionError("worked out the thorough way")
 
-    monkeypatch.setattr(module, "worked_out", refuse)
+    monkeypatch.setattr(module, "build_template", refuse)
 
 
 def meaning(manifest: PodManifest) -> tuple[object, ...]:

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import TemplateCache, parse_kept, parse_pod
-from service.model.quotas_and_limits.limit_ranges import LimitRangeBody, defaults_of, violations
+from service.model.core.errors import InvalidManifest
+from service.model.policies.limit_ranges import LimitRangeBody, defaults_of, violations
+from service.model.registry.manifests import TemplateCache, parse_declared, parse_pod
 from tests.reference.admission import limit_violations, with_container_defaults
 from tests.reference.resources import amounts
 
@@ -65,7 +65,7 @@ def limit_ranges(draw: st.DrawFn) -> Manifest:
 
 
 def read(limit_range: Manifest) -> LimitRangeBody:
-    body = parse_kept("LimitRange", limit_range).kept.body
+    body = parse_declared("LimitRange", limit_range).kept.body
     assert isinstance(body, LimitRangeBody)
     return body
 

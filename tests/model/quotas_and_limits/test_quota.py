@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from service.model.configuration.config import MatchScope
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import (
+from service.model.core.errors import InvalidManifest
+from service.model.core.quantity import NANO, parse_quantity
+from service.model.policies.quota import format_amount, pod_charge
+from service.model.policies.quota_spec import MatchScope
+from service.model.registry.manifests import (
     TemplateCache,
     load_quota,
     parse_any,
     parse_pod,
     parse_quota,
 )
-from service.model.objects.quantity import NANO, parse_quantity
-from service.model.quotas_and_limits.quota import format_amount, pod_charge
 
 
 def quota(**spec: Any) -> dict[str, Any]:

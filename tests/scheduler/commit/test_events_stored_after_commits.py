@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.model.log.events import Event
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.metrics import NoMeter

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from service.model.errors import Denied, Overloaded
-from service.model.manifests.generated_names import undrawn
-from service.model.objects import cel_questions
-from service.model.objects.cel_questions import (
+from service.model.core.errors import Denied, Overloaded
+from service.model.core.generate_name import undrawn
+from service.model.devices import cel_questions
+from service.model.devices.cel_questions import (
     ANSWERS,
     ANSWERS_MAX,
     Answers,

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from service.model.errors import IdempotencyKeyInProgress, IdempotencyKeyReused, PodDiffers
+from service.model.core.errors import IdempotencyKeyInProgress, IdempotencyKeyReused, PodDiffers
 from service.scheduler.protocol.answers import RecordedAnswer
 from service.scheduler.protocol.intents import DeleteObject, Idempotency
 from tests.builders import node, pod

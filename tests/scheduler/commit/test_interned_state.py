@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from service.engine.integrity.footprint import footprint
-from service.model.errors import MoorageError
-from service.model.manifests.manifest import Limits, TemplateCache
+from service.model.core.errors import MoorageError
+from service.model.registry.manifests import Limits, TemplateCache
 from service.scheduler.protocol.intents import (
     DeleteObject,
     DryRun,

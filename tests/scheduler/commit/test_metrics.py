@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.scheduler.commit.metrics import NoMeter
 from service.scheduler.replica.lag import Lag
 from tests.builders import node, pod

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from service.model.errors import Overloaded
+from service.model.core.errors import Overloaded
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.limits import Limits
 from tests.builders import matching, node, pod

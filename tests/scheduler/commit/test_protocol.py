@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from service.model.errors import OutcomeUnknown, Overloaded, StorageUnavailable
-from service.model.log.commit_log import RESTORE_LIFT_REVISIONS, Behind, CommitRequest, Head
+from service.model.core.errors import OutcomeUnknown, Overloaded, StorageUnavailable
+from service.model.log.commit import RESTORE_LIFT_REVISIONS, CommitRequest, Head
+from service.model.log.results import Behind
 from service.scheduler.protocol.intents import (
     CommitPlan,
     DeleteObject,

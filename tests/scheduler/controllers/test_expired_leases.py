@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.scheduler.controllers.expired_leases import ExpiredLeases
 from tests.scheduler.world import StillClock
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.model.log.commit_log import Lease
+from service.model.log.lease import Lease
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import Conflict, StorageUnavailable
-from service.model.manifests.manifest import TemplateCache
+from service.model.core.errors import Conflict, StorageUnavailable
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.protocol.intents import (
     ApplyObjects,
     BindPod,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.model.manifests.manifest import TemplateCache
+from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.request_batches import Batch
 from service.scheduler.controllers.rule_evictions import EvictionController
 from service.scheduler.decide.evicting import required_during_execution

@@ -2,7 +2,7 @@
 
 from contextlib import asynccontextmanager
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.scheduler.protocol.intents import Idempotency, PutConfig
 from service.scheduler.protocol.limits import Limits
 from tests.builders import node

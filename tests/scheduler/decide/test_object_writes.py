@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.errors import (
+from service.model.core.errors import (
     BindingRefused,
     Conflict,
     Denied,

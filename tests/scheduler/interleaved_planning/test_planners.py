@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import NotFound, Overloaded
+from service.model.core.errors import NotFound, Overloaded
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import Place, PlanBounds, Planned, RemoveNodes, Selection

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import Overloaded
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison, SpreadOverClusters
+from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
+from service.model.core.errors import Overloaded
 from service.scheduler.multi_cluster.cluster_prospects import (
     ClusterQuery,
     MultiClusterRequest,

@@ -8,9 +8,9 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from service.engine import Refusal, place
-from service.model.manifests.manifest import PodManifest, TemplateCache, parse_any
-from service.model.objects.pod_group import POD_GROUP_LABEL
-from service.model.pod_templates.annotated_rules import ANNOTATION
+from service.model.pods.annotated_rules import ANNOTATION
+from service.model.pods.pod_group import POD_GROUP_LABEL
+from service.model.registry.manifests import PodManifest, TemplateCache, parse_any
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.dispatch import decide
 from service.scheduler.pending.equivalence_classes import State

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from service.model.manifests.manifest import TemplateCache, parse_any
-from service.model.selecting_objects.object_filters import ObjectFilter
+from service.model.registry.manifests import TemplateCache, parse_any
+from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.replica.committed_view import CommittedObjects
 from service.scheduler.replica.replica import Replica
 from tests.builders import node, pod

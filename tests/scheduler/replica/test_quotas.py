@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.model.errors import Denied
-from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.core.errors import Denied
+from service.model.registry.manifests import TemplateCache, parse_any
 from service.scheduler.protocol.intents import DeleteObject, PutObject, ReadComputed
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import ConfigManifest, load_manifest

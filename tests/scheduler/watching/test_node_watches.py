@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from service.model.errors import Compacted
-from service.model.log.commit_log import Change, CommitInfo
-from service.model.selecting_objects.object_filters import FieldRequirement
+from service.model.core.errors import Compacted
+from service.model.log.commit import Change, CommitInfo
+from service.model.selection.object_filters import FieldRequirement
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.watching import LoggedCommit, WatchSelection
 from service.scheduler.watching.node_commits import NodeIndex

@@ -10,15 +10,15 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from service.model.errors import (
+from service.model.core.errors import (
     Compacted,
     HistoryReplaced,
     NotFound,
     Overloaded,
     StorageUnavailable,
 )
-from service.model.log.commit_log import Change, CommitInfo, Head, LogPage
-from service.model.objects.pods_and_nodes import LabelSelector
+from service.model.core.primitives import LabelSelector
+from service.model.log.commit import Change, CommitInfo, Head, LogPage
 from service.scheduler.protocol.intents import DeleteObject
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import WatchSelection

@@ -22,8 +22,8 @@ from http.client import HTTPConnection, HTTPException
 import psutil
 
 from service.cli.client import Client
-from service.cli.server.local_server import LocalServer, temporary_folder
-from service.cli.server.port_claims import hold_port, port_of
+from service.server.local_server import LocalServer, temporary_folder
+from service.server.tcp_ports import hold_port, port_of
 from tests.builders import node, pod
 from tests.paths import ROOT
 
@@ -365,7 +365,7 @@ def raise_file_limit() -> None:
 
 def end_with_parent() -> None:
     """An attacker whose test was killed goes, too."""
-    from service.cli.server.worker import end_with_parent as tie  # noqa: PLC0415
+    from service.server.worker import end_with_parent as tie  # noqa: PLC0415
 
     tie()
     assert os.getppid() > 0

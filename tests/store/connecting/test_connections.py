@@ -12,7 +12,7 @@ import psutil
 import pytest
 from sqlalchemy.engine import make_url
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
 from service.store.connecting import connections
 from service.store.connecting.connections import Takeovers, connector
 from service.store.connecting.database_hosts import Host

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from sqlalchemy.engine import make_url
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.store.connecting.connections import data_source_name
 from service.store.connecting.database_hosts import Host
 from service.store.connecting.outage_log import Outages

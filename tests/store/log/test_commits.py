@@ -5,25 +5,20 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from service.model.errors import NotFound, OutcomeUnknown
-from service.model.log.commit_log import (
+from service.model.core.errors import NotFound, OutcomeUnknown
+from service.model.log.commit import (
     LOCKED_LAG_CHANGES_MAX,
-    PAGE_BYTES_MAX,
-    Behind,
     CommitRequest,
-    Committed,
     Diverged,
-    DuplicateKey,
     Head,
-    HeldLeases,
     IdempotencyKey,
-    LeasesEnded,
     LogPage,
-    Lost,
-    NotYet,
     ObjectRow,
     ReplicaMismatch,
 )
+from service.model.log.lease import HeldLeases
+from service.model.log.pages import PAGE_BYTES_MAX
+from service.model.log.results import Behind, Committed, DuplicateKey, LeasesEnded, Lost, NotYet
 from tests.store.history import (
     AnyStore,
     answer,

@@ -3,7 +3,8 @@
 import asyncpg
 import pytest
 
-from service.model.log.commit_log import DuplicateKey, ReplicaMismatch
+from service.model.log.commit import ReplicaMismatch
+from service.model.log.results import DuplicateKey
 from service.store.connecting.connections import connector, data_source_name
 from service.store.postgres import PostgresStore
 from service.store.schema.citus_sharding import (
@@ -16,6 +17,7 @@ from service.store.schema.citus_sharding import (
     distribute_new,
     is_distributed,
 )
+from service.store.schema.tables import metadata
 from tests.store.history import answer, commit_on, create
 
 PLAYED = """
@@ -71,6 +73,13 @@ async def test_all_tables_and_functions_are_distributed_once(operator: asyncpg.C
     ]
     async with operator.transaction():
         assert await distribute_new(operator, 8) == []
+
+
+def test_each_distributed_table_is_divided_by_a_column_of_its_key():
+    keys = {name: table.primary_key.columns for name, table in metadata.tables.items()}
+    assert [name for name, by in DISTRIBUTED.items() if by not in keys[name]] == []
+    of_clusters = {name for name, table in metadata.tables.items() if "cluster_id" in table.columns}
+    assert of_clusters - DISTRIBUTED.keys() - {*REFERENCE} == {"replica_report"}
 
 
 async def test_a_later_table_is_distributed_beside_the_others(operator: asyncpg.Connection):

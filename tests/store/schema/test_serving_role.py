@@ -5,8 +5,8 @@ import asyncio
 import asyncpg
 import pytest
 
-from service.cli.server.local_server import temporary_folder
-from service.model.errors import NotFound
+from service.model.core.errors import NotFound
+from service.server.local_server import temporary_folder
 from service.store.connecting.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.configuration import SERVING_ROLE

@@ -1,4 +1,4 @@
-"""The devices of a cluster, the claims to them, and which of them are in use."""
+"""The devices of a cluster, the claims to them, and the devices in use."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from service.engine.state.devices.pools import DevicePool, PoolID, gathered
+from service.engine.state.devices.pools import DevicePool, PoolID, gather_pool
 from service.engine.state.devices.search import (
     UNANSWERED,
     DeviceSearch,
@@ -18,8 +18,9 @@ from service.engine.state.devices.search import (
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.objects.devices import (
+from service.model.core.primitives import NodeSelector, ObjectName
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.devices.device import (
     DeviceClaimSpec,
     DeviceClass,
     DeviceID,
@@ -29,122 +30,122 @@ from service.model.objects.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from service.model.objects.pods_and_nodes import NodeSelector, ObjectName
 
 VERDICTS_MAX = 64
-"""For so many different sets of claims it is kept which nodes can meet them; the oldest are dropped."""
+"""The number of distinct sets of claims whose verdicts are cached; the oldest are dropped."""
 VERDICTS_BYTES, REASON_BYTES = 1_024, 224
-"""About what verdicts take, and each of their reasons."""
+"""The approximate sizes of verdicts, and of each of their reasons."""
 TOUCHED_MAX = 4_096
-"""After so many changes of single nodes all nodes are looked at again."""
+"""After this many changes of single nodes, all nodes are evaluated again."""
 SliceNames = tuple[str, ...]
-"""The names of slices, sorted."""
+"""The names of ResourceSlices, sorted."""
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class NodeVerdicts:
-    """Which nodes can meet some claims, kept up with what changes on them."""
+    """The nodes that cannot satisfy a set of claims, updated as the nodes change."""
 
-    __slots__ = ("askers", "failing", "position", "reasons", "turn", "unanswered")
+    __slots__ = ("failing", "position", "reasons", "turn", "unanswered", "users")
 
     def __init__(self) -> None:
-        self.askers: dict[object, None] = {}
-        """Who asked, and was not dropped since."""
+        self.users: dict[object, None] = {}
+        """The classes that requested the verdicts and still exist."""
         self.failing: Mask = np.zeros(0, dtype=np.bool_)
-        """Shape (nodes,): where they can't be met."""
+        """The nodes that cannot satisfy the claims, shape (nodes,)."""
         self.reasons: dict[int, str] = {}
-        """By slot, why not."""
+        """The reason for each failing node, by slot."""
         self.position = -1
-        """How many changes were known when the nodes were looked at; -1: they never were."""
+        """The number of logged changes when the nodes were evaluated; -1 if they never were."""
         self.turn = -1
-        """The decision in which the nodes were looked at last."""
+        """The decision in which the nodes were last evaluated."""
         self.unanswered: set[int] = set()
-        """The slots where it is not known yet which devices are selected."""
+        """The slots for which selectors are still being evaluated."""
 
 
 class DeviceTable:
-    """The objects of devices by name, and what follows from them.
+    """The device objects of a cluster by name, and what is derived from them.
 
-    Which devices are in use is read of the claims that were given them. Objects are put and removed
-    by the cluster, which knows how to undo it.
+    Which devices are in use is read from the claims they are allocated to. The cluster puts and
+    removes objects, and undoes that.
     """
 
     def __init__(self, nodes: NodeTable, steps_max: int) -> None:
         self.nodes = nodes
         self._steps_max = steps_max
         self.questions = OpenQuestions()
-        """What is to be known of devices, and is not yet."""
+        """The selector evaluations that are still open."""
         self.claims: dict[ObjectName, ResourceClaim] = {}
         self.classes: dict[str, DeviceClass] = {}
         self.templates: dict[ObjectName, ResourceClaimTemplate] = {}
         self._slices: dict[str, ResourceSlice] = {}
         self._by_node: dict[str, dict[str, None]] = {}
-        """By node: the slices that only this node reaches."""
+        """By node, the slices that only this node reaches."""
         self._wide: dict[str, None] = {}
         """The slices that several nodes may reach."""
         self._by_pool: dict[PoolID, dict[str, None]] = {}
         self.in_use: dict[DeviceID, int] = {}
-        """How many claims were given each device: more than one only where somebody reports it."""
+        """The number of claims that each device is allocated to: more than one only if a client
+        reports it."""
         self.sets = NodeSets(nodes)
         self._reached: dict[int, SliceNames] = {}
-        """By slot: the slices that the node reaches, as far as anybody asked."""
+        """By slot, the slices that the node reaches, computed on demand."""
         self._pools: dict[SliceNames, tuple[DevicePool, ...]] = {}
-        """By the slices that a node reaches: the pools that these are of."""
+        """The pools of the slices that a node reaches."""
         self._touched: list[int] = []
-        """The slots whose verdicts may be others since, newest last."""
+        """The slots whose verdicts may have changed, newest last."""
         self._forgotten = 0
-        """How many entries were dropped from the start of that."""
+        """The number of entries dropped from the start of `_touched`."""
         self._verdicts: OrderedDict[tuple[DeviceClaimSpec, ...], NodeVerdicts] = OrderedDict()
         self._asked: dict[object, dict[tuple[DeviceClaimSpec, ...], None]] = {}
-        """By asker: for which claims it had verdicts."""
+        """By user, the sets of claims whose verdicts it requested."""
 
-    # What claims find
+    # Allocation
 
     def nodes_of(self, selector: NodeSelector) -> NodeSet:
-        """The nodes that a claim's devices can be used on."""
+        """Return the nodes that a claim's devices can be used on."""
         return self.sets.of_affinity(selector, msgspec.json.encode(selector))
 
-    def verdicts(self, wanted: tuple[WantedClaim, ...], asker: object) -> NodeVerdicts:
-        """On which nodes claims can be given what they ask for; their classes have to exist.
+    def verdicts(self, wanted: tuple[WantedClaim, ...], user: object) -> NodeVerdicts:
+        """Return on which nodes claims can be allocated; their device classes have to exist.
 
-        They are kept until all that asked for them are dropped (`drop_asker`), or longer ago than
-        others. The names in reasons are those of `unnamed` claims, since what is known is shared by all
-        claims that ask for the same.
+        Verdicts are cached until all their users are released (`release_user`), or until they are
+        the oldest. Since claims with equal specs share verdicts, reasons contain placeholders for
+        the names of claims (`with_placeholders`).
         """
-        key = tuple([each.spec for each in wanted])
-        found = self._verdicts.get(key)
-        if found is None:
-            found = self._verdicts[key] = NodeVerdicts()
+        key = tuple([claim.spec for claim in wanted])
+        verdicts = self._verdicts.get(key)
+        if verdicts is None:
+            verdicts = self._verdicts[key] = NodeVerdicts()
             if len(self._verdicts) > VERDICTS_MAX:
                 self._verdicts.popitem(last=False)
         else:
             self._verdicts.move_to_end(key)
-        if asker not in found.askers:
-            found.askers[asker] = None
-            self._asked.setdefault(asker, {})[key] = None
-        self._refresh(found, unnamed(wanted))
-        return found
+        if user not in verdicts.users:
+            verdicts.users[user] = None
+            self._asked.setdefault(user, {})[key] = None
+        self._refresh(verdicts, with_placeholders(wanted))
+        return verdicts
 
     def sizes(self) -> Iterator[int]:
-        """Yield about the size in bytes of each set of verdicts."""
-        for each in self._verdicts.values():
-            yield VERDICTS_BYTES + int(each.failing.nbytes) + REASON_BYTES * len(each.reasons)
+        """Yield the approximate size in bytes of each set of verdicts."""
+        for verdict in self._verdicts.values():
+            yield VERDICTS_BYTES + int(verdict.failing.nbytes) + REASON_BYTES * len(verdict.reasons)
 
-    def drop_asker(self, asker: object) -> None:
-        """Drop the verdicts that nobody else has asked for."""
-        for key in self._asked.pop(asker, ()):
+    def release_user(self, user: object) -> None:
+        """Drop the verdicts that no other user has requested."""
+        for key in self._asked.pop(user, ()):
             verdicts = self._verdicts.get(key)
             if verdicts is not None:
-                verdicts.askers.pop(asker, None)
-                if not verdicts.askers:
+                verdicts.users.pop(user, None)
+                if not verdicts.users:
                     del self._verdicts[key]
 
     def find(self, wanted: tuple[WantedClaim, ...], slot: int) -> list[tuple[Grant, ...]]:
-        """What claims are given on a node, in their order.
+        """Return the devices that each claim gets on a node, in the order of the claims.
 
         Raises:
-            NoAllocation: not all of them can be given what they ask for.
+            NoAllocation: not all claims can be satisfied.
         """
         return self._search(wanted, self._pools_of(self._reached_at(slot)))
 
@@ -159,11 +160,11 @@ class DeviceTable:
         size = self.nodes.size
         if len(verdicts.failing) != size:
             grown = np.zeros(size, dtype=np.bool_)
-            kept = min(size, len(verdicts.failing))
-            grown[:kept] = verdicts.failing[:kept]
+            size_before = min(size, len(verdicts.failing))
+            grown[:size_before] = verdicts.failing[:size_before]
             verdicts.failing = grown
         elif slots:
-            # Whoever was told before may still read what was told then.
+            # Callers may still hold the previous mask.
             verdicts.failing = verdicts.failing.copy()
         known: dict[SliceNames, str | None] = {}
         for slot in slots:
@@ -202,43 +203,43 @@ class DeviceTable:
         ).run()
 
     def _reached_at(self, slot: int) -> SliceNames:
-        """The slices that a node reaches."""
-        found = self._reached.get(slot)
-        if found is None:
+        """Return the slices that a node reaches."""
+        reached = self._reached.get(slot)
+        if reached is None:
             node = self.nodes.nodes[slot]
             own = self._by_node.get(node.name, ()) if node is not None else ()
             names = [name for name in (*own, *self._wide) if self._reaches(name, slot)]
-            found = self._reached[slot] = tuple(sorted(names))
-        return found
+            reached = self._reached[slot] = tuple(sorted(names))
+        return reached
 
     def _pools_of(self, names: SliceNames) -> tuple[DevicePool, ...]:
-        found = self._pools.get(names)
-        if found is None:
-            found = self._pools[names] = tuple(self._gather(names))
-        return found
+        pools = self._pools.get(names)
+        if pools is None:
+            pools = self._pools[names] = tuple(self._gather(names))
+        return pools
 
     def _gather(self, names: SliceNames) -> Iterator[DevicePool]:
-        """The pools of some slices, by driver and name."""
+        """Yield the pools of some slices, by driver and name."""
         reached: dict[PoolID, list[ResourceSlice]] = {}
         for name in names:
-            each = self._slices[name]
-            reached.setdefault(each.pool_id, []).append(each)
+            resource_slice = self._slices[name]
+            reached.setdefault(resource_slice.pool_id, []).append(resource_slice)
         for pool_id in sorted(reached):
             others = [self._slices[name] for name in self._by_pool[pool_id]]
-            pool = gathered(reached[pool_id], others)
+            pool = gather_pool(reached[pool_id], others)
             if pool is not None:
                 yield pool
 
     def _reaches(self, name: str, slot: int) -> bool:
-        """Whether a node reaches a slice that can be read, and is not another node's."""
-        each = self._slices[name]
-        if not each.is_known:
+        """Return whether a node reaches a readable slice that does not belong to another node."""
+        resource_slice = self._slices[name]
+        if not resource_slice.is_known:
             return False
-        if each.node_name is not None or each.all_nodes:
+        if resource_slice.node_name is not None or resource_slice.all_nodes:
             return True
-        if each.node_selector is None:
+        if resource_slice.node_selector is None:
             return False
-        return bool(self.nodes_of(each.node_selector).vetoes.at(slot) == 0)
+        return bool(self.nodes_of(resource_slice.node_selector).vetoes.at(slot) == 0)
 
     # Objects
 
@@ -256,7 +257,7 @@ class DeviceTable:
                 self.templates[new.namespace, new.name] = new
 
     def remove(self, old: DeviceObject) -> None:
-        """Remove an object that is there."""
+        """Remove an existing object."""
         match old:
             case ResourceClaim():
                 self._swap_claim(old.key, None)
@@ -297,11 +298,11 @@ class DeviceTable:
         if new is not None:
             self._note_slice(new)
         self._pools.clear()
-        for each in (old, new):
-            if each is not None:
-                for other in self._by_pool.get(each.pool_id, ()):
+        for resource_slice in (old, new):
+            if resource_slice is not None:
+                for other in self._by_pool.get(resource_slice.pool_id, ()):
                     self._touch_slice(self._slices[other])
-                self._touch_slice(each)
+                self._touch_slice(resource_slice)
 
     def _note_slice(self, new: ResourceSlice) -> None:
         self._by_pool.setdefault(new.pool_id, {})[new.name] = None
@@ -317,25 +318,25 @@ class DeviceTable:
         else:
             _discard(self._by_node, old.node_name, old.name)
 
-    # What changes where
+    # Invalidation
 
     def touch(self, slot: int) -> None:
-        """Note that a node came, went or is described anew."""
+        """Record that a node was added, removed, or updated."""
         self._reached.pop(slot, None)
         self._note(slot)
 
-    def _touch_slice(self, each: ResourceSlice) -> None:
-        """Note that a slice came, went or is another."""
-        if each.node_name is None:
+    def _touch_slice(self, resource_slice: ResourceSlice) -> None:
+        """Record that a slice was added, removed, or updated."""
+        if resource_slice.node_name is None:
             self._reached.clear()
             self._note_all()
             return
-        slot = self.nodes.slots.get(each.node_name)
+        slot = self.nodes.slots.get(resource_slice.node_name)
         if slot is not None:
             self.touch(slot)
 
     def _note(self, slot: int | None) -> None:
-        """Note that the verdicts on a node may be others."""
+        """Record that the verdicts on a node may have changed."""
         if slot is None or not self._verdicts:
             return
         if len(self._touched) == TOUCHED_MAX:
@@ -344,14 +345,14 @@ class DeviceTable:
             self._touched.append(slot)
 
     def _note_all(self) -> None:
-        """Note that the verdicts on all nodes may be others."""
+        """Record that the verdicts on all nodes may have changed."""
         self._forgotten += len(self._touched) + 1
         self._touched.clear()
 
-    # What it counts
+    # Digests
 
     def objects(self) -> Iterator[DeviceObject]:
-        """All objects, kind by kind in the order of their names."""
+        """Yield all objects, kind by kind in the order of their names."""
         kinds: tuple[Mapping[Any, DeviceObject], ...] = (
             self.claims,
             self.classes,
@@ -363,23 +364,23 @@ class DeviceTable:
                 yield known[key]
 
 
-def unnamed(wanted: Iterable[WantedClaim]) -> tuple[WantedClaim, ...]:
-    """Claims that are told apart by their place alone; `named` puts their names into a text."""
-    return tuple([WantedClaim(f"<{n}>", each.spec) for n, each in enumerate(wanted)])
+def with_placeholders(wanted: Iterable[WantedClaim]) -> tuple[WantedClaim, ...]:
+    """Return claims named by their position alone; `with_names` puts the names into a text."""
+    return tuple([WantedClaim(f"<{n}>", claim.spec) for n, claim in enumerate(wanted)])
 
 
-def named(text: str, wanted: Iterable[WantedClaim]) -> str:
-    """Return a reason with the names of claims in place of `unnamed` ones."""
-    for number, each in enumerate(wanted):
-        text = text.replace(f"claim <{number}>", f"claim {each.name}")
+def with_names(text: str, wanted: Iterable[WantedClaim]) -> str:
+    """Replace the placeholders of claims in a reason by their names."""
+    for number, claim in enumerate(wanted):
+        text = text.replace(f"claim <{number}>", f"claim {claim.name}")
     return text
 
 
-def allocated(
+def with_allocation(
     claim: ResourceClaim, grants: Iterable[Grant], selector: NodeSelector | None
 ) -> ResourceClaim:
-    """Return a claim that was given devices, for one pod more."""
-    devices = tuple([each.device for each in grants if not each.admin_access])
+    """Return a claim with devices allocated, and one more consumer."""
+    devices = tuple([grant.device for grant in grants if not grant.admin_access])
     return replace(
         claim,
         is_allocated=True,

@@ -1,11 +1,12 @@
-"""What a pod asks of devices: claims by their names, or templates that claims are made from."""
+"""The device claims of a pod: existing claims, or templates that claims are created from."""
 
 from typing import NamedTuple
 
 from service.engine.state.devices.device_table import DeviceTable, NodeVerdicts
 from service.engine.state.devices.search import WantedClaim
-from service.model.objects.devices import CONSUMERS_MAX, DeviceClaimSpec, ResourceClaim
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.primitives import ObjectName
+from service.model.devices.device import CONSUMERS_MAX, DeviceClaimSpec, ResourceClaim
+from service.model.pods.pod import Pod
 
 MISSING = 'could not find ResourceClaim "{}"'
 NO_TEMPLATE = 'resourceclaimtemplate "{}" not found'
@@ -19,33 +20,33 @@ class DeviceUse(NamedTuple):
     """A claim that a pod uses."""
 
     pod_claim: str
-    """The name that the pod's spec has for it."""
+    """The name of the claim in the pod's spec."""
     claim: str | None
-    """Name of the claim; None: it is still to be made from `template`."""
+    """The name of the claim, or None if it is still to be created from `template`."""
     template: str | None = None
-    """Name of the template that it is made from, if it is made for the pod."""
+    """The name of the template, if the claim is created for the pod."""
 
 
 def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
-    """The claims that a pod uses, each once, in the order of its spec.
+    """Return the claims that a pod uses, without duplicates, in the order of its spec.
 
-    Where the pod's status says that no claim was needed for a template, there is none.
+    A template for which the pod's status states that no claim is needed is omitted.
     """
     made = dict(pod.device_claims)
     uses: dict[str | DeviceUse, DeviceUse] = {}
-    for each in pod.spec.resource_claims:
-        name, template = each.resource_claim_name, each.resource_claim_template_name
-        if name is None and each.name in made:
-            name = made[each.name]
+    for claim in pod.spec.resource_claims:
+        name, template = claim.resource_claim_name, claim.resource_claim_template_name
+        if name is None and claim.name in made:
+            name = made[claim.name]
             if name is None:
                 continue
-        use = DeviceUse(each.name, name, template)
+        use = DeviceUse(claim.name, name, template)
         uses.setdefault(use if name is None else name, use)
     return tuple(uses.values())
 
 
 class PodDevices:
-    """The devices of the pods of one class, as far as scheduling reads them."""
+    """What scheduling reads of the device claims of a class's pods."""
 
     __slots__ = ("namespace", "pod_name", "pod_uid", "table", "uses")
 
@@ -55,14 +56,14 @@ class PodDevices:
         self.uses = uses_of(pod)
         self.pod_name = f"{pod.namespace}/{pod.name}"
         self.pod_uid = pod.uid
-        """Name and uid are those of all pods of the class, if a claim was made for the pod."""
+        """Name and uid apply to all pods of the class if a claim was created for the pod."""
 
     def key_of(self, name: str) -> ObjectName:
-        """The key of a claim in the pods' namespace."""
+        """Return the key of a claim in the pods' namespace."""
         return self.namespace, name
 
     def rejection(self) -> str | None:
-        """Why the pods can be on no node, whatever devices there are."""
+        """Return why no node can run the pods, whatever devices there are, or None."""
         for use in self.uses:
             reason = self._unusable(use)
             if reason is not None:
@@ -78,26 +79,26 @@ class PodDevices:
                 return reason
         return None
 
-    def allocated(self) -> list[ResourceClaim]:
-        """The claims that have their devices."""
+    def allocated_claims(self) -> list[ResourceClaim]:
+        """Return the claims whose devices are allocated."""
         claims = [self._claim(use) for use in self.uses]
-        return [each for each in claims if each is not None and each.is_allocated]
+        return [claim for claim in claims if claim is not None and claim.is_allocated]
 
-    def wanting(self) -> list[DeviceUse]:
-        """The uses of claims that have no devices yet; the pods are not rejected."""
+    def unallocated_uses(self) -> list[DeviceUse]:
+        """Return the uses of claims without devices; the pods must not be rejected."""
         return [use for use in self.uses if not self._is_allocated(use)]
 
     def wanted(self) -> tuple[WantedClaim, ...]:
-        """What these claims ask for."""
+        """Return what the unallocated claims request."""
         return tuple(
             [
                 WantedClaim(f"{self.namespace}/{use.claim or use.template}", self._spec(use))
-                for use in self.wanting()
+                for use in self.unallocated_uses()
             ]
         )
 
     def verdicts(self, wanted: tuple[WantedClaim, ...]) -> NodeVerdicts:
-        """Return on which nodes these claims of theirs can be given what they ask for."""
+        """Return on which nodes these claims can be allocated."""
         return self.table.verdicts(wanted, self)
 
     def _claim(self, use: DeviceUse) -> ResourceClaim | None:
@@ -115,7 +116,7 @@ class PodDevices:
         return self.table.templates[self.key_of(use.template)].spec
 
     def _unusable(self, use: DeviceUse) -> str | None:
-        """Why a claim, or the template of one, can't be used."""
+        """Return why a claim, or its template, cannot be used, or None."""
         if use.claim is None:
             known = use.template is not None and self.key_of(use.template) in self.table.templates
             return None if known else NO_TEMPLATE.format(use.template)
@@ -130,7 +131,7 @@ class PodDevices:
 
     def _without_class(self, spec: DeviceClaimSpec) -> str | None:
         for alternatives in spec.requests:
-            for each in alternatives:
-                if each.class_name not in self.table.classes:
-                    return NO_CLASS.format(each.full_name, each.class_name)
+            for alternative in alternatives:
+                if alternative.class_name not in self.table.classes:
+                    return NO_CLASS.format(alternative.full_name, alternative.class_name)
         return None

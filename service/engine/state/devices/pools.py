@@ -1,16 +1,16 @@
-"""The pools of devices that a node reaches, as Kubernetes' scheduler gathers them."""
+"""The pools of devices that a node reaches, gathered as Kubernetes' scheduler does."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.objects.devices import Device, DeviceID, ResourceSlice
+from service.model.devices.device import Device, DeviceID, ResourceSlice
 
 PoolID = tuple[str, str]
 """Driver and name of a pool."""
 
 
 class OfferedDevice(NamedTuple):
-    """A device of a pool, with the slice that says who reaches it."""
+    """A device of a pool, with the slice that states which nodes reach it."""
 
     id: DeviceID
     device: Device
@@ -18,41 +18,47 @@ class OfferedDevice(NamedTuple):
 
 
 class DevicePool(NamedTuple):
-    """What one node reaches of a pool."""
+    """The part of a pool that one node reaches."""
 
     id: PoolID
     devices: tuple[OfferedDevice, ...] = ()
-    """The devices in the order of the slices' names; none if the pool can't be used."""
+    """The devices in the order of the slices' names; empty if the pool cannot be used."""
     is_incomplete: bool = False
-    """Slices are missing."""
+    """Whether slices are missing."""
     is_invalid: bool = False
-    """Two devices have one name."""
+    """Whether two devices have the same name."""
 
 
-def gathered(
+def gather_pool(
     reached: Iterable[ResourceSlice], others: Sequence[ResourceSlice]
 ) -> DevicePool | None:
-    """Make what a node reaches of one pool: `reached` are its slices there, `others` all of the pool.
+    """Return what a node reaches of a pool, or None if the pool is being replaced.
 
-    Only the newest generation counts. A pool of which there is a newer one that the node does not
-    reach is being replaced, so it is left out. Returns None for it.
+    Only the newest generation counts. If the pool has a newer generation that the node does not
+    reach, it is being replaced.
+
+    Args:
+        reached: the slices of the pool that the node reaches.
+        others: all slices of the pool.
     """
-    slices = sorted(reached, key=lambda each: each.name)
-    generation = max(each.generation for each in slices)
-    slices = [each for each in slices if each.generation == generation]
+    slices = sorted(reached, key=lambda resource_slice: resource_slice.name)
+    generation = max(resource_slice.generation for resource_slice in slices)
+    slices = [
+        resource_slice for resource_slice in slices if resource_slice.generation == generation
+    ]
     pool_id, count = slices[0].pool_id, slices[0].slice_count
     if len(slices) != count:
-        if any(each.generation > generation for each in others):
+        if any(resource_slice.generation > generation for resource_slice in others):
             return None
-        if sum(each.generation == generation for each in others) != count:
+        if sum(resource_slice.generation == generation for resource_slice in others) != count:
             return DevicePool(pool_id, is_incomplete=True)
     offered = tuple(
         [
-            OfferedDevice(DeviceID(*pool_id, device.name), device, each)
-            for each in slices
-            for device in each.devices
+            OfferedDevice(DeviceID(*pool_id, device.name), device, resource_slice)
+            for resource_slice in slices
+            for device in resource_slice.devices
         ]
     )
-    if len({each.id for each in offered}) != len(offered):
+    if len({resource_slice.id for resource_slice in offered}) != len(offered):
         return DevicePool(pool_id, is_invalid=True)
     return DevicePool(pool_id, offered)

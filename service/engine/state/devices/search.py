@@ -1,17 +1,17 @@
-"""Which devices the claims of a pod are given on one node: the first way in which all are met.
+"""The search for devices that satisfy all claims of a pod on one node.
 
-Claims, their requests and the devices of each are gone through in order, and whatever leads nowhere
-is taken back, as in Kubernetes. Two things spare the search ways that can only fail again: the
-devices of one request are taken in ascending order, and of devices that no request and no constraint
-of the pod can tell apart only the first is tried.
+Claims, their requests, and the devices of each are tried in order with backtracking, as in
+Kubernetes. Two things prune branches that can only fail again: the devices of one request are taken
+in ascending order, and of devices that no request or constraint of the pod distinguishes, only the
+first is tried.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from service.engine.state.devices.pools import DevicePool, OfferedDevice
-from service.model.objects.cel_questions import OpenQuestions
-from service.model.objects.devices import (
+from service.model.devices.cel_questions import OpenQuestions
+from service.model.devices.device import (
     RESULTS_MAX,
     AttributeValue,
     DeviceClaimSpec,
@@ -31,32 +31,32 @@ UPDATED = (
 )
 INVALID = "claim {}, request {}: asks for all devices, but a resource pool is currently invalid"
 UNANSWERED = "selectors of the claims are being evaluated"
-"""What is only said in decisions that are made again, as soon as the selectors were evaluated."""
+"""Only reported by decisions that are repeated as soon as the selectors are evaluated."""
 UNDECIDED = "{}: selector #{}: CEL runtime error: {}"
-"""Kubernetes names the pool or the device as well; without that, nodes have the reason in common."""
+"""Kubernetes also names the pool or device; without them, nodes share the reason."""
 DEVICES_AT_ONCE_MAX = 256
-"""How many devices all new claims of one pod may be given at once."""
+"""How many devices all new claims of one pod may get at once."""
 TOO_MANY_AT_ONCE = "pod claims {} devices at once, of which at most {} are allocated"
 
 
 class WantedClaim(NamedTuple):
-    """A claim that is still to be given its devices."""
+    """A claim whose devices are not allocated yet."""
 
     name: str
-    """Namespace and name of the claim, as messages name it."""
+    """Namespace and name of the claim, as messages show it."""
     spec: DeviceClaimSpec
 
 
-class NoAllocation(Exception):  # noqa: N818 - it is an answer
-    """There is no way on the node, or none was found in time; the message is the reason."""
+class NoAllocation(Exception):  # noqa: N818 - an answer, not an error
+    """No allocation exists on the node, or none was found in time; the message is the reason."""
 
 
-class _Unanswered(Exception):  # noqa: N818 - it ends the search
-    """It is not known yet whether a device is selected."""
+class _Unanswered(Exception):  # noqa: N818 - control flow that ends the search
+    """A selector's verdict on a device is not known yet."""
 
 
-class _Selecting(NamedTuple):
-    """An expression that has to be true of a device, and who says so, for messages."""
+class _Selector(NamedTuple):
+    """A CEL expression that must hold for a device, with its owner for messages."""
 
     text: str
     owner: str
@@ -64,9 +64,9 @@ class _Selecting(NamedTuple):
 
 
 class _Need:
-    """A request with all that follows from it on the node."""
+    """A request with what it requires on the node."""
 
-    __slots__ = ("admin", "all_devices", "claim", "count", "request", "selecting")
+    __slots__ = ("admin", "all_devices", "claim", "count", "request", "selectors")
 
     def __init__(
         self, claim: int, name: str, request: DeviceRequest, device_class: DeviceClass
@@ -76,16 +76,16 @@ class _Need:
         self.admin = request.admin_access
         self.count = request.count
         self.all_devices: tuple[OfferedDevice, ...] | None = None
-        own = [_Selecting(text, f"claim {name}", n) for n, text in enumerate(request.selectors)]
+        own = [_Selector(text, f"claim {name}", n) for n, text in enumerate(request.selectors)]
         of_class = [
-            _Selecting(text, f"class {device_class.name}", n)
+            _Selector(text, f"class {device_class.name}", n)
             for n, text in enumerate(device_class.selectors)
         ]
-        self.selecting = (*of_class, *own)
+        self.selectors = (*of_class, *own)
 
 
-class _Condition:
-    """A constraint of a claim, with the value that the devices taken so far have in common."""
+class _MatchConstraint:
+    """A constraint of a claim, with the value shared by the devices taken so far."""
 
     __slots__ = ("constraint", "devices", "value")
 
@@ -95,14 +95,14 @@ class _Condition:
         self.devices = 0
 
     def allows(self, need: _Need, device: OfferedDevice) -> bool:
-        """Whether a device can be taken as well."""
+        """Return whether a device can be taken in addition."""
         if not self.constraint.concerns(need.request):
             return True
         value = device.device.attributes.get(self.constraint.attribute)
         return value is not None and (not self.devices or value == self.value)
 
     def count(self, need: _Need, device: OfferedDevice, devices: int) -> None:
-        """Note that a device is taken (1) or given back (-1)."""
+        """Record that a device is taken (1) or returned (-1)."""
         if self.constraint.concerns(need.request):
             self.value = device.device.attributes.get(self.constraint.attribute)
             self.devices += devices
@@ -120,31 +120,33 @@ class DeviceSearch:
         steps_max: int,
         questions: OpenQuestions,
     ) -> None:
-        """`in_use` are the devices that other claims have; all classes of requests have to exist."""
+        """Take the devices that other claims hold as `in_use`; all device classes have to exist."""
         self._questions = questions
         self._pools = pools
         self._claims = claims
         self._in_use = in_use
         self._steps = steps_max
-        self._offered = [each for pool in pools for each in pool.devices]
+        self._offered = [device for pool in pools for device in pool.devices]
         self._needs = [
             [
-                [_Need(number, each.name, request, classes[request.class_name]) for request in one]
-                for one in each.spec.requests
+                [_Need(number, claim.name, request, classes[request.class_name]) for request in one]
+                for one in claim.spec.requests
             ]
-            for number, each in enumerate(claims)
+            for number, claim in enumerate(claims)
         ]
-        self._conditions = [list(map(_Condition, each.spec.constraints)) for each in claims]
+        self._constraints = [
+            list(map(_MatchConstraint, claim.spec.constraints)) for claim in claims
+        ]
         self._taken: dict[DeviceID, list[int]] = {}
-        """By device: the claims for which it is taken in this search."""
+        """By device, the claims that it is taken for in this search."""
         self._results: list[list[Grant]] = [[] for _ in claims]
         self._verdicts: dict[tuple[int, DeviceID], bool | str] = {}
 
     def run(self) -> list[tuple[Grant, ...]]:
-        """Find what each claim is given, in the order of the claims.
+        """Return the devices of each claim, in the order of the claims.
 
         Raises:
-            NoAllocation: nothing was found.
+            NoAllocation: no allocation was found.
         """
         try:
             return self._run()
@@ -154,10 +156,10 @@ class DeviceSearch:
 
     def _run(self) -> list[tuple[Grant, ...]]:
         self._prepare()
-        if not self._from_request(0, 0):
+        if not self._satisfy_from(0, 0):
             invalid = any(pool.is_invalid for pool in self._pools)
             raise NoAllocation(INVALID_POOLS if invalid else NOT_ALL)
-        return [tuple(each) for each in self._results]
+        return [tuple(result) for result in self._results]
 
     def _prepare(self) -> None:
         total = 0
@@ -175,72 +177,74 @@ class DeviceSearch:
             raise NoAllocation(TOO_MANY_AT_ONCE.format(total, DEVICES_AT_ONCE_MAX))
 
     def _determine(self, need: _Need) -> None:
-        """Find out which devices are all that match."""
+        """Determine the devices of a request for all that match."""
         name, request = self._claims[need.claim].name, need.request.name
         for pool in self._pools:
             if pool.is_incomplete:
                 raise NoAllocation(UPDATED.format(name, request))
             if pool.is_invalid:
                 raise NoAllocation(INVALID.format(name, request))
-        need.all_devices = tuple([each for each in self._offered if self._selects(need, each)])
+        need.all_devices = tuple(
+            [device for device in self._offered if self._selects(need, device)]
+        )
         need.count = len(need.all_devices)
 
     # The search
 
-    def _from_request(self, claim: int, request: int) -> bool:
-        """Meet this request and all that follow."""
+    def _satisfy_from(self, claim: int, request: int) -> bool:
+        """Satisfy this request and all that follow."""
         while claim < len(self._claims) and request == len(self._needs[claim]):
             claim, request = claim + 1, 0
         if claim == len(self._claims):
             return True
-        for need in self._needs[claim][request]:  # noqa: SIM110 - each has to end before the next
-            if self._meets(need, request):
+        for need in self._needs[claim][request]:  # noqa: SIM110 - alternatives are tried in turn
+            if self._satisfy(need, request):
                 return True
         return False
 
-    def _meets(self, need: _Need, request: int) -> bool:
-        """Meet a request, or what may take its place, and all that follow."""
+    def _satisfy(self, need: _Need, request: int) -> bool:
+        """Satisfy one alternative of a request, and all requests that follow."""
         if len(self._results[need.claim]) + need.count > RESULTS_MAX:
             return False
         if need.all_devices is None:
-            return self._from_device(need, request, need.count, 0)
-        return bool(need.all_devices) and self._all_from(need, request, 0)
+            return self._pick_devices(need, request, need.count, 0)
+        return bool(need.all_devices) and self._take_all(need, request, 0)
 
-    def _all_from(self, need: _Need, request: int, index: int) -> bool:
+    def _take_all(self, need: _Need, request: int, index: int) -> bool:
         assert need.all_devices is not None
         if index == len(need.all_devices):
-            return self._from_request(need.claim, request + 1)
+            return self._satisfy_from(need.claim, request + 1)
         self._step()
         device = need.all_devices[index]
         if not self._is_free(need, device):
             return False
-        if not self._conditions_allow(need, device):
+        if not self._constraints_allow(need, device):
             return False
         self._take(need, device)
-        if self._all_from(need, request, index + 1):
+        if self._take_all(need, request, index + 1):
             return True
         self._give_back(need, device)
         return False
 
-    def _from_device(self, need: _Need, request: int, missing: int, start: int) -> bool:
-        """Take so many devices more for a request, none before `start`, and meet all that follow."""
+    def _pick_devices(self, need: _Need, request: int, missing: int, start: int) -> bool:
+        """Take `missing` more devices from index `start` on, and satisfy all later requests."""
         if not missing:
-            return self._from_request(need.claim, request + 1)
+            return self._satisfy_from(need.claim, request + 1)
         self._step()
         failed: set[Hashable] = set()
         for index in range(start, len(self._offered)):
             device = self._offered[index]
             if not self._is_free(need, device) or not self._selects(need, device):
                 continue
-            if not self._conditions_allow(need, device):
+            if not self._constraints_allow(need, device):
                 continue
-            if failed and self._profile(device) in failed:
+            if failed and self._signature(device) in failed:
                 continue
             self._take(need, device)
-            if self._from_device(need, request, missing - 1, index + 1):
+            if self._pick_devices(need, request, missing - 1, index + 1):
                 return True
             self._give_back(need, device)
-            failed.add(self._profile(device))
+            failed.add(self._signature(device))
         return False
 
     def _step(self) -> None:
@@ -256,12 +260,12 @@ class DeviceSearch:
             return need.claim not in taken
         return not taken and device.id not in self._in_use
 
-    def _conditions_allow(self, need: _Need, device: OfferedDevice) -> bool:
-        return all(each.allows(need, device) for each in self._conditions[need.claim])
+    def _constraints_allow(self, need: _Need, device: OfferedDevice) -> bool:
+        return all(condition.allows(need, device) for condition in self._constraints[need.claim])
 
     def _take(self, need: _Need, device: OfferedDevice) -> None:
-        for each in self._conditions[need.claim]:
-            each.count(need, device, 1)
+        for condition in self._constraints[need.claim]:
+            condition.count(need, device, 1)
         self._taken.setdefault(device.id, []).append(need.claim)
         self._results[need.claim].append(
             Grant(
@@ -275,63 +279,63 @@ class DeviceSearch:
         )
 
     def _give_back(self, need: _Need, device: OfferedDevice) -> None:
-        for each in self._conditions[need.claim]:
-            each.count(need, device, -1)
+        for condition in self._constraints[need.claim]:
+            condition.count(need, device, -1)
         self._taken[device.id].pop()
         self._results[need.claim].pop()
 
-    # What a device is like
+    # Properties of devices
 
     def _selects(self, need: _Need, device: OfferedDevice) -> bool:
-        said = self._verdict(need, device)
-        if isinstance(said, str):
-            raise NoAllocation(said)
-        return said
+        verdict = self._verdict(need, device)
+        if isinstance(verdict, str):
+            raise NoAllocation(verdict)
+        return verdict
 
     def _verdict(self, need: _Need, device: OfferedDevice) -> bool | str:
-        """Whether a device is of the class and is selected; a text says why that can't be said."""
+        """Return whether a device is selected, or a text why that is undecidable."""
         if device.device.has_conditions:
             return False
         key = (id(need), device.id)
         known = self._verdicts.get(key)
         if known is None:
-            known = self._verdicts[key] = self._judge(need, device)
+            known = self._verdicts[key] = self._evaluate(need, device)
         return known
 
-    def _judge(self, need: _Need, device: OfferedDevice) -> bool | str:
-        for each in need.selecting:
-            said = self._questions.selects(each.text, device.device)
-            if said is None:
+    def _evaluate(self, need: _Need, device: OfferedDevice) -> bool | str:
+        for selector in need.selectors:
+            verdict = self._questions.selects(selector.text, device.device)
+            if verdict is None:
                 raise _Unanswered
-            if isinstance(said, str):
-                return UNDECIDED.format(each.owner, each.number, said)
-            if not said:
+            if isinstance(verdict, str):
+                return UNDECIDED.format(selector.owner, selector.number, verdict)
+            if not verdict:
                 return False
         return True
 
     def _ask_all(self) -> None:
-        """Note all questions about the devices at once, so that they are answered together."""
+        """Record all questions about the devices at once, so that they are answered together."""
         needs = [need for claim in self._needs for alternatives in claim for need in alternatives]
         for device in self._offered:
             if device.device.has_conditions:
                 continue
-            for each in {each.text: None for need in needs for each in need.selecting}:
+            for text in {selector.text: None for need in needs for selector in need.selectors}:
                 if self._questions.are_many:
                     return
-                self._questions.selects(each, device.device)
+                self._questions.selects(text, device.device)
 
-    def _profile(self, device: OfferedDevice) -> Hashable:
-        """Equal for devices that nothing in this search can tell apart at the moment."""
-        said = [
+    def _signature(self, device: OfferedDevice) -> Hashable:
+        """Return a key that is equal for devices this search cannot distinguish at the moment."""
+        verdicts = [
             self._verdict(need, device)
             for claim in self._needs
             for alternatives in claim
             for need in alternatives
         ]
         values = [
-            device.device.attributes.get(each.constraint.attribute)
-            for conditions in self._conditions
-            for each in conditions
+            device.device.attributes.get(condition.constraint.attribute)
+            for conditions in self._constraints
+            for condition in conditions
         ]
         taken = tuple(self._taken.get(device.id, ()))
-        return (*map(str, said), *values, taken, device.id in self._in_use)
+        return (*map(str, verdicts), *values, taken, device.id in self._in_use)

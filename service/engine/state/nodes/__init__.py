@@ -1,1 +1,1 @@
-"""Nodes as columns, what selectors and taints say of them, and counts of pods in their domains."""
+"""Columns of node data, compiled node selectors and taints, and pod counts per topology domain."""

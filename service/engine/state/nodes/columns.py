@@ -1,4 +1,4 @@
-"""NumPy columns that can grow, over node slots or topology domains."""
+"""Growable NumPy columns, indexed by node slot or topology domain."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, TypeVar
@@ -18,18 +18,18 @@ ALL = slice(None)
 
 
 def at(values: npt.NDArray[T_co], rows: Rows) -> npt.NDArray[T_co]:
-    """Return `values` at `rows`, shape (rows,); for a slice, a view of all.
+    """Return `values` at `rows`, shape (rows,); for a slice, a view of all values.
 
-    `take` costs less than indexing.
+    `take` is faster than fancy indexing.
     """
     return values if isinstance(rows, slice) else values.take(rows)
 
 
 class Column:
-    """One value for each slot. `values` is a view of the used part; writes go through it.
+    """One value per slot. `values` is a view of the used part; writes go through it.
 
-    `cells` is the same memory, with the unused slots, for access to single slots: it holds plain
-    integers, which are several times quicker than NumPy's scalars.
+    `cells` is the same memory, including the unused slots, for access to single slots: it yields
+    plain integers, which are several times faster than NumPy scalars.
     """
 
     __slots__ = ("_base", "_fill", "cells", "values")
@@ -54,7 +54,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Interner(Generic[T]):
-    """Gives small integers to values that recur; freed integers are used again."""
+    """Assigns small integers to recurring values, and reuses the integers of released values."""
 
     __slots__ = ("_free", "ids", "values")
 
@@ -64,9 +64,9 @@ class Interner(Generic[T]):
         self._free: list[int] = []
 
     def intern(self, value: T) -> int:
-        found = self.ids.get(value)
-        if found is not None:
-            return found
+        known = self.ids.get(value)
+        if known is not None:
+            return known
         if self._free:
             new = self._free.pop()
             self.values[new] = value
@@ -77,7 +77,7 @@ class Interner(Generic[T]):
         return new
 
     def release(self, value: T) -> None:
-        """Forget a value that nothing refers to any more."""
+        """Forget a value that is no longer referenced, and free its integer."""
         old = self.ids.pop(value)
         self.values[old] = None
         self._free.append(old)

@@ -1,12 +1,13 @@
-"""Counts of pods in topology domains, and the values of nodes that follow from them.
+"""Counts of pods per topology domain, and node values derived from them.
 
-A counter belongs to one topology key; `add(slot, ±k)` tells it of pods that it counts, so that
-nothing is recounted. Which pods it counts is decided once for each class
+A counter belongs to one topology key. `add(slot, ±k)` records that pods it counts arrived or left,
+so nothing is ever recounted. Which pods it counts is decided once for each class
 (`service.engine.state.pods.classes`).
 
-A view has for each node a value that follows from the counts of its domain, and is repaired as they
-change. Views are for topology keys of many domains (mostly the hostname), where computing all nodes
-anew would cost more than everything else. The least recently used views are forgotten.
+A view holds one value per node, derived from the counts of the node's domain, and is repaired as
+the counts change. Views serve topology keys with many domains (mostly the hostname), where
+computing all nodes again would dominate the cost of a placement. The least recently used views are
+evicted.
 """
 
 from abc import ABC, abstractmethod
@@ -21,21 +22,22 @@ from service.engine.state.nodes.columns import Column, Ints, Mask
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
 
-CHANGES_KEPT = 256
-"""How many changes of a counter its log keeps."""
+CHANGE_LOG_MAX = 256
+"""How many changes of a counter are logged."""
 REPAIRS_MAX = 64
-"""If more domains have changed, computing all nodes anew is cheaper."""
+"""If more domains than this have changed, recomputing all nodes is cheaper."""
 VIEWS_BYTES_MAX = 64 * 1024 * 1024
 VIEW_OVERHEAD_BYTES = 1_024
-"""What a view takes besides its values."""
+"""The size of a view without its values."""
 _NO_COUNTS: Ints = np.zeros(1, dtype=np.int64)
-"""The counts of all counters that never counted a pod; the first pod makes an array of their own."""
+"""The counts shared by all counters that never counted a pod; the first pod allocates an own
+array."""
 
 
 class DirtyLog:
     """The slots (or domains) that changed, in order, so that a cache repairs only what it missed.
 
-    Old entries are dropped: a reader that needs them gets None from `since`, and has to rebuild.
+    Old entries are dropped. A reader that needs them gets None from `since`, and has to rebuild.
     """
 
     __slots__ = ("_entries", "_limit", "_start", "position")
@@ -59,14 +61,14 @@ class DirtyLog:
             self._start += half
 
     def since(self, position: int) -> list[int] | None:
-        """Return the slots from `position` on; None if they are no longer known."""
+        """Return the slots from `position` on, or None if they were dropped."""
         if position < self._start:
             return None
         return self._entries[position - self._start :]
 
 
 class DomainCounter:
-    """The number of pods, or of owners of a term, in each domain of a key."""
+    """The number of pods, or of owners of a term, in each domain of a topology key."""
 
     __slots__ = ("_cells", "_changed", "_counts", "is_dropped", "key", "total", "users")
 
@@ -75,9 +77,10 @@ class DomainCounter:
         self.total = 0
         """The number of pods on nodes that have the key."""
         self.users = 0
-        """How many rules of templates use the counter; one that is part of something else has none."""
+        """How many rules of templates read the counter; 0 for one that is part of another
+        structure."""
         self.is_dropped = False
-        """Whether nothing uses the counter any more, so that it no longer follows any pods."""
+        """Whether the counter is unused, so that it no longer tracks pods."""
         self._keep(_NO_COUNTS)
         self._changed: DirtyLog | None = None
 
@@ -95,16 +98,16 @@ class DomainCounter:
             self._changed.append(domain)
 
     def changed(self) -> DirtyLog:
-        """Return the log of the domains whose count has changed since somebody first asked for it."""
+        """Return the log of domains whose count changed; logging starts with the first call."""
         if self._changed is None:
-            self._changed = DirtyLog(CHANGES_KEPT)
+            self._changed = DirtyLog(CHANGE_LOG_MAX)
         return self._changed
 
     @property
     def counts(self) -> Ints:
         """The counts by domain, shape (capacity + 1,), int64, read-only.
 
-        The last entry is always 0: it is read with the index -1, for nodes without the key.
+        The last entry is always 0: index -1 reads it, for nodes without the key.
         """
         if len(self._counts) <= self.key.capacity:
             if not self.total:
@@ -119,19 +122,19 @@ class DomainCounter:
 
     @property
     def size_in_bytes(self) -> int:
-        """The size of the counts once there are any."""
+        """The size of the counts once they are allocated."""
         return 8 * (self.key.capacity + 1)
 
     def in_domain(self, domain: int) -> int:
         return self._cells[domain] if domain < len(self._cells) else 0
 
-    def beside(self, slot: int) -> int:
-        """Return how many are counted in the domain of a node, those on it included; 0 if it has none."""
+    def in_domain_of(self, slot: int) -> int:
+        """Return the count in the domain of a node, or 0 if the node has no domain."""
         domain = self.key.cells[slot]
         return 0 if domain == NO_DOMAIN else self.in_domain(domain)
 
-    def held_domains(self) -> list[int]:
-        """Return for each domain `VETO` if it holds any pod, else 0.
+    def vetoes_by_domain(self) -> list[int]:
+        """Return `VETO` for each domain that holds any pod, else 0.
 
         The last entry is 0, for nodes without the key.
         """
@@ -139,8 +142,8 @@ class DomainCounter:
 
     def _grow(self) -> None:
         grown = np.zeros(self.key.capacity + 1, dtype=np.int64)
-        kept = len(self._counts) - 1
-        grown[:kept] = self._counts[:kept]
+        size = len(self._counts) - 1
+        grown[:size] = self._counts[:size]
         self._keep(grown)
 
     def _keep(self, counts: Ints) -> None:
@@ -149,14 +152,14 @@ class DomainCounter:
 
 
 class DomainLimit(NamedTuple):
-    """The domains that are full for a pod, as a rule of anti-affinity allows no more in them."""
+    """The domains that are full for a pod because a term of anti-affinity limits their pods."""
 
     pods: DomainCounter
-    """The pods that the rule matches."""
+    """The pods that the term matches."""
     full_at: int
-    """With so many of them, at least 1, a domain takes the pod no longer."""
+    """The number of pods, at least 1, at which a domain is full."""
     owners: DomainCounter | None = None
-    """The pods that have the rule, if they are placed: only their domains can be full."""
+    """The pods that have the term, if they are placed: only their domains can be full."""
 
     @property
     def key(self) -> TopologyKey:
@@ -178,20 +181,20 @@ class DomainLimit(NamedTuple):
         owned = self.owners is None or self.owners.in_domain(domain) > 0
         return int(owned and self.pods.in_domain(domain) >= self.full_at)
 
-    def held_domains(self) -> list[int]:
-        """Return for each domain `VETO` if it is full, else 0; the last entry is 0."""
+    def vetoes_by_domain(self) -> list[int]:
+        """Return `VETO` for each full domain, else 0; the last entry is 0."""
         return [VETO if full else 0 for full in self.counts.tolist()]
 
 
-Held: TypeAlias = DomainCounter | DomainLimit
-"""What closes a domain to a pod: any pod that is counted there, or as many as a rule allows."""
+DomainBlocker: TypeAlias = DomainCounter | DomainLimit
+"""What excludes a pod from a domain: any pod counted there, or as many as a term allows."""
 
 
-class Eligibility:
-    """A set of nodes over which spreading counts: those with all keys that the policies let in.
+class IncludedNodes:
+    """The nodes over which a spread constraint counts, by its keys and node inclusion policies.
 
-    `mask` has the shape (nodes,). `nodes_of` has for each key the number of eligible nodes in each
-    domain: a domain exists for the constraint if it has any.
+    `mask` has the shape (nodes,). `nodes_of` has for each key the number of included nodes in each
+    domain; the constraint only sees domains with at least one.
     """
 
     def __init__(self, keys: Iterable[TopologyKey], size: int) -> None:
@@ -210,8 +213,8 @@ class Eligibility:
     def resize(self, size: int) -> None:
         self._mask.resize(size)
 
-    def counts_its_nodes(self) -> bool:
-        """Whether `nodes_of` has as many nodes in each domain as are in the set."""
+    def counts_match(self) -> bool:
+        """Return whether `nodes_of` agrees with `mask`."""
         for counter in self.nodes_of.values():
             domains = counter.key.domain_of[self.mask]
             size = counter.key.capacity
@@ -233,22 +236,22 @@ class Eligibility:
 
 
 class SpreadCounter(DomainCounter):
-    """Counts only the pods on eligible nodes."""
+    """Counts only the pods on included nodes."""
 
-    __slots__ = ("eligibility",)
+    __slots__ = ("included_nodes",)
 
-    def __init__(self, key: TopologyKey, eligibility: Eligibility) -> None:
+    def __init__(self, key: TopologyKey, included_nodes: IncludedNodes) -> None:
         super().__init__(key)
-        self.eligibility = eligibility
+        self.included_nodes = included_nodes
 
     @override
     def add(self, slot: int, pods: int) -> None:
-        if self.eligibility.admits(slot):
+        if self.included_nodes.admits(slot):
             super().add(slot, pods)
 
 
 class NodeView(ABC):
-    """A view of counters of one topology key."""
+    """One int64 per node, derived from counters of one topology key."""
 
     __slots__ = ("_counters", "_key", "_key_version", "_seen", "_values")
 
@@ -284,16 +287,16 @@ class NodeView(ABC):
         return self._values.data[slot]
 
     def holds(self) -> bool:
-        """Whether the values, brought up to date, are what they would be if computed now."""
+        """Return whether the values, once repaired, equal a fresh computation."""
         return bool(np.array_equal(self.values(), self._key.on_nodes(self._per_domain())))
 
     @property
     def is_dropped(self) -> bool:
-        """Whether one of the counters is no longer kept, so that nobody can ask for the view again."""
-        return any(each.is_dropped for each in self._counters)
+        """Whether a counter of the view is dropped, so that nothing can request the view again."""
+        return any(counter.is_dropped for counter in self._counters)
 
     def _changed(self) -> set[int] | None:
-        """Return the domains whose counts changed since the last call; None if they are many."""
+        """Return the domains changed since the last call, or None if they are too many."""
         changed: set[int] = set()
         missed = False
         for index, counter in enumerate(self._counters):
@@ -317,12 +320,12 @@ class NodeView(ABC):
     def _in_domain(self, domain: int) -> int: ...
 
 
-class HeldView(NodeView):
+class BlockedView(NodeView):
     """`VETO` if the node's domain holds any counted pod, or is full; else 0."""
 
     __slots__ = ("_counter",)
 
-    def __init__(self, counter: Held) -> None:
+    def __init__(self, counter: DomainBlocker) -> None:
         super().__init__(_counters(counter))
         self._counter = counter
 
@@ -335,18 +338,18 @@ class HeldView(NodeView):
         return VETO if self._counter.in_domain(domain) else 0
 
 
-def _counters(held: Held) -> Sequence[DomainCounter]:
-    if isinstance(held, DomainCounter):
-        return (held,)
-    return (held.pods,) if held.owners is None else (held.pods, held.owners)
+def _counters(blocker: DomainBlocker) -> Sequence[DomainCounter]:
+    if isinstance(blocker, DomainCounter):
+        return (blocker,)
+    return (blocker.pods,) if blocker.owners is None else (blocker.pods, blocker.owners)
 
 
-class Weighed(NamedTuple):
-    """The part that one term adds to the score of a domain."""
+class WeightedTerm(NamedTuple):
+    """What one preferred term adds to the score of a domain."""
 
     counter: DomainCounter
     weight: int
-    """The weight is negative for anti-affinity."""
+    """Negative for anti-affinity."""
     once: bool
     """Whether any number of pods counts as one."""
 
@@ -361,33 +364,33 @@ class Weighed(NamedTuple):
         return self.weight * (min(pods, 1) if self.once else pods)
 
 
-class WeighedSum(NodeView):
-    """The sum of terms of one topology key."""
+class WeightedSum(NodeView):
+    """The sum of the weighted terms of one topology key."""
 
     __slots__ = ("_terms",)
 
-    def __init__(self, terms: Sequence[Weighed]) -> None:
-        super().__init__([each.counter for each in terms])
+    def __init__(self, terms: Sequence[WeightedTerm]) -> None:
+        super().__init__([term.counter for term in terms])
         self._terms = terms
 
     @override
     def _per_domain(self) -> Ints:
-        per_domain = [each.per_domain() for each in self._terms]
+        per_domain = [term.per_domain() for term in self._terms]
         return sum(per_domain[1:], per_domain[0])
 
     @override
     def _in_domain(self, domain: int) -> int:
-        return sum(each.in_domain(domain) for each in self._terms)
+        return sum(term.in_domain(domain) for term in self._terms)
 
 
 class NodeViews:
-    """The views of one cluster."""
+    """The cached views of one cluster."""
 
     def __init__(self) -> None:
         self._views: OrderedDict[object, NodeView] = OrderedDict()
 
     def __len__(self) -> int:
-        """Return how many views are kept."""
+        """Return how many views are cached."""
         return len(self._views)
 
     def kept(self) -> tuple[NodeView, ...]:
@@ -395,23 +398,23 @@ class NodeViews:
         return tuple(self._views.values())
 
     def forget(self) -> None:
-        """Drop all views; each is made anew when it is asked for."""
+        """Drop all views; each is rebuilt on demand."""
         self._views.clear()
 
     def forget_dropped(self) -> None:
-        """Drop the views of counters that are no longer kept."""
+        """Drop the views of dropped counters."""
         for name in [name for name, view in self._views.items() if view.is_dropped]:
             del self._views[name]
 
-    def held(self, counter: Held) -> Ints:
-        """Return `VETO` if the node's domain is closed, else 0; (nodes,), int64, read-only."""
+    def held(self, counter: DomainBlocker) -> Ints:
+        """Return `VETO` for nodes in a blocked domain, else 0; shape (nodes,), int64, read-only."""
         view = self._views.get(counter)
-        return self._values(counter, view or HeldView(counter))
+        return self._values(counter, view or BlockedView(counter))
 
-    def weighed(self, terms: tuple[Weighed, ...]) -> Ints:
-        """Return for each node the sum of terms of one key; shape (nodes,), int64, read-only."""
+    def weighted_sum(self, terms: tuple[WeightedTerm, ...]) -> Ints:
+        """Return the sum of terms of one key for each node; shape (nodes,), int64, read-only."""
         view = self._views.get(terms)
-        return self._values(terms, view or WeighedSum(terms))
+        return self._values(terms, view or WeightedSum(terms))
 
     def _values(self, name: object, view: NodeView) -> Ints:
         self._views[name] = view

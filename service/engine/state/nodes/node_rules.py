@@ -1,6 +1,6 @@
-"""The part of a pod that is judged by one node alone: requests, ports, tolerations, selectors.
+"""The part of a pod that is judged by one node alone: requests, ports, tolerations, and selectors.
 
-Many pods, and many templates, share one `NodeRules`. Masks and scores over nodes that depend on
+Many pods, and many templates, share one `NodeRules`. Masks and scores of nodes that depend on
 nothing else are cached for each `NodeRules` (`service.engine.ranking.rank_cache`).
 """
 
@@ -18,17 +18,9 @@ from service.engine.state.nodes.node_table import (
     NodeTable,
     image_name,
 )
-from service.model.objects.pod_resource_requests import (
-    PodRequests,
-    host_ports,
-    placed_requests,
-    pod_requests,
-)
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from service.model.pods.pod import (
     NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
     Pod,
     PodResize,
     PodSpec,
@@ -36,14 +28,20 @@ from service.model.objects.pods_and_nodes import (
     Toleration,
     TopologySpreadConstraint,
 )
+from service.model.pods.requests import (
+    PodRequests,
+    host_ports,
+    placed_requests,
+    pod_requests,
+)
 
 NODE_NAME_FIELD = "metadata.name"
 
 
 class RequiredNodes(NamedTuple):
-    """A nodeSelector and the required node affinities, which must all hold.
+    """The nodeSelector and the required node affinities of a pod, which must all hold.
 
-    If nothing is required, `selector` and `affinities` are empty.
+    `selector` and `affinities` are empty if nothing is required.
     """
 
     selector: tuple[tuple[str, str], ...]
@@ -55,72 +53,71 @@ class RequiredNodes(NamedTuple):
         return bool(self.selector or self.affinities)
 
 
-class FoundData(NamedTuple):
-    """A data set that a pod names."""
+class NamedDataSet(NamedTuple):
+    """A data set that a pod names, with its location."""
 
     name: str
     nodes: NodeSelector | None
-    """The nodes that have it; None if there is no data set of the name."""
+    """The nodes that have the data set, or None if it does not exist."""
 
 
 class DataRules(NamedTuple):
-    """The data sets that a pod names, and where they are now."""
+    """The data sets that a pod names, with their current locations."""
 
-    required: tuple[FoundData, ...]
-    preferred: tuple[tuple[int, FoundData], ...]
-    """Each with its weight."""
+    required: tuple[NamedDataSet, ...]
+    preferred: tuple[tuple[int, NamedDataSet], ...]
+    """The preferred data sets, each with its weight."""
 
-    def found(self) -> tuple[FoundData, ...]:
-        """Return all data sets that the pod names."""
-        return (*self.required, *(each for _, each in self.preferred))
+    def named(self) -> tuple[NamedDataSet, ...]:
+        """Return the required and preferred data sets."""
+        return (*self.required, *(data_set for _, data_set in self.preferred))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class NodeRules:
-    """The rules of a pod on a node; interned, so it is compared by identity."""
+    """A pod's rules about a single node; interned, so they are compared by identity."""
 
-    needs: "Needs"
+    needs: "PodResources"
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
     preferred: tuple[PreferredSchedulingTerm, ...] | None
-    """None if the list is absent; the score is then skipped."""
+    """None if the list is absent; scoring is skipped in that case."""
     node_name: str | None
     enforced: RequiredNodes
     """The required terms that the profile adds (NodeAffinityArgs.addedAffinity)."""
     static_key: Hashable
-    """Equal for rules that differ only in amounts and ports, not in what they ask of the node
-    itself."""
+    """Equal for rules that differ only in amounts and ports."""
     named: frozenset[str] | None = None
-    """The only nodes that `required` names; None if it names none."""
+    """The only nodes that `required` allows by name, or None if it names none."""
     anywhere: "NodeRules | None" = None
-    """These rules without the named nodes, which all pods of one DaemonSet share; None if no
-    node is named."""
+    """These rules without the node names, shared by all pods of a DaemonSet; None if no node is
+    named."""
     data: DataRules | None = None
-    """None for pods that name no data."""
+    """None for pods that name no data sets."""
 
 
 class ProfileRules(NamedTuple):
-    """The rules that a profile has for its pods besides their own."""
+    """The rules that a profile adds to its pods' own."""
 
     affinity: NodeAffinity | None = None
-    """Node affinity that all pods of the profile have in addition."""
+    """Node affinity added to all pods of the profile."""
     constraints: tuple[TopologySpreadConstraint, ...] = ()
-    """Spread constraints of those pods that have none of their own."""
+    """Spread constraints of pods that have none of their own."""
     constraints_need_keys: bool = True
-    """Whether these leave nodes without any of their keys out of the scores."""
+    """Whether nodes that lack a key of these constraints are excluded from scoring."""
 
 
-class Use(NamedTuple):
-    """The amounts that a placed pod takes of its node."""
+class PodUsage(NamedTuple):
+    """The amounts that a placed pod takes from its node."""
 
     amounts: tuple[tuple[str, int], ...]
     scored: tuple[int, int]
-    """cpu (milli-units) and memory (bytes) as scores see them: with defaults for containers that
-    request none."""
+    """cpu (milli-units) and memory (bytes) as scores count them, with defaults for containers
+    without requests."""
 
     @classmethod
     def of(cls, spec: PodSpec, resize: PodResize | None = None) -> Self:
-        """Compute the use of a placed pod; an in-place resize that is under way raises it."""
+        """Compute the usage of a placed pod; an in-place resize in progress raises it."""
         return cls.by(placed_requests(spec, resize))
 
     @classmethod
@@ -137,13 +134,13 @@ def _scored(requests: PodRequests) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Needs:
-    """The needs that follow from a spec's containers alone, which many specs have in common.
+class PodResources:
+    """What a spec's containers require, shared by all specs with equal containers.
 
-    Everything except `use` is for pods that are still to be placed.
+    Everything except `use` is about pods that are not placed yet.
     """
 
-    use: Use
+    use: PodUsage
     amounts: tuple[tuple[str, int], ...]
     """The requested amounts above zero: cpu in milli-units, all else in whole units."""
     requests_cpu_or_memory: bool
@@ -151,14 +148,14 @@ class Needs:
     cpu: int
     memory: int
     scored: tuple[int, int]
-    """cpu (milli-units) and memory (bytes), with defaults for containers that request none."""
+    """cpu (milli-units) and memory (bytes), with defaults for containers without requests."""
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
     """The images with their tags, one for each container and init container."""
 
 
 class Identity(NamedTuple):
-    """What tells one `NodeRules` from another."""
+    """The interning key of a `NodeRules`."""
 
     amounts: tuple[tuple[str, int], ...]
     scored: tuple[int, int]
@@ -167,7 +164,7 @@ class Identity(NamedTuple):
 
 
 class RulesInterner:
-    """Keeps one `NodeRules` for each distinct value, and one `Needs`, as long as something uses it."""
+    """Interns `NodeRules` and `PodResources` with reference counts."""
 
     def __init__(
         self,
@@ -176,41 +173,46 @@ class RulesInterner:
         empty_term_matches_all: bool,
         dropped: Callable[[NodeRules, bool], None],
     ) -> None:
-        """`dropped` hears of rules that nothing uses any more, and whether no others have their `static_key`."""
+        """Call `dropped` with released rules, and whether no other rules have their static key."""
         self._nodes = nodes
         self._dropped = dropped
         self._rules: dict[Identity, NodeRules] = {}
         self._identities: dict[NodeRules, Identity] = {}
         self._users: Counter[NodeRules] = Counter()
         self._static_keys: Counter[Hashable] = Counter()
-        self._needs: dict[bytes, Needs] = {}
-        self._needs_identities: dict[Needs, bytes] = {}
-        self._needs_users: Counter[Needs] = Counter()
+        self._needs: dict[bytes, PodResources] = {}
+        self._needs_identities: dict[PodResources, bytes] = {}
+        self._needs_users: Counter[PodResources] = Counter()
         self._unrestricted = RequiredNodes((), (), empty_term_matches_all)
 
     def rules_of(
         self,
         pod: Pod,
-        needs: Needs,
+        needs: PodResources,
         added: NodeAffinity | None = None,
         data: DataRules | None = None,
     ) -> NodeRules:
-        """Return the rules of a pod, with one user more; `release` takes that user away.
+        """Return the rules of a pod and add a reference to them; `release` removes it.
 
-        `needs` are those of the pod's spec; `added` is what its profile asks of nodes for all pods;
-        `data` are the data sets that the pod names.
+        Args:
+            pod: the pod.
+            needs: the resources of the pod's spec.
+            added: the node affinity that the pod's profile adds to all pods.
+            data: the data sets that the pod names.
         """
-        asked = self._asked(pod, added, data)
-        named, rest = _names_apart(asked.required)
+        terms = self._terms_of(pod, added, data)
+        named, rest = _split_names(terms.required)
         if named is None:
-            return self._interned(needs, asked)
-        anywhere = self._interned(needs, asked.requiring(rest))
-        return _compile(needs, asked, anywhere.static_key, named, anywhere)
+            return self._interned(needs, terms)
+        anywhere = self._interned(needs, terms.requiring(rest))
+        return _compile(needs, terms, anywhere.static_key, named, anywhere)
 
-    def _asked(self, pod: Pod, added: NodeAffinity | None, data: DataRules | None) -> "_Asked":
+    def _terms_of(
+        self, pod: Pod, added: NodeAffinity | None, data: DataRules | None
+    ) -> "_NodeTerms":
         spec = pod.spec
         affinity = spec.affinity.node_affinity if spec.affinity else None
-        return _Asked(
+        return _NodeTerms(
             spec.tolerations,
             self._required(spec.node_selector, affinity),
             _preferred(affinity, added),
@@ -230,39 +232,39 @@ class RulesInterner:
             self._unrestricted.empty_term_matches_all,
         )
 
-    def _interned(self, needs: Needs, asked: "_Asked") -> NodeRules:
-        static_key = (needs.images, msgspec.json.encode(asked))
+    def _interned(self, needs: PodResources, terms: "_NodeTerms") -> NodeRules:
+        static_key = (needs.images, msgspec.json.encode(terms))
         identity = Identity(needs.amounts, needs.scored, needs.ports, static_key)
         rules = self._rules.get(identity)
         if rules is None:
-            rules = self._rules[identity] = _compile(needs, asked, static_key)
+            rules = self._rules[identity] = _compile(needs, terms, static_key)
             self._identities[rules] = identity
             self._static_keys[static_key] += 1
-            self._nodes.hold_keys(asked.label_keys())
+            self._nodes.hold_keys(terms.label_keys())
         self._users[rules] += 1
         return rules
 
-    def hold_needs(self, spec: PodSpec) -> Needs:
-        """Return what the containers of a spec need, with one user more; `release_needs` takes that away."""
+    def hold_needs(self, spec: PodSpec) -> PodResources:
+        """Return a spec's resources and add a reference to them; `release_needs` removes it."""
         identity = msgspec.json.encode(
             (spec.containers, spec.init_containers, spec.overhead, spec.resources)
         )
-        found = self._needs.get(identity)
-        if found is None:
-            found = self._needs[identity] = _needs(spec)
-            self._needs_identities[found] = identity
-        self._needs_users[found] += 1
-        return found
+        needs = self._needs.get(identity)
+        if needs is None:
+            needs = self._needs[identity] = _needs(spec)
+            self._needs_identities[needs] = identity
+        self._needs_users[needs] += 1
+        return needs
 
-    def release_needs(self, needs: Needs) -> None:
-        """Note that one user less has the needs; forget those that nothing uses."""
+    def release_needs(self, needs: PodResources) -> None:
+        """Remove a reference; forget resources without any."""
         self._needs_users[needs] -= 1
         if not self._needs_users[needs]:
             del self._needs_users[needs]
             del self._needs[self._needs_identities.pop(needs)]
 
     def release(self, rules: NodeRules) -> None:
-        """Note that one user less has the rules; forget rules that nothing uses."""
+        """Remove a reference; forget rules without any."""
         rules = rules.anywhere or rules
         self._users[rules] -= 1
         if self._users[rules]:
@@ -280,7 +282,7 @@ class RulesInterner:
         self._dropped(rules, is_last)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind and about the size in bytes of each thing that is kept."""
+        """Yield the kind and the approximate size in bytes of each interned value."""
         for identity in self._rules:
             size = size_of_rules(identity.static_key)
             yield "rules", size + AMOUNT_BYTES * len(identity.amounts)
@@ -293,7 +295,7 @@ def _required_selectors(affinity: NodeAffinity) -> tuple[NodeSelector, ...]:
         affinity.required_during_scheduling_required_during_execution,
         affinity.required_during_scheduling_ignored_during_execution,
     )
-    return tuple([each for each in lists if each is not None])
+    return tuple([selector for selector in lists if selector is not None])
 
 
 def _preferred(
@@ -307,29 +309,31 @@ def _preferred(
     return own if more is None else (*(own or ()), *more)
 
 
-def _needs(spec: PodSpec) -> Needs:
+def _needs(spec: PodSpec) -> PodResources:
     containers = (*spec.init_containers, *spec.containers)
     requests = pod_requests(spec)
     amounts = _bounded(requests.amounts)
     # Placed and incoming pods get different defaults only if the pod as a whole has requests.
-    return Needs(
-        use=Use.by(requests) if spec.resources is None else Use.of(spec),
+    return PodResources(
+        use=PodUsage.by(requests) if spec.resources is None else PodUsage.of(spec),
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
         requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
         cpu=amounts.get("cpu", 0),
         memory=amounts.get("memory", 0),
         scored=_scored(requests),
         ports=tuple(sorted(host_ports(spec))),
-        images=tuple(image_name(each.image) if each.image else "" for each in containers),
+        images=tuple(
+            image_name(container.image) if container.image else "" for container in containers
+        ),
     )
 
 
 RULES_BYTES, AMOUNT_BYTES = 1_024, 128
-"""About what rules, and one amount that they ask for, take besides their identity."""
+"""The approximate sizes of rules, and of one requested amount, without their identity."""
 
 
 def size_of_rules(static_key: Hashable) -> int:
-    """Return about how many bytes rules and their identity take."""
+    """Return the approximate size in bytes of rules with their identity."""
     parts = static_key if isinstance(static_key, tuple) else ()
     return RULES_BYTES + sum(8 * len(part) for part in parts if isinstance(part, bytes))
 
@@ -340,9 +344,9 @@ def label_keys(
     enforced: RequiredNodes,
     data: DataRules | None,
 ) -> tuple[str, ...]:
-    """Return the labels of nodes that rules read, each once."""
-    terms: list[NodeSelectorTerm | None] = [each.preference for each in preferred or ()]
-    for found in () if data is None else data.found():
+    """Return the node label keys that rules read, without duplicates."""
+    terms: list[NodeSelectorTerm | None] = [nodes.preference for nodes in preferred or ()]
+    for found in () if data is None else data.named():
         terms += found.nodes.node_selector_terms if found.nodes is not None else ()
     names: dict[str, None] = {}
     for each in (required, enforced):
@@ -355,8 +359,8 @@ def label_keys(
     return tuple(names)
 
 
-class _Asked(NamedTuple):
-    """The rules on nodes of a pod, and those that its profile has for all pods."""
+class _NodeTerms(NamedTuple):
+    """A pod's node terms, with those that its profile adds."""
 
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
@@ -366,20 +370,19 @@ class _Asked(NamedTuple):
     data: DataRules | None
 
     def label_keys(self) -> tuple[str, ...]:
-        """Return the labels of nodes that the rules read."""
+        """Return the node label keys that the terms read."""
         return label_keys(self.required, self.preferred, self.enforced, self.data)
 
-    def requiring(self, required: RequiredNodes) -> "_Asked":
-        """Return a copy with other requirements."""
+    def requiring(self, required: RequiredNodes) -> "_NodeTerms":
         return self._replace(required=required)
 
 
-def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
-    """Split the nodes that affinities of one term name (None: all) from other requirements."""
+def _split_names(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
+    """Split required affinities into the nodes they name (None for all) and everything else."""
     named: frozenset[str] | None = None
     others = []
     for affinity in required.affinities:
-        names, other = _name_apart(affinity)
+        names, other = _split_name(affinity)
         if names is not None:
             named = names if named is None else named & names
         if other is not None:
@@ -389,13 +392,13 @@ def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, Requir
     return named, RequiredNodes(required.selector, tuple(others), required.empty_term_matches_all)
 
 
-def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSelector | None]:
+def _split_name(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSelector | None]:
     terms = affinity.node_selector_terms
     term = terms[0] if len(terms) == 1 else None
     names = names_in(term)
     if term is None or names is None:
         return None, affinity
-    rest = tuple(each for each in term.match_fields or () if not _names_nodes(each))
+    rest = tuple(field for field in term.match_fields or () if not _names_nodes(field))
     if not rest and not term.match_expressions:
         return names, None
     other = replace(term, match_fields=rest)
@@ -403,33 +406,33 @@ def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSele
 
 
 def names_in(term: NodeSelectorTerm | None) -> frozenset[str] | None:
-    """Return the nodes to which a term restricts pods by name; None if it names none."""
+    """Return the nodes to which a term restricts pods by name, or None if it names none."""
     fields = (term.match_fields if term else None) or ()
-    names = [frozenset(each.values or ()) for each in fields if _names_nodes(each)]
+    names = [frozenset(field.values or ()) for field in fields if _names_nodes(field)]
     return frozenset.intersection(*names) if names else None
 
 
 def _names_nodes(requirement: NodeSelectorRequirement) -> bool:
-    """Whether the requirement holds only on the nodes that its values name."""
+    """Return whether the requirement holds only on the nodes that its values name."""
     return requirement.key == NODE_NAME_FIELD and requirement.operator == "In"
 
 
 def _compile(
-    needs: Needs,
-    asked: _Asked,
+    needs: PodResources,
+    terms: _NodeTerms,
     static_key: Hashable,
     named: frozenset[str] | None = None,
     anywhere: NodeRules | None = None,
 ) -> NodeRules:
     return NodeRules(
         needs=needs,
-        tolerations=asked.tolerations,
-        required=asked.required,
-        preferred=asked.preferred,
-        node_name=asked.node_name,
-        enforced=asked.enforced,
+        tolerations=terms.tolerations,
+        required=terms.required,
+        preferred=terms.preferred,
+        node_name=terms.node_name,
+        enforced=terms.enforced,
         static_key=static_key,
         named=named,
         anywhere=anywhere,
-        data=asked.data,
+        data=terms.data,
     )

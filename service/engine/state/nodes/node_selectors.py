@@ -1,4 +1,4 @@
-"""Node selectors on columns: one table look-up for each requirement, for all nodes at once."""
+"""Node selectors evaluated on columns: one table lookup per requirement for all nodes at once."""
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from service.engine.state.nodes.node_rules import (
 )
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.topology import TopologyKey
-from service.model.objects.pods_and_nodes import (
+from service.model.core.primitives import (
     LabelSelectorRequirement,
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
-from service.model.objects.selectors import is_parsable, parse_integer
+from service.model.core.selectors import is_parsable, parse_integer
 
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
-    """Return the nodes that nodeSelector and all required node affinities let in, shape (rows,)."""
+    """Return the nodes that nodeSelector and all required node affinities admit, shape (rows,)."""
     mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
     for name, value in required.selector:
         key = nodes.key(name)
@@ -40,7 +40,9 @@ def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, em
     if term is None or not (term.match_expressions or term.match_fields):
         return np.full(count, empty and term is not None, dtype=np.bool_)
     expressions = term.match_expressions or ()
-    mask = np.full(count, all(is_parsable(each) for each in expressions), dtype=np.bool_)
+    mask = np.full(
+        count, all(is_parsable(expression) for expression in expressions), dtype=np.bool_
+    )
     for requirement in expressions:
         key = nodes.key(requirement.key)
         mask &= holds_by_value(requirement, key).take(at(key.domain_of, rows))
@@ -107,11 +109,11 @@ def _name_mask(nodes: NodeTable, requirement: NodeSelectorRequirement, rows: Row
 
 
 def named_nodes(required: RequiredNodes) -> frozenset[str] | None:
-    """Return the only nodes that requirements on `metadata.name` leave; None if they leave all.
+    """Return the only nodes that requirements on `metadata.name` allow, or None if they allow all.
 
-    They restrict the nodes only if every term of an affinity has such a requirement with In. Then
-    the nodes are the union over the terms of what each term's requirements have in common. The
-    source is the PreFilter of NodeAffinity.
+    They restrict the nodes only if every term of an affinity has such a requirement with In. The
+    result is then the union over terms of the intersection of each term's requirements, as in the
+    PreFilter of Kubernetes' NodeAffinity plugin.
     """
     narrowed: frozenset[str] | None = None
     for affinity in required.affinities:

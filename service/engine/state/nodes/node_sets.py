@@ -1,7 +1,7 @@
-"""Sets of nodes that objects select: by node affinity, by zones, by topologies, by a selector.
+"""Sets of nodes that objects select: by node affinity, zones, topologies, or label selector.
 
-Many objects select the same nodes, such as those of a zone. A set is worked out once for each
-distinct rule and kept until a node comes, goes, or gets other labels.
+Many objects select the same nodes, such as those of a zone. A set is computed once per distinct
+rule, and cached until a node is added, removed, or relabeled.
 """
 
 from collections import OrderedDict
@@ -16,11 +16,11 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
-from service.model.objects.persistent_volumes import ZONE_KEYS, Topology, ZoneLabels
-from service.model.objects.pods_and_nodes import LabelSelector, NodeSelector
+from service.model.core.primitives import LabelSelector, NodeSelector
+from service.model.volumes.volume import ZONE_KEYS, Topology, ZoneLabels
 
 FEW_NODES = 32
-"""Up to so many nodes are looked at one by one, in plain integers."""
+"""Up to this many nodes are checked one by one, in plain integers."""
 BYTES_MAX = 32 * 1024 * 1024
 OVERHEAD_BYTES = 512
 BETA_PREFIX, PREFIX = "failure-domain.beta.kubernetes.io/", "topology.kubernetes.io/"
@@ -32,11 +32,11 @@ class NodeSet:
     __slots__ = ("_key_version", "_size", "keys", "size_in_bytes", "slots", "vetoes")
 
     def __init__(self, nodes: NodeTable, mask: Mask, keys: Iterable[str]) -> None:
-        """`keys` are the labels on which it depends who is in the set."""
+        """Store the nodes of `mask`; membership depends on the label keys `keys`."""
         self.keys = tuple(keys)
         self._size = nodes.size
         self.slots: tuple[int, ...] | None = None
-        """The nodes, where they are few."""
+        """The nodes, if there are few."""
         inside = mask & nodes.alive
         if np.count_nonzero(inside) <= FEW_NODES:
             self.slots = tuple(np.flatnonzero(inside).tolist())
@@ -51,15 +51,15 @@ class NodeSet:
 
     @property
     def is_current(self) -> bool:
-        """Whether the domains by which it is told are still numbered as they were.
+        """Whether domains still have the ids by which the set stores its nodes.
 
-        A node that is described anew leaves its domains and enters them again.
+        A node that is updated leaves its domains and enters them again.
         """
         return self.vetoes.key.version == self._key_version
 
     @property
     def mask(self) -> Mask:
-        """Shape (nodes,): who is in the set."""
+        """The nodes in the set, shape (nodes,)."""
         if self.slots is None:
             inside: Mask = self.vetoes.nodes == 0
             return inside
@@ -69,7 +69,7 @@ class NodeSet:
 
 
 def _by_domain(nodes: NodeTable, inside: Mask, keys: Iterable[str]) -> Vetoes | None:
-    """The set by the domains of a key of few domains; None if it divides a domain of each key."""
+    """Return the set as whole domains of a key with few domains, or None if all keys split one."""
     for name in keys:
         key = nodes.key(name)
         if not key.has_few_domains:
@@ -83,12 +83,12 @@ def _by_domain(nodes: NodeTable, inside: Mask, keys: Iterable[str]) -> Vetoes | 
 
 
 def _count(key: TopologyKey, mask: Mask) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """Shape (capacity + 1,): how many nodes of each domain; first, of those without the label."""
+    """Return the nodes by domain, shape (capacity + 1,), with those without the label first."""
     return np.bincount(key.domain_of[mask] + 1, minlength=key.capacity + 1)
 
 
 class NodeSets:
-    """The sets that were asked for, the least recently used going first."""
+    """The cached node sets of a cluster; the least recently used are evicted."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
@@ -97,17 +97,17 @@ class NodeSets:
         self._bytes = 0
 
     def of_affinity(self, selector: NodeSelector, identity: bytes) -> NodeSet:
-        """The nodes that match a node selector; an empty term matches none."""
+        """Return the nodes that match a node selector; an empty term matches none."""
         return self._get(
             ("affinity", identity), lambda: self._affine(selector), lambda: _keys_of(selector)
         )
 
     def of_zones(self, zones: ZoneLabels) -> NodeSet:
-        """The nodes in the zones and regions of a volume; a node without any is everywhere."""
+        """Return the nodes in the zones and regions of a volume, and those without zone labels."""
         return self._get(("zones", zones), lambda: self._zoned(zones), lambda: ZONE_KEYS)
 
     def of_topologies(self, topologies: tuple[Topology, ...]) -> NodeSet:
-        """The nodes for which volumes can be made."""
+        """Return the nodes for which a StorageClass provisions volumes (`allowedTopologies`)."""
         return self._get(
             ("topologies", topologies),
             lambda: self._allowed(topologies),
@@ -115,14 +115,14 @@ class NodeSets:
         )
 
     def of_selector(self, selector: LabelSelector) -> NodeSet:
-        """The nodes whose labels match a label selector."""
+        """Return the nodes whose labels match a label selector."""
         return self._get(
             ("selector", msgspec.json.encode(selector)),
             lambda: self._selected(selector),
             lambda: dict.fromkeys(
                 (
                     *(selector.match_labels or {}),
-                    *(each.key for each in selector.match_expressions or ()),
+                    *(expression.key for expression in selector.match_expressions or ()),
                 )
             ),
         )
@@ -134,16 +134,16 @@ class NodeSets:
         keys: Callable[[], Iterable[str]],
     ) -> NodeSet:
         if self._seen != self._nodes.labels_version:
-            for each in self._known.values():
-                self._nodes.release_keys(each.keys)
+            for node_set in self._known.values():
+                self._nodes.release_keys(node_set.keys)
             self._known.clear()
             self._bytes = 0
             self._seen = self._nodes.labels_version
-        found = self._known.get(identity)
-        if found is not None:
-            if found.is_current:
+        known = self._known.get(identity)
+        if known is not None:
+            if known.is_current:
                 self._known.move_to_end(identity)
-                return found
+                return known
             self._drop(self._known.pop(identity))
         made = self._known[identity] = NodeSet(self._nodes, mask(), keys())
         self._nodes.hold_keys(made.keys)
@@ -158,8 +158,8 @@ class NodeSets:
         self._nodes.release_keys(node_set.keys)
 
     def sizes(self) -> Iterator[int]:
-        """Yield about the size in bytes of each set."""
-        yield from (each.size_in_bytes for each in self._known.values())
+        """Yield the approximate size in bytes of each set."""
+        yield from (node_set.size_in_bytes for node_set in self._known.values())
 
     def _affine(self, selector: NodeSelector) -> Mask:
         mask = np.zeros(self._nodes.size, dtype=np.bool_)
@@ -181,7 +181,7 @@ class NodeSets:
         return everywhere
 
     def _allowed(self, topologies: tuple[Topology, ...]) -> Mask:
-        """Any of the terms, each with all its labels; one without any matches nothing."""
+        """Return the nodes that match all labels of any term; an empty term matches nothing."""
         mask = np.zeros(self._nodes.size, dtype=np.bool_)
         for term in topologies:
             if term:
@@ -198,7 +198,7 @@ class NodeSets:
         return mask
 
     def _has(self, name: str, values: Iterable[str]) -> Mask:
-        """The nodes that have one of these values of a label."""
+        """Return the nodes whose label has one of these values."""
         key = self._nodes.key(name)
         table = np.zeros(len(key.values) + 1, dtype=np.bool_)
         for value in values:
@@ -211,7 +211,7 @@ class NodeSets:
 
 def _keys_of(selector: NodeSelector) -> Iterable[str]:
     return dict.fromkeys(
-        each.key
+        expression.key
         for term in selector.node_selector_terms
-        for each in (term.match_expressions if term else None) or ()
+        for expression in (term.match_expressions if term else None) or ()
     )

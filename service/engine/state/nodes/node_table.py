@@ -1,4 +1,4 @@
-"""The nodes as columns: a slot for each node, an array for each thing that plugins read."""
+"""The nodes as columns: one slot per node, one array per property that plugins read."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +17,10 @@ from service.engine.state.nodes.counters import (
 from service.engine.state.nodes.rank import TIE_BITS
 from service.engine.state.nodes.topology import NodeItself, TopologyKey
 from service.engine.state.nodes.tree_layout import Layout
-from service.model.multi_cluster.whole_cluster_topology_key import CLUSTER_KEY, topology_value
-from service.model.objects.pods_and_nodes import Node, Taint
-from service.model.objects.quantity import amounts
+from service.model.core.primitives import Taint
+from service.model.core.quantity import amounts
+from service.model.nodes.node import Node
+from service.model.pods.cluster_topology import CLUSTER_KEY, topology_value
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -28,15 +29,14 @@ AMOUNT_MAX = 2**52
 overflow int64. Amounts are exact up to four petabytes, with up to two thousand pods on a node."""
 
 EXACT_MAX = 2**46
-"""Up to this amount, 100 * amount is below 2**53. So if floating point divides that by another
-amount, the quotient is never rounded up to a whole number."""
+"""Up to this amount, 100 * amount is below 2**53, so that dividing it in floating point never
+rounds the quotient up to a whole number."""
 
-USES_KEPT = 64
-"""The order of the last so many changes of pods is known; to find older ones, all slots are
-searched."""
+USAGE_LOG_MAX = 64
+"""How many changes of pods are logged in order; to find older ones, all slots are searched."""
 
 PORT_BYTES = 160
-"""About what a host port takes where it is counted."""
+"""The approximate size of the counter of a host port."""
 
 HostPort = tuple[str, str, int]
 """Host IP ("0.0.0.0" for all), protocol, and port."""
@@ -47,10 +47,10 @@ def image_name(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def timeless(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """Return taints without the times at which they were added, which no rule of placing reads.
+def without_times(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    """Return taints without the times at which they were added, which no scheduling rule reads.
 
-    Nodes that lost their zone one after the other have one set of taints then, and not a set each.
+    This lets nodes that lost their zone one after the other share one taint set.
     """
     if all(taint.time_added is None for taint in taints):
         return taints
@@ -60,13 +60,13 @@ def timeless(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 def tie_hash(name: str) -> int:
     """Hash the name of a node or pod to an integer below 2**TIE_BITS, the same in every process.
 
-    The hashes of both decide between nodes of equal score.
+    The hashes of both break ties between nodes of equal score.
     """
     return int.from_bytes(blake2b(name.encode(), digest_size=TIE_BITS // 8).digest(), "big")
 
 
 class ColumnUsers:
-    """How many nodes and rules name each resource and label key; columns without any may go."""
+    """Reference counts of resource and label key columns, by the nodes and rules that name them."""
 
     __slots__ = ("keys", "resources", "unused")
 
@@ -74,10 +74,10 @@ class ColumnUsers:
         self.resources: Counter[str] = Counter(("cpu", "memory"))
         self.keys: Counter[str] = Counter()
         self.unused: dict[str, None] = {}
-        """The keys and resources with a column that, as far as is known, nothing names."""
+        """The keys and resources whose columns currently have no reference."""
 
     def release(self, users: Counter[str], name: str, columns: Mapping[str, object]) -> None:
-        """Note that one user less names a resource or key, which has its column in `columns`."""
+        """Remove a reference to a resource or key, whose column is in `columns`."""
         users[name] -= 1
         if not users[name]:
             del users[name]
@@ -86,7 +86,7 @@ class ColumnUsers:
 
 
 class NodeTable:
-    """All nodes of a cluster; `size` counts all slots, and `alive` tells which are in use."""
+    """All nodes of a cluster; `size` counts all slots, and `alive` marks those in use."""
 
     def __init__(self) -> None:
         self.size = self.count = 0
@@ -122,14 +122,14 @@ class NodeTable:
         self.port_users: dict[tuple[str, int], Counter[int]] = {}
         self.images: dict[str, dict[int, int]] = {}
         """The size of each image in bytes, by image name and slot."""
-        self.usage_log = DirtyLog(limit=USES_KEPT)
+        self.usage_log = DirtyLog(limit=USAGE_LOG_MAX)
         """The slots whose pods have changed."""
         self._used_at = self._column(np.int64)
         """The position of `usage_log` after the last change of each node's pods."""
         self.version = 0
-        """Changes whenever a node itself changes."""
+        """Changes whenever a node is added, updated, or removed."""
         self.labels_version = 0
-        """Changes whenever a node comes or goes, or has other labels."""
+        """Changes whenever a node is added, removed, or relabeled."""
 
     def _column(self, dtype: type[np.generic], fill: int = 0) -> Column:
         column = Column(dtype, fill, self.size)
@@ -137,7 +137,7 @@ class NodeTable:
         return column
 
     def _resource(self, name: str) -> tuple[Column, Column]:
-        """Return the columns of a resource, allocatable and requested; make them on first use."""
+        """Return the allocatable and requested columns of a resource, created on first use."""
         if name not in self._allocatable:
             self._allocatable[name] = self._column(np.int64)
             self._requested[name] = self._column(np.int64)
@@ -171,7 +171,7 @@ class NodeTable:
         return self._taint_set.values
 
     def resources(self) -> list[str]:
-        """Return the resources that any node has or any pod has asked for."""
+        """Return the resources that any node has or any pod has requested."""
         return sorted(self._allocatable)
 
     def by_name(self) -> Slots:
@@ -228,17 +228,17 @@ class NodeTable:
         return self._scored[resource].cells[slot]
 
     def key(self, name: str) -> TopologyKey:
-        """Return the column of a label key; build it on first use."""
-        found = self.keys.get(name)
-        if found is None:
-            found = self.keys[name] = TopologyKey(name, self.size)
+        """Return the column of a label key, built on first use."""
+        key = self.keys.get(name)
+        if key is None:
+            key = self.keys[name] = TopologyKey(name, self.size)
             if not self.users.keys[name]:
                 self.users.unused[name] = None
-            self._fill(found)
-        return found
+            self._fill(key)
+        return key
 
     def _fill(self, key: TopologyKey) -> None:
-        """Enter all nodes that have the label into the column of a new key."""
+        """Fill the column of a new key from the labels of all nodes."""
         name = key.name
         for slot, node in enumerate(self.nodes):
             if node is None or (name not in node.labels and name != CLUSTER_KEY):
@@ -248,31 +248,31 @@ class NodeTable:
                 key.enter(slot, value)
 
     def layout(self, key: TopologyKey | None) -> Layout:
-        """Return the leaves of all nodes, in trees by domain of a key, or in one tree for None."""
+        """Return the leaves of all nodes, in one tree per domain of a key, or one tree for None."""
         if self._layouts_of != self.version:
             self._layouts, self._layouts_of = {}, self.version
-        found = self._layouts.get(key)
-        if found is None or (key is not None and found.version != key.version):
-            found = self._layouts[key] = Layout(key, self.tie)
-        return found
+        layout = self._layouts.get(key)
+        if layout is None or (key is not None and layout.version != key.version):
+            layout = self._layouts[key] = Layout(key, self.tie)
+        return layout
 
-    # Nodes come and go. The cluster takes their pods out of the counters before these calls, and
+    # Changes of nodes. The cluster subtracts their pods from the counters before these calls, and
     # adds them again afterwards.
 
     def add(self, node: Node) -> int:
-        """Put a new node into a free slot, with no pods on it."""
+        """Put a new node without pods into a free slot."""
         slot = self._free.pop() if self._free else self._grow()
         self.slots[node.name] = slot
         self.count += 1
         self._alive.values[slot] = True
-        # It is the complement, so that the greatest rank has the smallest hash.
+        # The complement, so that the greatest rank has the smallest hash.
         tie = tie_hash(node.name) ^ (2**TIE_BITS - 1)
         self._tie.cells[slot] = tie
         self.describe(slot, node)
         return slot
 
     def remove(self, slot: int) -> None:
-        """Free a slot whose pods have been taken out."""
+        """Free a slot whose pods have been subtracted."""
         node = self.nodes[slot]
         assert node is not None
         assert self.pods[slot] == 0
@@ -299,7 +299,7 @@ class NodeTable:
             column.values[slot] = amount or 1
             if not 0 < amount <= EXACT_MAX:
                 self._uneven.add(slot)
-        taints = timeless(node.taints)
+        taints = without_times(node.taints)
         self._taint_users[taints] += 1
         self._taint_set.values[slot] = self.taint_sets.intern(taints)
         for name, key in self.keys.items():
@@ -315,7 +315,7 @@ class NodeTable:
         assert node is not None
         for key in self.keys.values():
             key.leave(slot)
-        taints = timeless(node.taints)
+        taints = without_times(node.taints)
         self._taint_users[taints] -= 1
         if taints and not self._taint_users[taints]:
             del self._taint_users[taints]
@@ -362,12 +362,12 @@ class NodeTable:
         self.itself.resize(self.size)
         return slot
 
-    # What pods use
+    # Usage
 
     def use(
         self, slot: int, amounts: Iterable[tuple[str, int]], scored: tuple[int, int], pods: int
     ) -> None:
-        """Add what one pod uses of a node (`pods` = 1), or take it back (`pods` = -1)."""
+        """Add the usage of one pod to a node (`pods` = 1), or subtract it (`pods` = -1)."""
         for resource, amount in amounts:
             self._requested[resource].cells[slot] += pods * amount
         self._scored_cpu.cells[slot] += pods * scored[0]
@@ -381,7 +381,7 @@ class NodeTable:
         return np.flatnonzero(self._used_at.values > position)
 
     def use_ports(self, slot: int, ports: Iterable[HostPort], pods: int) -> None:
-        """Add the host ports of one pod (`pods` = 1), or take them back (`pods` = -1)."""
+        """Add the host ports of one pod (`pods` = 1), or subtract them (`pods` = -1)."""
         held = self.ports[slot]
         if held is None:
             held = self.ports[slot] = Counter()
@@ -399,34 +399,34 @@ class NodeTable:
         if not held:
             self.ports[slot] = None
 
-    # Which columns are kept: those of resources and label keys that something names
+    # References to the columns of resources and label keys
 
     def track(self, resources: Iterable[str]) -> None:
-        """Make columns for resources that pods are about to use, and keep them until they are released."""
+        """Create columns for resources that pods are about to use, and hold them until released."""
         for resource in resources:
             self.users.resources[resource] += 1
             self._resource(resource)
 
     def release_resources(self, resources: Iterable[str]) -> None:
-        """Note that one user less names these resources."""
+        """Remove a reference to each of these resources."""
         for resource in resources:
             self.users.release(self.users.resources, resource, self._allocatable)
 
     def hold_keys(self, names: Iterable[str]) -> None:
-        """Keep the columns of these label keys, once they are made, until they are released."""
+        """Hold the columns of these label keys, once they are created, until they are released."""
         for name in names:
             self.users.keys[name] += 1
 
     def release_keys(self, names: Iterable[str]) -> None:
-        """Note that one user less names these label keys."""
+        """Remove a reference to each of these label keys."""
         for name in names:
             self.users.release(self.users.keys, name, self.keys)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind and about the size in bytes of each column, view and use of a port."""
-        yield from (("label keys", each.size_in_bytes) for each in self.keys.values())
+        """Yield the kind and approximate size in bytes of each column, view, and port counter."""
+        yield from (("label keys", key.size_in_bytes) for key in self.keys.values())
         for columns in (self._allocatable, self._requested):
-            yield from (("resources", int(each.values.nbytes)) for each in columns.values())
+            yield from (("resources", int(column.values.nbytes)) for column in columns.values())
         for users in self.port_users.values():
             yield "host ports", PORT_BYTES * (1 + len(users))
         for held in self.ports:
@@ -436,7 +436,7 @@ class NodeTable:
             yield "views", VIEW_OVERHEAD_BYTES + view.size_in_bytes
 
     def drop_unused(self) -> None:
-        """Drop the columns of resources and label keys that nothing names."""
+        """Drop the columns of resources and label keys without references."""
         for name in self.users.unused:
             if name in self._allocatable and not self.users.resources[name]:
                 del self._columns[self._allocatable.pop(name)]

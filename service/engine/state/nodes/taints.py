@@ -1,4 +1,4 @@
-"""Tolerations compared with taints, and with the interned sets of taints of all nodes at once."""
+"""Tolerations matched against taints, also against the interned taint sets of all nodes at once."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,14 @@ import numpy as np
 
 from service.engine.state.nodes.columns import Ints, Mask, Rows, at
 from service.engine.state.nodes.node_table import NodeTable
-from service.model.objects.pods_and_nodes import Taint, Toleration
+from service.model.core.primitives import Taint
+from service.model.pods.pod import Toleration
 
 HARD_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether a toleration tolerates a taint, as Kubernetes' `ToleratesTaint` has it.
+    """Return whether a toleration tolerates a taint, as Kubernetes' `ToleratesTaint` does.
 
     A toleration without an operator has the operator Equal.
     """
@@ -37,7 +38,9 @@ def untolerated_hard(nodes: NodeTable, tolerations: Iterable[Toleration], rows: 
 
 def untolerated_soft(nodes: NodeTable, tolerations: Iterable[Toleration], rows: Rows) -> Ints:
     """Count each node's untolerated PreferNoSchedule taints, shape (rows,), int64."""
-    soft = [each for each in tolerations if each.effect in ("", "PreferNoSchedule")]
+    soft = [
+        toleration for toleration in tolerations if toleration.effect in ("", "PreferNoSchedule")
+    ]
     table = np.zeros(len(nodes.taint_sets), dtype=np.int64)
     for taints, index in nodes.taint_sets.items():
         table[index] = sum(

@@ -1,6 +1,6 @@
-"""Node labels as columns: for a label key, the value id of each node. The value id is the domain.
+"""Node labels as columns: for each label key, the value id of every node, which is its domain.
 
-Arrays over domains have one entry more than there are domains, which is always zero. The id of "no
+Arrays over domains have one more entry than there are domains, and it is always zero. The id of "no
 such label", -1, reads it, so `counts[domain_of]` needs no mask.
 """
 
@@ -11,14 +11,14 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.state.nodes.columns import Column, Interner, Ints, Mask, Slots
-from service.model.objects.selectors import parse_integer
+from service.model.core.selectors import parse_integer
 
 NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32
-"""For at most so many domains, plain integers are quicker than short arrays."""
-_PATTERNS_KEPT = 16
+"""For at most this many domains, plain integers are faster than short arrays."""
+_PATTERNS_MAX = 16
 KEY_BYTES, DOMAIN_BYTES = 1_536, 224
-"""About what a key takes besides its column, and each of its domains."""
+"""The approximate sizes of a key without its column, and of one domain."""
 
 
 class TopologyKey:
@@ -28,18 +28,18 @@ class TopologyKey:
         self.name = name
         self.values: Interner[str] = Interner()
         self.members: list[list[int]] = []
-        self._labelled = 0
+        self._labeled = 0
         self.capacity = 4
         self.version = 0
         """Changes whenever a node enters or leaves a domain."""
-        # intp is NumPy's own index type: looking up by a narrower one takes several times as long.
+        # intp is NumPy's own index type: lookups with a narrower type are several times slower.
         self._column = Column(np.intp, NO_DOMAIN, size)
         self.cells = self._column.cells
         """The memory of `domain_of`, for access to one node at a time."""
         self.has_few_domains = self.capacity <= FEW_DOMAINS
         """Whether the capacity is small enough for plain integers."""
         self.is_dropped = False
-        """Whether nothing uses the key any more, so that it no longer follows the nodes."""
+        """Whether the key is unused, so that it no longer tracks the nodes."""
         self._keyed: tuple[int, Mask] | None = None
         self._numbers: tuple[int, Ints, Mask] | None = None
         self._zeros: Ints = np.zeros(0, dtype=np.int64)
@@ -54,7 +54,7 @@ class TopologyKey:
     @property
     def on_every_slot(self) -> bool:
         """Whether every slot, in use or free, has the label."""
-        return self._labelled == len(self._column.values)
+        return self._labeled == len(self._column.values)
 
     @property
     def keyed(self) -> Mask:
@@ -64,9 +64,9 @@ class TopologyKey:
         return self._keyed[1]
 
     def numbers(self) -> tuple[Ints, Mask]:
-        """Return the values as integers, and which of them are integers, both of shape (values + 1,).
+        """Return the values as integers, and a mask of those that are integers, both (values + 1,).
 
-        The last entry is for nodes without the label, and is no integer.
+        The last entry stands for nodes without the label, and is not an integer.
         """
         if self._numbers is None or self._numbers[0] != self.version:
             numbers = np.zeros(len(self.values) + 1, dtype=np.int64)
@@ -88,15 +88,12 @@ class TopologyKey:
 
     @property
     def size_in_bytes(self) -> int:
-        """About the size of the column and of the lists of nodes by domain."""
-        columns = int(self._column.values.nbytes) + 8 * self._labelled
+        """The approximate size of the column and of the lists of nodes by domain."""
+        columns = int(self._column.values.nbytes) + 8 * self._labeled
         return KEY_BYTES + columns + DOMAIN_BYTES * len(self.members)
 
     def on_nodes(self, per_domain: Ints) -> Ints:
-        """Return for each node its domain's value, shape (nodes,), int64.
-
-        `per_domain` has the shape (capacity + 1,).
-        """
+        """Map values by domain, shape (capacity + 1,), to their nodes, shape (nodes,), int64."""
         return per_domain.take(self._column.values)
 
     def write(self, per_node: Ints, domain: int, value: int) -> None:
@@ -108,20 +105,20 @@ class TopologyKey:
             per_node[members] = value
 
     def pattern(self, per_domain: Sequence[int]) -> Ints:
-        """Do what `on_nodes` does for a key with few domains, from plain integers.
+        """Map values of few domains to their nodes, shape (nodes,), int64, read-only.
 
-        The result has the shape (nodes,) and is read-only. The last results are remembered: as pods
-        come and go, the same values recur.
+        The variant of `on_nodes` for plain integers. Recent results are cached, because the same
+        values recur as pods are added and removed.
         """
         if self._patterns_version != self.version:
             self._patterns, self._patterns_version = {}, self.version
         name = tuple(per_domain)
-        found = self._patterns.get(name)
-        if found is None:
-            if len(self._patterns) == _PATTERNS_KEPT:
+        known = self._patterns.get(name)
+        if known is None:
+            if len(self._patterns) == _PATTERNS_MAX:
                 self._patterns.clear()
-            found = self._patterns[name] = self.on_nodes(np.array(name, dtype=np.int64))
-        return found
+            known = self._patterns[name] = self.on_nodes(np.array(name, dtype=np.int64))
+        return known
 
     def resize(self, size: int) -> None:
         self._column.resize(size)
@@ -136,7 +133,7 @@ class TopologyKey:
                 self.capacity *= 2
             self.has_few_domains = self.capacity <= FEW_DOMAINS
         self.members[domain].append(slot)
-        self._labelled += 1
+        self._labeled += 1
         self._column.values[slot] = domain
         self.version += 1
 
@@ -146,7 +143,7 @@ class TopologyKey:
             return
         members = self.members[domain]
         members.remove(slot)
-        self._labelled -= 1
+        self._labeled -= 1
         if not members:
             value = self.values.values[domain]
             assert value is not None
@@ -156,7 +153,7 @@ class TopologyKey:
 
 
 class NodeItself(TopologyKey):
-    """A pseudo key for which each node is a domain of its own; the slot is the domain."""
+    """A pseudo key that makes each node a domain of its own; the domain id is the slot."""
 
     def __init__(self, size: int) -> None:
         super().__init__("", 0)

@@ -1,7 +1,6 @@
-"""The places of the nodes in binary trees over their tie-breaks, in which the best node is found.
+"""The positions of nodes in binary trees over their tie-breaks, in which the best node is found.
 
-The places depend on the nodes alone and not on what is asked of them, so all trees of one topology
-key share a layout.
+Positions depend on the nodes alone, so all trees of one topology key share a layout.
 """
 
 import numpy as np
@@ -15,9 +14,9 @@ LEAF = 4
 
 
 class Layout:
-    """Knows at which leaf of which tree each node is.
+    """The tree and leaf of each node.
 
-    A key has one tree for each domain; without a key there is one tree for all nodes.
+    A key has one tree per domain; without a key there is one tree for all nodes.
     """
 
     __slots__ = ("key", "leaf_of", "leaves", "order", "slots", "starts", "trees", "version")
@@ -26,11 +25,11 @@ class Layout:
         self.key = key
         self.version = 0 if key is None else key.version
         self.trees = 1 if key is None else key.capacity + 1
-        """The last tree is of the nodes without the key."""
+        """The number of trees; the last one holds the nodes without the key."""
         depth = (len(ties) // (LEAF * self.trees)).bit_length()
         self.leaves = 1 << depth
-        """How many leaves each tree has; they are numbered after the branches above them, of which
-        the root is 1."""
+        """The number of leaves per tree; they are numbered after the branches above them, the root
+        being 1."""
         slots = self.leaves + (ties >> (TIE_BITS - depth))
         if key is not None:
             slots = slots + (key.domain_of % self.trees) * self.branches
@@ -44,5 +43,5 @@ class Layout:
 
     @property
     def branches(self) -> int:
-        """The size of one tree's block of indices: 0 is unused, then come branches, then leaves."""
+        """The size of one tree's block of indices: 0 is unused, then branches, then leaves."""
         return 2 * self.leaves

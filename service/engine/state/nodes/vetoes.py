@@ -1,4 +1,4 @@
-"""The nodes that one rule on other pods excludes."""
+"""The nodes that one rule excludes, by domain or by node."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from service.engine.state.nodes.topology import TopologyKey
 
 
 class Vetoes:
-    """The nodes that one rule on other pods excludes: `VETO` for these, 0 for others."""
+    """The nodes that one rule excludes: `VETO` for these, 0 for others."""
 
     __slots__ = ("_nodes", "by_domain", "key", "only")
 
@@ -21,8 +21,8 @@ class Vetoes:
     ) -> None:
         """Take the values by domain for a key with few domains, or by node.
 
-        The last entry of `by_domain` is for nodes without the key. Where few nodes are left, `only`
-        are their slots, and `key` has all nodes.
+        The last entry of `by_domain` is for nodes without the key. If few nodes are allowed, `only`
+        holds their slots, and every node has the domain `key` assigns.
         """
         self.key = key
         self.by_domain = by_domain
@@ -31,7 +31,7 @@ class Vetoes:
 
     @property
     def may_exclude(self) -> bool:
-        """Whether some node may be excluded; False only if this is found out quickly."""
+        """Whether some node may be excluded; False only if that is cheap to prove."""
         if self.only is not None:
             return True
         if self.by_domain is None or not self.key.on_every_slot:
@@ -52,8 +52,8 @@ class Vetoes:
         return self._nodes
 
     @property
-    def spared(self) -> int:
-        """How many nodes with the key are not excluded, for a key with few domains."""
+    def open_nodes(self) -> int:
+        """The number of nodes with the key that are not excluded, for a key with few domains."""
         pairs = zip(self.by_domain or (), self.key.members, strict=False)
         return sum(len(slots) for veto, slots in pairs if not veto)
 

@@ -1,1 +1,1 @@
-"""Classes of pods that rules see alike, compiled once for the counters."""
+"""Classes of pods that no rule distinguishes, compiled once for the counters."""

@@ -3,7 +3,7 @@
 A `Template` is a spec compiled in its namespace: its rules on nodes, and counters for its terms. A
 `PodClass` is a template with labels; pods of one class are interchangeable for every rule. Whether
 a matcher matches a class is decided once, when the later of the two appears. From then on, placing
-a pod adds to the counters that its class is known to match, without any search.
+a pod adds to the counters that match its class, without any search.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from service.engine.state.nodes.counters import (
     DomainCounter,
     DomainLimit,
 )
-from service.engine.state.nodes.node_rules import Needs, NodeRules
+from service.engine.state.nodes.node_rules import NodeRules, PodResources
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.pods.matchers import (
     Matcher,
@@ -26,12 +26,13 @@ from service.engine.state.pods.matchers import (
 )
 from service.engine.state.pods.spread import SpreadRule
 from service.engine.state.volumes.volume_table import PodVolumes
-from service.model.objects.pods_and_nodes import Affinity, LabelSelector, OwnerReference, PodSpec
-from service.model.objects.selectors import matches as selector_matches
+from service.model.core.primitives import LabelSelector, OwnerReference
+from service.model.core.selectors import matches as selector_matches
+from service.model.pods.pod import Affinity, PodSpec
 
 
 class Role(Enum):
-    """The meaning that a term of placed pods has for a pod that it matches."""
+    """What a term of placed pods means for a pod that it matches."""
 
     FORBIDS = "required anti-affinity"
     ATTRACTS_HARD = "required affinity, which counts as a preference of the configured weight"
@@ -57,7 +58,7 @@ class OwnedTerm:
         self.weight = weight
         self.counter = DomainCounter(key)
         self.users = 0
-        """How many terms of templates are this one."""
+        """How many terms of templates share this one."""
         self.limit: DomainLimit | None = None
         """The domains that are full for a pod that the term matches, if it sets `maxPerDomain`."""
         if max_per_domain is not None:
@@ -66,7 +67,7 @@ class OwnedTerm:
 
     @property
     def preference(self) -> int:
-        """The weight with which owners want pods that the term matches beside them, or not; 0 if it is required."""
+        """The weight with which owners attract matching pods, negative to repel; 0 if required."""
         if self.role is Role.ATTRACTS:
             return self.weight
         return -self.weight if self.role is Role.REPELS else 0
@@ -77,7 +78,7 @@ class OwnedTerm:
 
     @property
     def identity(self) -> "TermIdentity":
-        """What tells the term from others of its matcher."""
+        """The interning key of the term within its matcher."""
         return self.role, self.counter.key.name, self.weight, self.max_per_domain
 
 
@@ -86,7 +87,7 @@ TermIdentity = tuple[Role, str, int, int | None]
 
 
 class MatcherEntry:
-    """An interned matcher, with the classes that it matches, their counters, and its terms."""
+    """An interned matcher, with its terms, its counters, and the classes that it matches."""
 
     __slots__ = ("_terms", "classes", "counters", "matcher", "templates", "terms")
 
@@ -104,18 +105,18 @@ class MatcherEntry:
         return any(term.reads_namespace_labels for term in self.matcher)
 
     def hold_counter(self, kind: object, make: Callable[[], DomainCounter]) -> DomainCounter:
-        """Return the counter of a kind, with one user more; a new one starts with the pods that are placed already."""
-        found = self.counters.get(kind)
-        if found is None:
-            found = self.counters[kind] = make()
+        """Return the counter of a kind and add a reference; a new one counts the placed pods."""
+        counter = self.counters.get(kind)
+        if counter is None:
+            counter = self.counters[kind] = make()
             for pod_class in self.classes:
                 for slot, pods in pod_class.nodes.items():
-                    found.add(slot, pods)
-        found.users += 1
-        return found
+                    counter.add(slot, pods)
+        counter.users += 1
+        return counter
 
     def release_counter(self, kind: object) -> None:
-        """Note that one user less has a counter; drop it if it has none."""
+        """Remove a reference to a counter; drop the counter with the last one."""
         counter = self.counters[kind]
         counter.users -= 1
         if not counter.users:
@@ -125,7 +126,7 @@ class MatcherEntry:
     def hold_term(
         self, role: Role, key: TopologyKey, weight: int, max_per_domain: int | None = None
     ) -> OwnedTerm:
-        """Return the term of placed pods that has all of these, with one user more."""
+        """Return the term of placed pods with this identity, and add a reference to it."""
         identity = role, key.name, weight, max_per_domain
         term = self._terms.get(identity)
         if term is None:
@@ -135,7 +136,7 @@ class MatcherEntry:
         return term
 
     def release_term(self, term: OwnedTerm) -> None:
-        """Note that one user less has a term; drop it if it has none."""
+        """Remove a reference to a term; drop the term with the last one."""
         term.users -= 1
         if not term.users:
             term.counter.is_dropped = True
@@ -160,12 +161,13 @@ class AffinityTerm:
         self.matcher = matcher
         self.counter = counter
         self.weight = weight
-        """The weight is negative for anti-affinity, and 0 for a required term."""
+        """Negative for anti-affinity, and 0 for a required term."""
         self.max_per_domain = max_per_domain
-        """How many matching pods may be in a domain; None for required anti-affinity: no other."""
+        """How many matching pods a domain may hold; None for required anti-affinity without a
+        limit."""
 
     def limit_for(self, pod_class: "PodClass") -> DomainLimit | None:
-        """Return the domains that are full for a pod of the class; None if the term sets no limit."""
+        """Return the domains that are full for pods of a class, or None without a limit."""
         if self.max_per_domain is None:
             return None
         full_at = self.max_per_domain + 1 - (pod_class in self.matcher.classes)
@@ -173,10 +175,10 @@ class AffinityTerm:
 
 
 COUNTER_BYTES = 768
-"""About what a counter, or a term with its counter, takes besides the counts."""
+"""The approximate size of a counter, or of a term with its counter, without the counts."""
 
 FALLBACK = "FallbackWhenFull"
-"""What a topology spread constraint says that is hard only while there is room."""
+"""The `whenUnsatisfiable` of a spread constraint that is hard only while there is room."""
 
 
 class Template:
@@ -189,12 +191,12 @@ class Template:
         "anti_affinity",
         "classes",
         "counted",
-        "enduring",
-        "enduring_affinity",
         "entries",
         "excepts",
+        "execution_affinity",
         "falls_back",
         "hard_spread",
+        "has_execution_rules",
         "identity",
         "idle",
         "keys",
@@ -212,7 +214,7 @@ class Template:
     )
 
     def __init__(
-        self, spec: PodSpec, namespace: str, rules: NodeRules, needs: Needs, identity: object
+        self, spec: PodSpec, namespace: str, rules: NodeRules, needs: PodResources, identity: object
     ) -> None:
         self.spec = spec
         self.identity = identity
@@ -220,10 +222,12 @@ class Template:
         self.idle = 0
         """How many of the classes have no pods."""
         self.weight = 0
-        """What the template counts towards the bound of those whose classes are all idle."""
+        """The bytes that the template adds to `Compiler.idle_bytes` while all its classes are
+        idle."""
         self.entries: dict[MatcherEntry, None] = {}
         self.counted: list[tuple[MatcherEntry, object]] = []
-        """The counters that the rules read, by their matchers and kinds; each is held once for each mention."""
+        """The counters that the rules read, by matcher and kind; each mention holds one
+        reference."""
         self.keys: dict[str, None] = {}
         """The topology keys of the rules."""
         self.namespace = namespace
@@ -232,34 +236,37 @@ class Template:
         self.use = needs.use
         self.affinity: tuple[AffinityTerm, ...] = ()
         self.siblings: AffinityTerm | None = None
-        """Counts a pod's siblings and the pod itself; None if no term is left out for the first."""
+        """Counts a pod's siblings including itself; None if no term exempts the first pod."""
         self.affinity_of_first: tuple[AffinityTerm, ...] = ()
-        """The required affinity of a pod of whose siblings none is placed."""
+        """The required affinity of a pod that has no placed sibling."""
         self.affinity_per_term = False
-        """Whether each term is a requirement of its own; else one pod has to match all of them."""
-        self.enduring = _endures(spec.affinity)
+        """Whether each term is a requirement of its own; otherwise one pod has to match all of
+        them."""
+        self.has_execution_rules = _has_execution_rules(spec.affinity)
         """Whether any rule is required during execution."""
-        self.enduring_affinity: tuple[AffinityTerm, ...] = ()
+        self.execution_affinity: tuple[AffinityTerm, ...] = ()
         """The affinity that is required during execution, compiled without the other required
         terms."""
         self.anti_affinity: tuple[AffinityTerm, ...] = ()
         self.excepts = False
-        """Whether a term of required anti-affinity leaves out namespaces by their labels."""
+        """Whether a term of required anti-affinity excepts namespaces by their labels."""
         self.preferred: tuple[AffinityTerm, ...] = ()
         self.hard_spread: tuple[SpreadRule, ...] = ()
         self.soft_spread: tuple[SpreadRule, ...] = ()
-        """The constraints that rank nodes, those included that only filter while there is room."""
+        """The constraints that score nodes, including those that filter only while there is
+        room."""
         self.falls_back = any(
-            each.when_unsatisfiable == FALLBACK for each in spec.topology_spread_constraints
+            constraint.when_unsatisfiable == FALLBACK
+            for constraint in spec.topology_spread_constraints
         )
-        """Whether a constraint filters only while that leaves a node."""
+        """Whether a constraint filters only while some node satisfies it."""
         self.variants: dict[tuple[int, ...], PodSpec] = {}
-        """The spec with these constraints hard and with the others that fall back soft."""
+        """The spec with these constraints hard, and the others that fall back soft."""
         self.owned: tuple[OwnedTerm, ...] = ()
 
 
 class PodClass:
-    """Pods that no rule can tell apart, with the nodes on which they are placed."""
+    """Pods that no rule distinguishes, with the nodes on which they are placed."""
 
     __slots__ = (
         "devices",
@@ -293,25 +300,27 @@ class PodClass:
         self.terminating = terminating
         self.compiled_as(template, None)
         self.volumes = volumes
-        """None for pods without volumes that scheduling reads, or where these are ignored."""
+        """None for pods without volumes that scheduling reads, or if volumes are ignored."""
         self.devices = devices
-        """None for pods that claim no devices or have a node, or where nobody is given devices."""
+        """None for pods without device claims, pods with a node, or if devices are not
+        allocated."""
         self.identity: object = None
         self.kin: object = None
-        """Equal for classes of the same pods before and after they are placed; None where they have one class."""
+        """Equal for the classes that the same pods have before and after placement, or None if they
+        do not change class."""
         self.is_dropped = False
-        """Whether the class is forgotten."""
+        """Whether the class was forgotten."""
         self.matched: dict[MatcherEntry, None] = {}
         self.nodes: dict[int, int] = {}
-        """How many pods of this class are placed, by slot."""
+        """The number of placed pods of this class by slot."""
         self.pods = 0
-        """How many pods of this class are known, placed or not."""
+        """The number of known pods of this class, placed or not."""
         self.owners: dict[OwnerReference, int] = {}
-        """How many of these each owner manages, of those that one manages."""
+        """The number of these pods that each controller manages."""
 
     @property
-    def is_labelled(self) -> bool:
-        """Whether the pods have any labels, but for the one by which siblings are told."""
+    def is_labeled(self) -> bool:
+        """Whether the pods have any labels besides the internal one that identifies siblings."""
         return len(self.labels) > (self.template.siblings is not None)
 
     @property
@@ -326,32 +335,33 @@ class PodClass:
     def compiled_as(self, template: Template, namespace_labels: Mapping[str, str] | None) -> None:
         """Replace the template by one of the same spec that differs only in its spread rules.
 
-        The class may as well keep its template, and be told that its namespace has other labels.
+        Passing the current template updates the class for other namespace labels.
         """
         self.template = template
         self.relation_plugins: object = None
-        """The plugins that apply to the class, as placements found them; None: not asked for yet."""
+        """The plugins that apply to the class, as cached by placements; None until the first
+        one."""
         own = Subject(self.namespace, namespace_labels, self.labels, self.terminating)
         self.hard_self = tuple([rule.counts_owner(own) for rule in template.hard_spread])
         """For each hard spread rule, whether the pod itself counts."""
 
     def first_for(self, terms: Sequence[AffinityTerm]) -> list[bool]:
-        """For each required term, whether a pod of the class would be the first that matches it.
+        """Return for each required term whether a pod of the class would be its first match.
 
-        The rule for the first pod: such a pod only needs a node with the topology key.
+        The first-pod rule: such a pod only needs a node with the topology key.
         """
         if self.template.affinity_per_term:
-            return [not each.counter.total and self.matches_all((each,)) for each in terms]
-        first = not any(each.counter.total for each in terms) and self.matches_all(terms)
+            return [not term.counter.total and self.matches_all((term,)) for term in terms]
+        first = not any(term.counter.total for term in terms) and self.matches_all(terms)
         return [first] * len(terms)
 
     def matches_all(self, terms: Iterable[AffinityTerm]) -> bool:
-        """Whether pods of this class match all of the terms themselves."""
+        """Return whether pods of this class themselves match all of the terms."""
         return all(self in term.matcher.classes for term in terms)
 
 
 class MatchIndex:
-    """Knows which matchers match which classes.
+    """The classes that each matcher matches.
 
     Both are indexed by label pairs, so that a new one is compared only with those that it can
     match.
@@ -361,11 +371,11 @@ class MatchIndex:
         self.entries: dict[Matcher, MatcherEntry] = {}
         self._entries_by_pair: dict[tuple[str, str], dict[MatcherEntry, None]] = {}
         self._entries_by_namespace: dict[str, dict[MatcherEntry, None]] = {}
-        """The matchers without a label pair that are about these namespaces alone."""
+        """The matchers without a label pair that are limited to these namespaces."""
         self._wide_entries: dict[MatcherEntry, None] = {}
         """The matchers without a label pair that may match in any namespace."""
         self.has_dropped_viewed = False
-        """Whether a counter was dropped that views were made of."""
+        """Whether a counter with views was dropped."""
         self._classes: dict[PodClass, None] = {}
         self._classes_by_pair: dict[tuple[str, str], dict[PodClass, None]] = {}
         self._classes_by_namespace: dict[str, dict[PodClass, None]] = {}
@@ -377,10 +387,10 @@ class MatchIndex:
         return sum(map(len, self._entries_by_pair.values()))
 
     def entry(self, matcher: Matcher) -> MatcherEntry:
-        """Return the interned matcher; a new one is compared with the classes that are known."""
-        found = self.entries.get(matcher)
-        if found is not None:
-            return found
+        """Return the interned matcher; a new one is compared with all known classes."""
+        known = self.entries.get(matcher)
+        if known is not None:
+            return known
         entry = self.entries[matcher] = MatcherEntry(matcher)
         pairs, namespaces = label_pairs(matcher), named_namespaces(matcher)
         if pairs is not None:
@@ -388,23 +398,25 @@ class MatchIndex:
             for pair in pairs:
                 self._entries_by_pair.setdefault(pair, {})[entry] = None
             candidates: Iterable[PodClass] = [
-                each for p in pairs for each in self._classes_by_pair.get(p, ())
+                pod_class for p in pairs for pod_class in self._classes_by_pair.get(p, ())
             ]
         elif namespaces is not None:
             for name in namespaces:
                 self._entries_by_namespace.setdefault(name, {})[entry] = None
             candidates = [
-                each for name in namespaces for each in self._classes_by_namespace.get(name, ())
+                pod_class
+                for name in namespaces
+                for pod_class in self._classes_by_namespace.get(name, ())
             ]
         else:
             self._wide_entries[entry] = None
             candidates = self._classes
         for pod_class in candidates:
-            self._meet(entry, pod_class)
+            self._compare(entry, pod_class)
         return entry
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind and about the size in bytes of each matcher, counter and term."""
+        """Yield the kind and approximate size in bytes of each matcher, counter, and term."""
         for entry in self.entries.values():
             yield "matchers", size_in_bytes(entry.matcher) + 64 * len(entry.classes)
             for counter in entry.counters.values():
@@ -413,7 +425,7 @@ class MatchIndex:
                 yield "terms", COUNTER_BYTES + term.counter.size_in_bytes
 
     def is_wide(self, entry: MatcherEntry) -> bool:
-        """Whether the matcher has to be compared with every new class."""
+        """Return whether the matcher has to be compared with every new class."""
         return entry in self._wide_entries
 
     @property
@@ -433,22 +445,22 @@ class MatchIndex:
         else:
             candidates = [each for pair in pairs for each in self.having(pair)]
         return [
-            each
-            for each in candidates
-            if each.namespace == namespace and selector_matches(selector, each.labels)
+            candidate
+            for candidate in candidates
+            if candidate.namespace == namespace and selector_matches(selector, candidate.labels)
         ]
 
     def join(self, pod_class: PodClass) -> None:
-        """Add a new class, with no placed pods, and compare it with the matchers that are known."""
+        """Add a new class without placed pods, and compare it with the known matchers."""
         self._classes[pod_class] = None
-        self._tell_of_namespace(pod_class)
+        self._apply_namespace_labels(pod_class)
         self._classes_by_namespace.setdefault(pod_class.namespace, {})[pod_class] = None
         for pair in pod_class.labels.items():
             self._classes_by_pair.setdefault(pair, {})[pod_class] = None
-        self._meet_all(pod_class)
+        self._compare_all(pod_class)
 
     def leave(self, pod_class: PodClass) -> None:
-        """Forget a class that has no pods."""
+        """Forget a class without pods."""
         assert not pod_class.nodes
         del self._classes[pod_class]
         _discard(self._classes_by_namespace, pod_class.namespace, pod_class)
@@ -458,7 +470,7 @@ class MatchIndex:
             del entry.classes[pod_class]
 
     def release(self, template: Template) -> None:
-        """Note that a template is forgotten; drop the terms, counters and matchers that only it used."""
+        """Drop the terms, counters, and matchers that only a forgotten template used."""
         for term in template.owned:
             term.matcher.release_term(term)
             self._note(term.counter)
@@ -478,7 +490,7 @@ class MatchIndex:
             self.has_dropped_viewed = True
 
     def _forget(self, entry: MatcherEntry) -> None:
-        assert not entry.counters, "no counter of a matcher is used that is not"
+        assert not entry.counters, "an unused matcher has no used counter"
         del self.entries[entry.matcher]
         for pod_class in entry.classes:
             del pod_class.matched[entry]
@@ -493,7 +505,7 @@ class MatchIndex:
             del self._wide_entries[entry]
 
     def relabel_namespace(self, name: str, labels: dict[str, str] | None) -> None:
-        """Give a namespace other labels (None: it is not stored); update what depends on them."""
+        """Set or forget (None) the labels of a namespace, and update all that depends on them."""
         if self.namespace_labels.get(name) == labels:
             return
         if labels is None:
@@ -501,11 +513,11 @@ class MatchIndex:
         else:
             self.namespace_labels[name] = labels
         for pod_class in self._classes_by_namespace.get(name, ()):
-            self._tell_of_namespace(pod_class)
+            self._apply_namespace_labels(pod_class)
             self._rematch(pod_class)
 
-    def _tell_of_namespace(self, pod_class: PodClass) -> None:
-        """Have constraints that select namespaces know whether they count the pods themselves."""
+    def _apply_namespace_labels(self, pod_class: PodClass) -> None:
+        """Recompute whether constraints that select namespaces count the pods themselves."""
         template = pod_class.template
         if any(rule.namespaces is not None for rule in template.hard_spread):
             pod_class.compiled_as(template, self.namespace_labels.get(pod_class.namespace))
@@ -515,7 +527,7 @@ class MatchIndex:
         pod_class.matched = {}
         for entry in before:
             del entry.classes[pod_class]
-        self._meet_all(pod_class)
+        self._compare_all(pod_class)
         for entry in before:
             if pod_class not in entry.classes:
                 _recount(entry, pod_class, -1)
@@ -523,16 +535,16 @@ class MatchIndex:
             if entry not in before:
                 _recount(entry, pod_class, 1)
 
-    def _meet_all(self, pod_class: PodClass) -> None:
+    def _compare_all(self, pod_class: PodClass) -> None:
         for entry in self._wide_entries:
-            self._meet(entry, pod_class)
+            self._compare(entry, pod_class)
         for entry in self._entries_by_namespace.get(pod_class.namespace, ()):
-            self._meet(entry, pod_class)
+            self._compare(entry, pod_class)
         for pair in pod_class.labels.items():
             for entry in self._entries_by_pair.get(pair, ()):
-                self._meet(entry, pod_class)
+                self._compare(entry, pod_class)
 
-    def _meet(self, entry: MatcherEntry, pod_class: PodClass) -> None:
+    def _compare(self, entry: MatcherEntry, pod_class: PodClass) -> None:
         if pod_class not in entry.classes and matches(entry.matcher, self.subject(pod_class)):
             entry.classes[pod_class] = None
             pod_class.matched[entry] = None
@@ -547,23 +559,23 @@ class MatchIndex:
 
 
 def _pairs_of(selector: LabelSelector | None) -> Iterable[tuple[str, str]] | None:
-    """Label pairs of which all that a selector matches have exactly one; None if there are none."""
+    """Return label pairs such that every match has exactly one of them, or None."""
     if selector is None:
         return ()
     if selector.match_labels:
         return list(selector.match_labels.items())[:1]
-    for each in selector.match_expressions or ():
-        if each.operator == "In":
-            return [(each.key, value) for value in dict.fromkeys(each.values or ())]
+    for expression in selector.match_expressions or ():
+        if expression.operator == "In":
+            return [(expression.key, value) for value in dict.fromkeys(expression.values or ())]
     return None
 
 
-def _endures(affinity: Affinity | None) -> bool:
+def _has_execution_rules(affinity: Affinity | None) -> bool:
     parts = affinity and (affinity.node_affinity, affinity.pod_affinity, affinity.pod_anti_affinity)
     return any(
-        each.required_during_scheduling_required_during_execution
-        for each in parts or ()
-        if each is not None
+        part.required_during_scheduling_required_during_execution
+        for part in parts or ()
+        if part is not None
     )
 
 

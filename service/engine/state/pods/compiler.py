@@ -1,4 +1,4 @@
-"""Finds the class of a pod: terms and constraints become counters once for each template."""
+"""Compilation of pods into classes: terms and constraints become counters once per template."""
 
 from collections import Counter, OrderedDict
 from collections.abc import (
@@ -21,7 +21,7 @@ from service.engine.state.devices.pod_devices import PodDevices
 from service.engine.state.nodes.columns import Mask
 from service.engine.state.nodes.counters import (
     DomainCounter,
-    Eligibility,
+    IncludedNodes,
     SpreadCounter,
 )
 from service.engine.state.nodes.node_rules import (
@@ -62,18 +62,19 @@ from service.engine.state.pods.matchers import (
     size_in_bytes,
 )
 from service.engine.state.pods.siblings import (
-    KEY,
-    mark_of,
+    SIBLING_LABEL,
+    sibling_key_of,
     siblings_in,
 )
 from service.engine.state.pods.spread import SpreadRule
 from service.engine.state.volumes.pod_volumes import has_ephemeral
 from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
-from service.model.configuration.config import ClusterConfig
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import (
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import Partial
+from service.model.pods.affinity import spread_selector
+from service.model.pods.pod import (
     Affinity,
-    Partial,
     Pod,
     PodAffinity,
     PodAffinityTerm,
@@ -81,22 +82,22 @@ from service.model.objects.pods_and_nodes import (
     Toleration,
     TopologySpreadConstraint,
 )
-from service.model.objects.selectors import spread_selector
 
 IDLE_CLASSES_MAX = 16_384
-"""How many classes without a pod are kept; the least recently used is dropped first."""
+"""How many classes without pods are cached; the least recently used is dropped first."""
 
 IDLE_BYTES_MAX = 64 * 1024 * 1024
-"""About how many bytes classes without a pod, and their templates, may take."""
+"""The approximate bytes that classes without pods, and their templates, may take."""
 
 CLASS_BYTES, LABEL_BYTES = 2_048, 384
-"""About what a class takes, and each of its labels with its place in an index."""
+"""The approximate sizes of a class, and of each of its labels with its index entry."""
 
 TEMPLATE_BYTES, TERM_BYTES = 4_096, 64
-"""About what a template takes, and each of its mentions of a matcher, counter or term."""
+"""The approximate sizes of a template, and of each of its references to a matcher, counter, or
+term."""
 
 WIDE_WEIGHT = 64 * 1024
-"""What a matcher counts beyond its size if each new class has to be compared with it."""
+"""The extra weight of a matcher that has to be compared with each new class."""
 
 STEP_CLASSES = 64
 """How many classes are dropped in one step."""
@@ -106,18 +107,18 @@ NOTHING_REQUIRED = RequiredNodes((), (), empty_term_matches_all=False)
 NO_RULES = ProfileRules()
 """The rules that a scheduler without a profile adds: none."""
 
-Selecting = tuple[int, TopologySpreadConstraint, Selector | None]
-"""A spread constraint of a pod: its place in its list, the constraint, and what it selects."""
-EligibilityKey = tuple[tuple[str, ...], RequiredNodes | None, tuple[Toleration, ...] | None]
+SelectedConstraint = tuple[int, TopologySpreadConstraint, Selector | None]
+"""A spread constraint of a pod: its index, the constraint, and its compiled selector."""
+InclusionRule = tuple[tuple[str, ...], RequiredNodes | None, tuple[Toleration, ...] | None]
 
 
-class Eligibilities:
-    """Interned sets of nodes over which spreading counts."""
+class InclusionSets:
+    """The interned node sets over which spread constraints count."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
-        self._known: dict[str, tuple[EligibilityKey, Eligibility]] = {}
-        self._identities: dict[Eligibility, str] = {}
+        self._known: dict[str, tuple[InclusionRule, IncludedNodes]] = {}
+        self._identities: dict[IncludedNodes, str] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -127,62 +128,65 @@ class Eligibilities:
         keys: Iterable[TopologyKey],
         required: RequiredNodes | None,
         tolerations: tuple[Toleration, ...] | None,
-    ) -> Eligibility:
-        """Return the set of the nodes with all keys that `required` and the tolerations let in.
+    ) -> IncludedNodes:
+        """Return the nodes with all keys that the affinity and tolerations admit; add a reference.
 
-        If either is None, the constraint's policy ignores it. The set has one user more afterwards.
+        Args:
+            keys: the topology keys that a node needs.
+            required: the node affinity to honor, or None if the constraint's policy ignores it.
+            tolerations: the tolerations to honor, or None if the constraint's policy ignores taints.
         """
         keys = sorted(keys, key=lambda key: key.name)
-        rule: EligibilityKey = (tuple(key.name for key in keys), required, tolerations)
+        rule: InclusionRule = (tuple(key.name for key in keys), required, tolerations)
         identity = repr(rule)
-        found = self._known.get(identity)
-        if found is None:
-            found = self._known[identity] = (rule, Eligibility(keys, self._nodes.size))
-            self._identities[found[1]] = identity
+        known = self._known.get(identity)
+        if known is None:
+            known = self._known[identity] = (rule, IncludedNodes(keys, self._nodes.size))
+            self._identities[known[1]] = identity
             self._nodes.hold_keys(_keys_of(rule))
             for slot in np.flatnonzero(self._admits(rule, np.arange(self._nodes.size))):
-                found[1].enter(int(slot))
-        found[1].users += 1
-        return found[1]
+                known[1].enter(int(slot))
+        known[1].users += 1
+        return known[1]
 
-    def release(self, eligibility: Eligibility) -> None:
-        """Note that one user less has the set; forget it if it has none."""
-        eligibility.users -= 1
-        if not eligibility.users:
-            rule, _ = self._known.pop(self._identities.pop(eligibility))
+    def release(self, included_nodes: IncludedNodes) -> None:
+        """Remove a reference to a set; forget the set with the last one."""
+        included_nodes.users -= 1
+        if not included_nodes.users:
+            rule, _ = self._known.pop(self._identities.pop(included_nodes))
             self._nodes.release_keys(_keys_of(rule))
 
     def sizes(self) -> Iterator[int]:
-        """Yield about the size in bytes of each set."""
-        for identity, (_, eligibility) in self._known.items():
-            counters = eligibility.nodes_of.values()
-            size = len(identity) + eligibility.mask.nbytes
-            yield size + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
+        """Yield the approximate size in bytes of each set."""
+        for identity, (_, included_nodes) in self._known.items():
+            counters = included_nodes.nodes_of.values()
+            size = len(identity) + included_nodes.mask.nbytes
+            yield size + sum(COUNTER_BYTES + counter.size_in_bytes for counter in counters)
 
     def resize(self) -> None:
-        for _, eligibility in self._known.values():
-            eligibility.resize(self._nodes.size)
+        for _, included_nodes in self._known.values():
+            included_nodes.resize(self._nodes.size)
 
     def enter(self, slot: int) -> None:
-        """Add a node, whose columns are written, to the sets that let it in."""
+        """Add a node, whose columns are written, to the sets that admit it."""
         row = np.array([slot])
-        for rule, eligibility in self._known.values():
+        for rule, included_nodes in self._known.values():
             if self._admits(rule, row)[0]:
-                eligibility.enter(slot)
+                included_nodes.enter(slot)
 
     def leave(self, slot: int) -> None:
-        for _, eligibility in self._known.values():
-            eligibility.leave(slot)
+        for _, included_nodes in self._known.values():
+            included_nodes.leave(slot)
 
     def verdicts(self) -> Iterator[bool]:
-        """Yield for each set whether it has the nodes that it should, and counts them rightly."""
-        for rule, eligibility in tuple(self._known.values()):
+        """Yield for each set whether its nodes and their counts are right."""
+        for rule, included_nodes in tuple(self._known.values()):
             slots = np.arange(self._nodes.size)
-            yield bool(np.array_equal(eligibility.mask, self._admits(rule, slots))) and (
-                eligibility.counts_its_nodes()
+            yield bool(np.array_equal(included_nodes.mask, self._admits(rule, slots))) and (
+                included_nodes.counts_match()
             )
 
-    def _admits(self, rule: EligibilityKey, rows: npt.NDArray[np.intp]) -> Mask:
+    def _admits(self, rule: InclusionRule, rows: npt.NDArray[np.intp]) -> Mask:
         names, required, tolerations = rule
         mask: Mask = self._nodes.alive[rows]
         for name in names:
@@ -194,8 +198,8 @@ class Eligibilities:
         return mask
 
 
-def _keys_of(rule: EligibilityKey) -> tuple[str, ...]:
-    """Return the labels on which it depends which nodes are in a set."""
+def _keys_of(rule: InclusionRule) -> tuple[str, ...]:
+    """Return the label keys that decide which nodes are in a set."""
     names, required, _ = rule
     if required is None:
         return names
@@ -203,7 +207,7 @@ def _keys_of(rule: EligibilityKey) -> tuple[str, ...]:
 
 
 class ObjectRules(NamedTuple):
-    """What pods get from objects of other kinds."""
+    """The tables that supply pods with what objects of other kinds state."""
 
     selectors: DefaultSelectors
     volumes: VolumeTable
@@ -220,16 +224,16 @@ class Compiler:
         profiles: Mapping[str, ProfileRules],
         nodes: NodeTable,
         match_index: MatchIndex,
-        eligibilities: Eligibilities,
+        inclusion_sets: InclusionSets,
         objects: ObjectRules,
         dropped: Callable[[NodeRules, bool], None],
     ) -> None:
-        """`dropped` hears of rules on nodes as `RulesInterner` tells them."""
+        """Call `dropped` with released rules on nodes, as `RulesInterner` does."""
         self._config = config
         self._profiles = profiles
         self._nodes = nodes
         self._match_index = match_index
-        self._eligibilities = eligibilities
+        self._inclusion_sets = inclusion_sets
         self._selectors = objects.selectors
         self._defaulted = DefaultedClasses(match_index)
         self._data_sets = objects.data_sets
@@ -239,39 +243,41 @@ class Compiler:
             nodes, empty_term_matches_all=config.empty_term_matches_all, dropped=dropped
         )
         self._daemons = frozenset(config.daemon_namespaces)
-        self._has_defaults = any(each.constraints for each in profiles.values())
+        self._has_defaults = any(profile.constraints for profile in profiles.values())
         self._templates: dict[object, Template] = {}
         self._classes: dict[object, PodClass] = {}
         self._last: tuple[Pod, PodClass, bool] | None = None
-        """The last pod that was asked about, its class, and whether owners, volumes and devices are no part of it.
+        """The last pod compiled, its class, and whether the class ignores owners, volumes, and
+        devices.
 
-        Often it comes again at once, bound to a node.
-        """
+        Often the same pod is compiled again at once, bound to a node."""
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
         self.idle_bytes = 0
-        """About what the idle classes take, with the templates of which all classes are idle."""
-        self._brought: dict[PodClass, int] = {}
-        """The classes that no settled pod has had, with the position in the undo log at which they got a pod."""
-        self.loose: dict[PodClass, None] = {}
-        """Those of them that have no pod."""
+        """The approximate size of the idle classes, and of the templates whose classes are all
+        idle."""
+        self._uncommitted: dict[PodClass, int] = {}
+        """The classes that only uncommitted pods had, with the undo position at which they got a
+        pod."""
+        self.uncommitted_idle: dict[PodClass, None] = {}
+        """Those of them without pods."""
         self._kin: Counter[object] = Counter()
-        """How many classes with pods have each `PodClass.kin`."""
+        """The number of classes with pods by `PodClass.kin`."""
         self._falling_back: dict[Template, None] = {}
         """The templates that have variants (`service.engine.placing.spread_fallback`)."""
         self.has_dropped = False
-        """Whether a class was dropped since this was last set back."""
-        self.enduring: dict[PodClass, None] = {}
+        """Whether a class was dropped since this was last reset."""
+        self.execution_classes: dict[PodClass, None] = {}
         """The classes of known pods with rules that are required during execution."""
 
     def interned(self) -> dict[str, int]:
-        """Return how many classes and templates are known."""
+        """Return the number of known classes and templates."""
         return {"classes": len(self._classes), "templates": len(self._templates)}
 
     def class_of(self, pod: Pod) -> PodClass:
-        """Return the class of a pod; compile it if it is new."""
+        """Return the class of a pod, compiled on first use."""
         if self._last is not None:
             last, known, is_plain = self._last
-            if _share_objects(last, pod) and (is_plain or _own_alike(last, pod)):
+            if _share_objects(last, pod) and (is_plain or _have_equal_owners(last, pod)):
                 return known
         spec, labels = pod.spec, pod.labels
         takes_defaults = self._has_defaults and self._takes_defaults(spec)
@@ -287,75 +293,85 @@ class Compiler:
             None if table is None else _volumes_identity(pod),
             None if device_table is None else _devices_identity(pod),
         )
-        found = self._classes.get(identity)
-        mark = mark_of(pod) if found is None else None
-        if mark is not None:
-            identity = (*identity, mark)
-            found = self._classes.get(identity)
-        if found is None:
+        pod_class = self._classes.get(identity)
+        sibling_key = sibling_key_of(pod) if pod_class is None else None
+        if sibling_key is not None:
+            identity = (*identity, sibling_key)
+            pod_class = self._classes.get(identity)
+        if pod_class is None:
             template = self._template(pod)
             volumes = None if table is None else PodVolumes(pod, table)
-            own = dict(labels) if mark is None else {**labels, KEY: mark}
+            class_labels = (
+                dict(labels) if sibling_key is None else {**labels, SIBLING_LABEL: sibling_key}
+            )
             devices = None if device_table is None else PodDevices(pod, device_table)
-            found = PodClass(
-                template, own, terminating=pod.terminating, volumes=volumes, devices=devices
+            pod_class = PodClass(
+                template,
+                class_labels,
+                terminating=pod.terminating,
+                volumes=volumes,
+                devices=devices,
             )
             if template.falls_back or spec.resource_claims:
-                found.kin = identity[:3]
-            self._classes[identity] = found
-            self._brought[found] = 0
-            self._match_index.join(found)
+                pod_class.kin = identity[:3]
+            self._classes[identity] = pod_class
+            self._uncommitted[pod_class] = 0
+            self._match_index.join(pod_class)
             if takes_defaults:
-                self._defaulted.add(found, pod)
+                self._defaulted.add(pod_class, pod)
             if spec.data_affinity is not None:
-                self._data_sets.add(found, pod)
-            self._rest(found, identity)
-        elif found in self._idle:
-            self._idle.move_to_end(found)
-        is_plain = table is None and not spec.resource_claims and mark is None
-        self._last = (pod, found, is_plain and not takes_defaults)
-        return found
+                self._data_sets.add(pod_class, pod)
+            self._mark_idle(pod_class, identity)
+        elif pod_class in self._idle:
+            self._idle.move_to_end(pod_class)
+        is_plain = table is None and not spec.resource_claims and sibling_key is None
+        self._last = (pod, pod_class, is_plain and not takes_defaults)
+        return pod_class
 
     def hold(self, pod_class: PodClass, position: int) -> None:
-        """Note that one pod more of the class is known since a position in the undo log."""
+        """Count one more known pod of the class, added at a position of the undo log."""
         pod_class.pods += 1
         if pod_class.pods == 1:
-            pod_class.identity = self._unrest(pod_class)
-            if pod_class in self._brought:
-                self._brought[pod_class] = position
+            pod_class.identity = self._mark_used(pod_class)
+            if pod_class in self._uncommitted:
+                self._uncommitted[pod_class] = position
             if pod_class.kin is not None:
                 self._kin[pod_class.kin] += 1
-            if pod_class.template.enduring:
-                self.enduring[pod_class] = None
+            if pod_class.template.has_execution_rules:
+                self.execution_classes[pod_class] = None
 
     def drop(self, pod_class: PodClass) -> None:
-        """Note that one pod less of the class is known; without pods it may be forgotten later."""
+        """Count one less known pod of the class; a class without pods may be forgotten later."""
         pod_class.pods -= 1
         if pod_class.pods == 0:
-            self.enduring.pop(pod_class, None)
+            self.execution_classes.pop(pod_class, None)
             if pod_class.kin is not None:
                 self._kin[pod_class.kin] -= 1
                 if not self._kin[pod_class.kin]:
                     del self._kin[pod_class.kin]
-            self._rest(pod_class, pod_class.identity)
+            self._mark_idle(pod_class, pod_class.identity)
 
-    # Which classes without pods are kept
+    # Retention of classes without pods
 
-    def settle(self, position: int) -> None:
-        """Note that all pods since before a position are there for good: their classes are not brought any more."""
-        taken = [each for each, since in self._brought.items() if each.pods and since <= position]
-        for each in taken:
-            del self._brought[each]
+    def commit_until(self, position: int) -> None:
+        """Treat all pods added before a position as permanent, and keep their classes."""
+        committed = [
+            pod_class
+            for pod_class, since in self._uncommitted.items()
+            if pod_class.pods and since <= position
+        ]
+        for pod_class in committed:
+            del self._uncommitted[pod_class]
 
-    def forgetting(self) -> Generator[None, None, None]:
-        """Drop in steps the classes that were brought, have no pods, and are of no use to classes with pods."""
-        loose, origins = list(self.loose), self._origins()
-        for number, each in enumerate(loose, 1):
-            if each in self.loose:
-                if self._serves_others(each, origins):
-                    del self.loose[each], self._brought[each]
+    def forget_in_steps(self) -> Generator[None, None, None]:
+        """Drop in steps the uncommitted classes that have no pods and serve no other class."""
+        uncommitted_idle, origins = list(self.uncommitted_idle), self._origins()
+        for number, pod_class in enumerate(uncommitted_idle, 1):
+            if pod_class in self.uncommitted_idle:
+                if self._serves_others(pod_class, origins):
+                    del self.uncommitted_idle[pod_class], self._uncommitted[pod_class]
                 else:
-                    self._drop(each)
+                    self._drop(pod_class)
             if number % STEP_CLASSES == 0:
                 yield
         while self.is_full:
@@ -367,7 +383,7 @@ class Compiler:
             self._drop(next(iter(self._idle)))
 
     def _origins(self) -> dict[int, int]:
-        """Return the specs of which others are variants, all by their ids."""
+        """Return for each variant of a spec the spec that it derives from, by object id."""
         return {
             id(variant): id(template.spec)
             for template in self._falling_back
@@ -375,7 +391,7 @@ class Compiler:
         }
 
     def _serves_others(self, pod_class: PodClass, origins: Mapping[int, int]) -> bool:
-        """Whether pods of another class are placed as this one: without devices, or as a variant."""
+        """Return whether pods of another class, by kin or spec, are placed through this one."""
         if pod_class.kin is not None and pod_class.kin in self._kin:
             return True
         origin = origins.get(id(pod_class.template.spec))
@@ -384,49 +400,52 @@ class Compiler:
         identity = self._idle[pod_class]
         return isinstance(identity, tuple) and (origin, *identity[1:3]) in self._kin
 
-    def _rest(self, pod_class: PodClass, identity: object) -> None:
+    def _mark_idle(self, pod_class: PodClass, identity: object) -> None:
         self._idle[pod_class] = identity
         template = pod_class.template
         template.idle += 1
         self.idle_bytes += _size_of_class(pod_class)
         if template.idle == template.classes:
             self.idle_bytes += template.weight
-        if pod_class in self._brought:
-            self.loose[pod_class] = None
-        while len(self._idle) > IDLE_CLASSES_MAX or (self.is_full and not self.loose):
+        if pod_class in self._uncommitted:
+            self.uncommitted_idle[pod_class] = None
+        while len(self._idle) > IDLE_CLASSES_MAX or (self.is_full and not self.uncommitted_idle):
             self._drop(next(iter(self._idle)))
 
     @property
     def is_full(self) -> bool:
-        """Whether idle classes take more bytes than they may; a decision's own ones stay until its end."""
+        """Whether idle classes exceed their bytes; a decision's own classes stay until its end."""
         return self.idle_bytes > IDLE_BYTES_MAX and len(self._idle) > 1
 
-    def _unrest(self, pod_class: PodClass) -> object:
+    def _mark_used(self, pod_class: PodClass) -> object:
         identity = self._idle.pop(pod_class)
         template = pod_class.template
         if template.idle == template.classes:
             self.idle_bytes -= template.weight
         template.idle -= 1
         self.idle_bytes -= _size_of_class(pod_class)
-        self.loose.pop(pod_class, None)
+        self.uncommitted_idle.pop(pod_class, None)
         return identity
 
     def _drop(self, pod_class: PodClass) -> None:
         """Forget a class without pods."""
-        identity = self._unrest(pod_class)
+        identity = self._mark_used(pod_class)
         self._last = None
         self.has_dropped = pod_class.is_dropped = True
-        self._brought.pop(pod_class, None)
+        self._uncommitted.pop(pod_class, None)
         del self._classes[identity]
         self._match_index.leave(pod_class)
         self._defaulted.discard(pod_class)
         self._data_sets.discard(pod_class)
         if pod_class.devices is not None:
-            pod_class.devices.table.drop_asker(pod_class.devices)
+            pod_class.devices.table.release_user(pod_class.devices)
         self._release(pod_class.template)
 
     def _release(self, template: Template) -> None:
-        """Note that a template has one class less, which was not idle; forget it if it has none."""
+        """Remove a class from a template; forget the template with the last one.
+
+        The class must not be idle.
+        """
         template.classes -= 1
         if template.classes:
             if template.idle == template.classes:
@@ -438,12 +457,12 @@ class Compiler:
         self._rules.release_needs(template.needs)
         self._nodes.release_resources(_resources_of(template))
         for rule in (*template.hard_spread, *template.soft_spread):
-            self._eligibilities.release(rule.eligibility)
+            self._inclusion_sets.release(rule.included_nodes)
         self._match_index.release(template)
         self._nodes.release_keys(template.keys)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind and about the size in bytes of each thing that is kept."""
+        """Yield the kind and approximate size in bytes of each class, template, and rule."""
         for pod_class in self._classes.values():
             yield "classes", _size_of_class(pod_class)
         for template in self._templates.values():
@@ -451,34 +470,34 @@ class Compiler:
             yield "templates", TEMPLATE_BYTES + TERM_BYTES * len(held)
         yield from self._rules.sizes()
 
-    def reconsider(
-        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+    def follow_object(
+        self, before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
     ) -> None:
-        """Have the rules of pods follow an object that came, changed or went.
+        """Recompile the classes whose rules depend on an added, changed, or removed object.
 
-        These are their default constraints, and what they ask of the data that nodes have.
+        These rules are default constraints, and data affinity.
         """
         affected = dict(self._defaulted.affected(before, after))
         affected.update(self._data_sets.affected(before, after))
         for pod_class, pod in affected.items():
-            identity = self._unrest(pod_class) if pod_class in self._idle else None
+            identity = self._mark_used(pod_class) if pod_class in self._idle else None
             old = pod_class.template
             labels = self._match_index.namespace_labels.get(pod.namespace)
             pod_class.compiled_as(self._template(pod), labels)
             self._release(old)
             if identity is not None:
-                self._rest(pod_class, identity)
+                self._mark_idle(pod_class, identity)
 
     def _template(self, pod: Pod) -> Template:
         spec = pod.spec
         constraints, data = self._constraints(pod), self._data_sets.rules_of(pod)
-        mark = mark_of(pod)
+        sibling_key = sibling_key_of(pod)
         identity = (
             id(spec),
             pod.namespace,
             tuple(selector for _, _, selector in constraints),
             pod.required_node_name,
-            mark,
+            sibling_key,
             data,
         )
         template = self._templates.get(identity)
@@ -489,11 +508,11 @@ class Compiler:
             builder = _TemplateBuilder(self._config, self._nodes, self._match_index, template)
             builder.build(
                 constraints,
-                self._eligibilities,
+                self._inclusion_sets,
                 self._daemons,
                 needs_keys=bool(spec.topology_spread_constraints)
                 or self._profile(spec).constraints_need_keys,
-                mark=mark,
+                sibling_key=sibling_key,
             )
             self._nodes.track(_resources_of(template))
             self._nodes.hold_keys(template.keys)
@@ -507,29 +526,32 @@ class Compiler:
         return template
 
     def _weight(self, template: Template) -> int:
-        """Return about what would be free without the template, as if it shared nothing but resources and common keys."""
+        """Return the approximate bytes that forgetting the template would free.
+
+        It is computed as if the template shared nothing but resources and common keys.
+        """
         counters = [entry.counters[kind] for entry, kind in template.counted]
         counters += [term.counter for term in template.owned]
         own_keys = [name for name in template.keys if self._nodes.users.keys[name] == 1]
-        weight = TEMPLATE_BYTES + sum(COUNTER_BYTES + each.size_in_bytes for each in counters)
+        weight = TEMPLATE_BYTES + sum(COUNTER_BYTES + counter.size_in_bytes for counter in counters)
         for entry in template.entries:
             weight += size_in_bytes(entry.matcher)
             weight += WIDE_WEIGHT if self._match_index.is_wide(entry) else 0
         return weight + sum(self._nodes.key(name).size_in_bytes for name in own_keys)
 
-    def _constraints(self, pod: Pod) -> list[Selecting]:
+    def _constraints(self, pod: Pod) -> list[SelectedConstraint]:
         """Return the pod's own constraints, or else the defaults whose selectors are known."""
         constraints = pod.spec.topology_spread_constraints or self._profile(pod.spec).constraints
         if not constraints:
             return []
         derived = self._selectors.of(pod) if self._takes_defaults(pod.spec) else None
-        chosen: list[Selecting] = []
-        for index, each in enumerate(constraints):
-            if derived is None or each.label_selector is not None:
-                own = compile_selector(spread_selector(each, pod.labels))
-                chosen.append((index, each, own))
+        chosen: list[SelectedConstraint] = []
+        for index, constraint in enumerate(constraints):
+            if derived is None or constraint.label_selector is not None:
+                own = compile_selector(spread_selector(constraint, pod.labels))
+                chosen.append((index, constraint, own))
             elif derived:
-                chosen.append((index, each, derived))
+                chosen.append((index, constraint, derived))
         return chosen
 
     def _takes_defaults(self, spec: PodSpec) -> bool:
@@ -544,13 +566,13 @@ def _size_of_class(pod_class: PodClass) -> int:
 
 
 def _resources_of(template: Template) -> tuple[str, ...]:
-    """Return the resources that pods of a template ask for, before or after they are placed."""
+    """Return the resources that pods of a template request, before or after they are placed."""
     amounts = (*template.rules.needs.amounts, *template.use.amounts)
     return tuple(dict.fromkeys(name for name, _ in amounts))
 
 
 def _share_objects(one: Pod, other: Pod) -> bool:
-    """Whether two pods share the objects that a class is made of, but for owners, volumes and devices."""
+    """Return whether two pods share all parts of a class except owners, volumes, and devices."""
     return (
         one.spec is other.spec
         and one.labels is other.labels
@@ -560,8 +582,8 @@ def _share_objects(one: Pod, other: Pod) -> bool:
     )
 
 
-def _own_alike(one: Pod, other: Pod) -> bool:
-    """Whether two pods of one spec have the same owner, volumes and devices."""
+def _have_equal_owners(one: Pod, other: Pod) -> bool:
+    """Return whether two pods of one spec have the same owner, volumes, and devices."""
     return (
         one.controller is other.controller
         and _volumes_identity(one) == _volumes_identity(other)
@@ -570,16 +592,16 @@ def _own_alike(one: Pod, other: Pod) -> bool:
 
 
 def _volumes_identity(pod: Pod) -> Hashable:
-    """Equal for pods of one spec and namespace that have the same volumes."""
+    """Return a key that is equal for pods of one spec and namespace with the same volumes."""
     if has_ephemeral(pod.spec.volumes):
         return pod.claims, pod.name, pod.uid
     return pod.claims
 
 
 def _devices_identity(pod: Pod) -> Hashable:
-    """Equal for pods of one spec and namespace that ask for the same devices.
+    """Return a key that is equal for pods of one spec and namespace that request the same devices.
 
-    The devices of placed pods are read of their claims.
+    The devices of placed pods are read from their claims.
     """
     if not pod.spec.resource_claims or pod.node_name is not None:
         return None
@@ -603,20 +625,20 @@ class _TemplateBuilder:
 
     def build(
         self,
-        constraints: Sequence[Selecting],
-        eligibilities: Eligibilities,
+        constraints: Sequence[SelectedConstraint],
+        inclusion_sets: InclusionSets,
         daemons: frozenset[str],
         *,
         needs_keys: bool,
-        mark: str | None,
+        sibling_key: str | None,
     ) -> None:
         affinity = self._template.spec.affinity
         if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
             self._terms(affinity, daemons)
-            if affinity.pod_affinity and mark is not None:
-                self._exempt_first(affinity.pod_affinity, mark)
+            if affinity.pod_affinity and sibling_key is not None:
+                self._exempt_first(affinity.pod_affinity, sibling_key)
         if constraints:
-            self._spread(constraints, eligibilities, needs_keys=needs_keys)
+            self._spread(constraints, inclusion_sets, needs_keys=needs_keys)
 
     def _terms(self, affinity: Affinity, daemons: frozenset[str]) -> None:
         template = self._template
@@ -628,9 +650,9 @@ class _TemplateBuilder:
         limits = [term.max_per_domain for term in forbidding]
         template.affinity = tuple(self._required_affinity(required))
         template.affinity_per_term = self._config.affinity_per_term
-        enduring = attract.required_during_scheduling_required_during_execution or ()
-        template.enduring_affinity = tuple(
-            self._required_affinity(self._matchers(enduring, frozenset()))
+        during_execution = attract.required_during_scheduling_required_during_execution or ()
+        template.execution_affinity = tuple(
+            self._required_affinity(self._matchers(during_execution, frozenset()))
         )
         template.excepts = any(term.except_namespace_selector is not None for term in forbidding)
         template.anti_affinity = tuple(
@@ -645,22 +667,22 @@ class _TemplateBuilder:
         )
         template.owned = (
             *(
-                self._owned(Role.FORBIDS, *each, max_per_domain=limit)
-                for each, limit in zip(forbidden, limits, strict=True)
+                self._owned(Role.FORBIDS, *matcher_and_key, max_per_domain=limit)
+                for matcher_and_key, limit in zip(forbidden, limits, strict=True)
             ),
-            *(self._owned(Role.ATTRACTS_HARD, *each) for each in required),
-            *(self._owned(Role.ATTRACTS, *each) for each in wanted),
+            *(self._owned(Role.ATTRACTS_HARD, *matcher_and_key) for matcher_and_key in required),
+            *(self._owned(Role.ATTRACTS, *matcher_and_key) for matcher_and_key in wanted),
             *(self._owned(Role.REPELS, m, key, -weight) for m, key, weight in unwanted),
         )
 
-    def _exempt_first(self, attract: PodAffinity, mark: str) -> None:
-        """Compile the affinity without the terms that are left out until a sibling is placed."""
+    def _exempt_first(self, attract: PodAffinity, sibling_key: str) -> None:
+        """Compile the affinity without the terms that are exempt until a sibling is placed."""
         template, itself = self._template, self._nodes.itself
-        kept = [term for term in _required(attract) if not term.first_pod_exempt]
+        terms = [term for term in _required(attract) if not term.first_pod_exempt]
         template.affinity_of_first = tuple(
-            self._required_affinity(self._matchers(kept, frozenset()))
+            self._required_affinity(self._matchers(terms, frozenset()))
         )
-        entry = self._entry(siblings_in(template.namespace, mark))
+        entry = self._entry(siblings_in(template.namespace, sibling_key))
         counter = self._counter(entry, itself, lambda: DomainCounter(itself))
         template.siblings = AffinityTerm(entry, counter)
 
@@ -672,11 +694,11 @@ class _TemplateBuilder:
     def _weighted(self, affinity: PodAffinity, sign: int) -> list[tuple[TermMatcher, str, int]]:
         return [
             (
-                self._matcher(each.pod_affinity_term, frozenset()),
-                each.pod_affinity_term.topology_key,
-                sign * each.weight,
+                self._matcher(term.pod_affinity_term, frozenset()),
+                term.pod_affinity_term.topology_key,
+                sign * term.weight,
             )
-            for each in affinity.preferred_during_scheduling_ignored_during_execution or ()
+            for term in affinity.preferred_during_scheduling_ignored_during_execution or ()
         ]
 
     def _matcher(self, term: PodAffinityTerm, daemons: frozenset[str]) -> TermMatcher:
@@ -701,7 +723,7 @@ class _TemplateBuilder:
     def _term(
         self, matcher: Matcher, key: str, weight: int = 0, max_per_domain: int | None = None
     ) -> AffinityTerm:
-        entry = self._entry(frozenset(for_incoming(each) for each in matcher))
+        entry = self._entry(frozenset(for_incoming(term) for term in matcher))
         topology = self._key(key)
         counter = self._counter(entry, key, lambda: DomainCounter(topology))
         return AffinityTerm(entry, counter, weight, max_per_domain)
@@ -735,16 +757,20 @@ class _TemplateBuilder:
         return entry.hold_counter(kind, make)
 
     def _spread(
-        self, constraints: Sequence[Selecting], eligibilities: Eligibilities, *, needs_keys: bool
+        self,
+        constraints: Sequence[SelectedConstraint],
+        inclusion_sets: InclusionSets,
+        *,
+        needs_keys: bool,
     ) -> None:
         for hard, attribute in ((True, "hard"), (False, "soft")):
             chosen = [
-                each
-                for each in constraints
-                if (each[1].when_unsatisfiable == "DoNotSchedule") == hard
+                constraint
+                for constraint in constraints
+                if (constraint[1].when_unsatisfiable == "DoNotSchedule") == hard
             ]
             keys = [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
-            rules = tuple(self._rule(*each, keys, eligibilities, soft=not hard) for each in chosen)
+            rules = tuple(self._rule(*each, keys, inclusion_sets, soft=not hard) for each in chosen)
             setattr(self._template, f"{attribute}_spread", rules)
 
     def _rule(
@@ -753,12 +779,12 @@ class _TemplateBuilder:
         constraint: TopologySpreadConstraint,
         selector: Selector | None,
         keys: list[TopologyKey],
-        eligibilities: Eligibilities,
+        inclusion_sets: InclusionSets,
         *,
         soft: bool,
     ) -> SpreadRule:
         rules = self._template.rules
-        eligibility = eligibilities.get(
+        included_nodes = inclusion_sets.get(
             keys,
             rules.required if constraint.node_affinity_policy == "Honor" else None,
             rules.tolerations if constraint.node_taints_policy == "Honor" else None,
@@ -766,7 +792,7 @@ class _TemplateBuilder:
         per_node = soft and constraint.topology_key == HOSTNAME
         key = self._key(constraint.topology_key)
         namespaces = compile_namespaces(constraint.namespace_selector, self._template.namespace)
-        count = partial(self._spread_counter, namespaces, selector, key, eligibility)
+        count = partial(self._spread_counter, namespaces, selector, key, included_nodes)
         return SpreadRule(
             index=index,
             key=key,
@@ -774,7 +800,7 @@ class _TemplateBuilder:
             needs_key=bool(keys),
             on_nodes=None if keys else count(per_node=True),
             per_node=per_node,
-            eligibility=eligibility,
+            included_nodes=included_nodes,
             max_skew=constraint.max_skew,
             min_domains=constraint.min_domains or 1,
             selector=selector,
@@ -786,7 +812,7 @@ class _TemplateBuilder:
         namespaces: NamespaceRule,
         selector: Selector | None,
         key: TopologyKey,
-        eligibility: Eligibility,
+        included_nodes: IncludedNodes,
         *,
         per_node: bool,
     ) -> DomainCounter | None:
@@ -798,7 +824,7 @@ class _TemplateBuilder:
             itself = self._nodes.itself
             return self._counter(entry, itself, lambda: DomainCounter(itself))
         return self._counter(
-            entry, (key.name, eligibility), lambda: SpreadCounter(key, eligibility)
+            entry, (key.name, included_nodes), lambda: SpreadCounter(key, included_nodes)
         )
 
 

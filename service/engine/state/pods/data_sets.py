@@ -1,50 +1,53 @@
-"""Where the data sets are that pods name, and which classes of pods have to follow a change of one."""
+"""The locations of data sets that pods name, and the classes affected when a data set changes."""
 
-from service.engine.state.nodes.node_rules import DataRules, FoundData
+from service.engine.state.nodes.node_rules import DataRules, NamedDataSet
 from service.engine.state.pods.classes import PodClass
-from service.engine.state.pods.other_objects import KeptObjects
-from service.model.kinds_kept_for_rules.data_sets import (
+from service.engine.state.pods.other_objects import AuxiliaryObjects
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import ObjectName, Partial
+from service.model.pods.pod import Pod
+from service.model.volumes.data_sets import (
     DATA_SET,
     DataSetBody,
     data_sets_of,
     nodes_with,
 )
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import ObjectName, Partial, Pod
 
 
 class DataSets:
-    """The data sets of one cluster, as the pods of its classes use them."""
+    """The data sets of one cluster, with the pod classes that name them."""
 
-    def __init__(self, objects: KeptObjects) -> None:
+    def __init__(self, objects: AuxiliaryObjects) -> None:
         self._objects = objects
         self._users: dict[ObjectName, dict[PodClass, Pod]] = {}
-        """By a data set's namespace and name the classes that name it, each with a pod."""
+        """The classes that name a data set, each with a pod, by the data set's namespace and
+        name."""
 
     def rules_of(self, pod: Pod) -> DataRules | None:
-        """Return what a pod asks for, by where it is now; None if it names no data."""
+        """Return the pod's data sets with their current locations, or None if it names none."""
         wanted = pod.spec.data_affinity
         if wanted is None:
             return None
         return DataRules(
-            required=tuple(self._located(pod, each.data_set) for each in wanted.required),
+            required=tuple(self._locate(pod, reference.data_set) for reference in wanted.required),
             preferred=tuple(
-                (each.weight, self._located(pod, each.data_set)) for each in wanted.preferred
+                (reference.weight, self._locate(pod, reference.data_set))
+                for reference in wanted.preferred
             ),
         )
 
-    def _located(self, pod: Pod, name: str) -> FoundData:
+    def _locate(self, pod: Pod, name: str) -> NamedDataSet:
         kept = self._objects.get(DATA_SET.kind, pod.namespace, name)
         body = None if kept is None else kept.body
-        return FoundData(name, nodes_with(body.spec) if isinstance(body, DataSetBody) else None)
+        return NamedDataSet(name, nodes_with(body.spec) if isinstance(body, DataSetBody) else None)
 
     def add(self, pod_class: PodClass, pod: Pod) -> None:
-        """Have a class follow the data sets that its pods name."""
+        """Make a class depend on the data sets that its pods name."""
         for name in data_sets_of(pod.spec):
             self._users.setdefault((pod.namespace, name), {})[pod_class] = pod
 
     def discard(self, pod_class: PodClass) -> None:
-        """Forget a class that is dropped."""
+        """Forget a dropped class."""
         for name in data_sets_of(pod_class.template.spec):
             users = self._users[pod_class.namespace, name]
             del users[pod_class]
@@ -52,9 +55,9 @@ class DataSets:
                 del self._users[pod_class.namespace, name]
 
     def affected(
-        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+        self, before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
     ) -> list[tuple[PodClass, Pod]]:
-        """Return the classes that name an object which came, changed or went, each with a pod."""
+        """Return the classes that name an added, changed, or removed object, each with a pod."""
         some = after or before
         if some is None or some.kind != DATA_SET.kind:
             return []

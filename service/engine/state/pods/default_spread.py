@@ -1,4 +1,4 @@
-"""Which pods a pod's default spread constraints select: those of its services and its owner.
+"""The pods that default spread constraints select: those of a pod's services and its owner.
 
 Source: `DefaultSelector` in `pkg/scheduler/framework/plugins/helper/spread.go`, v1.35.
 """
@@ -7,36 +7,41 @@ from collections.abc import Iterator, Mapping
 
 from service.engine.state.pods.classes import MatchIndex, PodClass
 from service.engine.state.pods.matchers import Requirement, Selector, compile_selector
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.services_and_pod_owners import (
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import ObjectName, OwnerReference, Partial
+from service.model.pods.pod import Pod
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.workloads.owners import (
     ReplicaSetBody,
     ReplicationControllerBody,
     ServiceBody,
     StatefulSetBody,
 )
-from service.model.manifests.all_kinds_kept_for_rules import KEPT_KINDS
-from service.model.objects.pods_and_nodes import ObjectName, OwnerReference, Partial, Pod
 
 Labels = Mapping[str, str]
 OwnerKey = tuple[str, str, str, str]
-"""Namespace, version, kind and name of an owner."""
+"""Namespace, API version, kind, and name of an owner."""
 
 
 class DefaultSelectors:
-    """The selectors of the services and of the owners of pods of one cluster."""
+    """The selectors of the services and controllers of one cluster."""
 
     def __init__(self) -> None:
         self._services: dict[str, dict[str, Labels]] = {}
-        """The labels that each service selects, by namespace and name, if it selects any."""
+        """The labels that each service selects, by namespace and name; services without a selector
+        are omitted."""
         self._controllers: dict[OwnerKey, Labels] = {}
-        """The labels that replication controllers select; they replace those of services."""
+        """The labels that replication controllers select; they override those of services."""
         self._sets: dict[OwnerKey, Selector] = {}
-        """The selectors of replica sets and stateful sets, which have to match as well."""
+        """The selectors of ReplicaSets and StatefulSets, which have to match in addition."""
 
     def change(
-        self, key: ObjectName, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+        self,
+        key: ObjectName,
+        before: DeclaredObject[Partial] | None,
+        after: DeclaredObject[Partial] | None,
     ) -> None:
-        """Follow an object that came (no `before`), changed, or went (no `after`)."""
+        """Record an object that was added (no `before`), changed, or removed (no `after`)."""
         some = after or before
         if some is None:
             return
@@ -79,7 +84,7 @@ class DefaultSelectors:
 
 
 class DefaultedClasses:
-    """The classes whose constraints are the defaults, each with one of its pods."""
+    """The classes that take the default constraints, each with one of its pods."""
 
     def __init__(self, match_index: MatchIndex) -> None:
         self._match_index = match_index
@@ -87,7 +92,7 @@ class DefaultedClasses:
         self._owned: dict[OwnerKey, dict[PodClass, None]] = {}
 
     def add(self, pod_class: PodClass, pod: Pod) -> None:
-        """Note that a class takes the defaults."""
+        """Record that a class takes the defaults."""
         self._pods[pod_class] = pod
         if pod.controller is not None:
             key = _key_of(pod.namespace, pod.controller)
@@ -104,17 +109,17 @@ class DefaultedClasses:
             del self._owned[key]
 
     def affected(
-        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+        self, before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
     ) -> list[tuple[PodClass, Pod]]:
         """Return the classes that may select other pods after a change, each with a pod."""
-        found: dict[PodClass, None] = {}
-        for each in (before, after):
-            if each is not None and self._pods:
-                found.update(dict.fromkeys(self._selected(each)))
-                found.update(self._owned.get(owner_key(each), {}))
-        return [(pod_class, self._pods[pod_class]) for pod_class in found]
+        classes: dict[PodClass, None] = {}
+        for kept in (before, after):
+            if kept is not None and self._pods:
+                classes.update(dict.fromkeys(self._selected(kept)))
+                classes.update(self._owned.get(owner_key(kept), {}))
+        return [(pod_class, self._pods[pod_class]) for pod_class in classes]
 
-    def _selected(self, service: KeptObject[Partial]) -> Iterator[PodClass]:
+    def _selected(self, service: DeclaredObject[Partial]) -> Iterator[PodClass]:
         labels = service_labels(service)
         for pair in labels.items():
             for pod_class in self._match_index.having(pair):
@@ -127,19 +132,19 @@ class DefaultedClasses:
             return  # those with all pairs have the first one
 
 
-def owner_key(kept: KeptObject[Partial]) -> OwnerKey:
+def owner_key(kept: DeclaredObject[Partial]) -> OwnerKey:
     """Return the key by which the pods that an object owns refer to it."""
-    return kept.namespace, KEPT_KINDS[kept.kind].api_version, kept.kind, kept.name
+    return kept.namespace, DECLARED_KINDS[kept.kind].api_version, kept.kind, kept.name
 
 
-def service_labels(kept: KeptObject[Partial] | None) -> Labels:
+def service_labels(kept: DeclaredObject[Partial] | None) -> Labels:
     """Return the labels that a service selects; empty for any other object."""
     body = None if kept is None else kept.body
     return (body.spec.selector or {}) if isinstance(body, ServiceBody) else {}
 
 
-def decides(kept: KeptObject[Partial], pod: Pod) -> bool:
-    """Whether an object may decide what the default constraints of a pod select."""
+def decides(kept: DeclaredObject[Partial], pod: Pod) -> bool:
+    """Return whether an object may decide what the default constraints of a pod select."""
     if kept.namespace != pod.namespace:
         return False
     labels = service_labels(kept)

@@ -1,7 +1,7 @@
-"""The placed pods of each node, the most important first, in arrays: who would have to leave before whom.
+"""The placed pods of each node as arrays in order of importance, which is the order of preemption.
 
-A pod is more important than another one if its priority is higher or, where that is equal, if it has
-run for longer.
+A pod is more important than another if its priority is higher or, at equal priority, if it has run
+longer.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,30 +12,30 @@ from typing import Final
 import numpy as np
 
 from service.engine.state.nodes.columns import Ids, Ints, Mask, Slots
-from service.engine.state.nodes.node_rules import Use
+from service.engine.state.nodes.node_rules import PodUsage
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
 
-NOBODY: Final = 2**62
-"""The priority where there is no pod: beyond those of all pods."""
+NO_POD: Final = 2**62
+"""The priority of an empty cell, higher than that of any pod."""
 DEPTH_MIN = 8
 DEPTH_MAX = 128
-"""Nodes with more pods than this are crowded: they have no place in the arrays."""
+"""Nodes with more pods than this are crowded and not represented in the arrays."""
 PODS = "pods"
-"""What every pod takes one of."""
+"""A pseudo resource of which every pod takes one."""
 
-Placed = tuple[Pod, PodClass, Use]
-PlacedOn = Callable[[int], Iterable[Placed]]
+PlacedPod = tuple[Pod, PodClass, PodUsage]
+PlacedOn = Callable[[int], Iterable[PlacedPod]]
 
 
 def importance(pod: Pod) -> tuple[int, int, str]:
-    """A key that sorts the most important pods first."""
+    """Return a sort key that puts the most important pods first."""
     return -pod.priority, started_at(pod), f"{pod.namespace}/{pod.name}"
 
 
 def started_at(pod: Pod) -> int:
-    """Since when a pod runs, in seconds; while nobody has reported that, since when it exists."""
+    """Return since when a pod runs, in seconds; its creation time until that is reported."""
     return _seconds(pod.started or pod.created)
 
 
@@ -48,10 +48,9 @@ def _seconds(time: str) -> int:
 
 
 class ImportanceTable:
-    """What is known of the pods on each node, by their importance there.
+    """The pods of each node in order of importance, as arrays of the shape (depth, nodes).
 
-    All arrays have the shape (depth, nodes). It is filled when it is asked for first, and from then
-    on repaired for the nodes whose pods have changed.
+    It is filled on first use, and repaired for the nodes whose pods have changed.
     """
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -60,51 +59,53 @@ class ImportanceTable:
         self._pods: list[tuple[Pod, ...]] = []
         self._ids: dict[PodClass, int] = {}
         self.classes: list[PodClass] = []
-        """The classes by the numbers that `class_ids` has, also those that have no pods any more."""
+        """The classes by the ids in `class_ids`, including those without pods."""
         self._allocate(DEPTH_MIN, 0)
 
     def _allocate(self, depth: int, width: int) -> None:
-        self.priorities: Ints = np.full((depth, width), NOBODY, dtype=np.int64)
+        self.priorities: Ints = np.full((depth, width), NO_POD, dtype=np.int64)
         self.starts: Ints = np.zeros((depth, width), dtype=np.int64)
         self.class_ids: Ids = np.zeros((depth, width), dtype=np.int32)
         self.crowded: Mask = np.zeros(width, dtype=np.bool_)
-        """Shape (nodes,): the nodes that have more pods than the arrays take."""
+        """The nodes with more pods than the arrays hold, shape (nodes,)."""
         self._amounts: dict[str, Ints] = {}
         self.used = 0
-        """So many pods a node has at most."""
+        """The greatest number of pods on a node."""
 
     @property
     def depth(self) -> int:
-        """How many pods of a node the arrays have room for."""
+        """The number of pods per node for which the arrays have space."""
         return len(self.priorities)
 
     def pods_on(self, slot: int) -> tuple[Pod, ...]:
-        """The pods of a node, the most important first."""
+        """Return the pods of a node, the most important first."""
         return self._pods[slot]
 
     def amounts(self, resource: str) -> Ints:
-        """What each pod takes of a resource."""
-        found = self._amounts.get(resource)
-        if found is None:
-            found = self._amounts[resource] = np.zeros_like(self.priorities)
+        """Return what each pod takes of a resource, shape (depth, nodes)."""
+        amounts = self._amounts.get(resource)
+        if amounts is None:
+            amounts = self._amounts[resource] = np.zeros_like(self.priorities)
             self._position = -1
-        return found
+        return amounts
 
     def sizes(self) -> Iterator[int]:
         """Yield the size in bytes of each array."""
         yield self.priorities.nbytes + self.starts.nbytes + self.class_ids.nbytes
-        yield from (int(each.nbytes) for each in self._amounts.values())
+        yield from (int(amount.nbytes) for amount in self._amounts.values())
 
     def forget_dropped(self) -> None:
-        """Drop the amounts of resources that are no longer kept, and start anew if any class is not."""
-        for resource in [each for each in self._amounts if not self._nodes.users.resources[each]]:
+        """Drop the amounts of dropped resources, and restart if any class was dropped."""
+        for resource in [
+            amount for amount in self._amounts if not self._nodes.users.resources[amount]
+        ]:
             if resource != PODS:
                 del self._amounts[resource]
-        if any(each.is_dropped for each in self.classes):
+        if any(pod_class.is_dropped for pod_class in self.classes):
             self._restart(self.depth, self._nodes.size)
 
     def refresh(self, placed_on: PlacedOn, resources: Iterable[str] = ()) -> None:
-        """Bring everything up to date, with the amounts of these resources."""
+        """Update all arrays, including the amounts of these resources."""
         width = self._nodes.size
         if width != self.priorities.shape[1] or len(self.classes) > _classes_max(self.priorities):
             self._restart(DEPTH_MIN, width)
@@ -126,8 +127,8 @@ class ImportanceTable:
         self._position = -1
 
     def _repair(self, slots: Slots, placed_on: PlacedOn) -> bool:
-        """Fill the columns of some nodes anew; False if one of them needs more depth."""
-        self.priorities[:, slots] = NOBODY
+        """Rewrite the columns of some nodes; return False if one of them needs more depth."""
+        self.priorities[:, slots] = NO_POD
         for amounts in self._amounts.values():
             amounts[:, slots] = 0
         entries = _Entries(self._amounts)
@@ -140,18 +141,18 @@ class ImportanceTable:
             if len(placed) > self.depth:
                 return False
             self.used = max(self.used, len(placed))
-            self._pods[slot] = tuple([each[0] for each in placed])
+            self._pods[slot] = tuple([placed_pod[0] for placed_pod in placed])
             for rank, (pod, pod_class, use) in enumerate(placed):
                 entries.add(rank, slot, pod, self._id(pod_class), use)
         self._write(entries)
         return True
 
     def _id(self, pod_class: PodClass) -> int:
-        found = self._ids.get(pod_class)
-        if found is None:
-            found = self._ids[pod_class] = len(self.classes)
+        known = self._ids.get(pod_class)
+        if known is None:
+            known = self._ids[pod_class] = len(self.classes)
             self.classes.append(pod_class)
-        return found
+        return known
 
     def _write(self, entries: "_Entries") -> None:
         where = entries.ranks, entries.slots
@@ -163,7 +164,7 @@ class ImportanceTable:
 
 
 class _Entries:
-    """What is to be written, gathered so that it is written at once."""
+    """Cells collected so that they are written with one assignment per array."""
 
     def __init__(self, resources: Iterable[str]) -> None:
         self.ranks: list[int] = []
@@ -175,7 +176,7 @@ class _Entries:
             resource: ([], [], []) for resource in resources
         }
 
-    def add(self, rank: int, slot: int, pod: Pod, class_id: int, use: Use) -> None:
+    def add(self, rank: int, slot: int, pod: Pod, class_id: int, use: PodUsage) -> None:
         self.ranks.append(rank)
         self.slots.append(slot)
         self.priorities.append(pod.priority)
@@ -189,10 +190,10 @@ class _Entries:
                 lists[2].append(amount)
 
 
-def _importance_of_placed(placed: Placed) -> tuple[int, int, str]:
+def _importance_of_placed(placed: PlacedPod) -> tuple[int, int, str]:
     return importance(placed[0])
 
 
 def _classes_max(priorities: Ints) -> int:
-    """So many classes are known before those are forgotten that have no pods any more."""
+    """Return how many classes may accumulate before those without pods are forgotten."""
     return 1024 + 2 * priorities.size

@@ -1,4 +1,4 @@
-"""Matchers: the pods that a term or a spread constraint is about, in a form that can be interned.
+"""Matchers: the pods that a term or a spread constraint applies to, in a form that can be interned.
 
 Equal matchers that are written in different ways (labels or expressions, in any order) become equal
 values, so that they share their counters.
@@ -7,11 +7,12 @@ values, so that they share their counters.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from service.model.objects.pods_and_nodes import LabelSelector, PodAffinityTerm
+from service.model.core.primitives import LabelSelector
+from service.model.pods.pod import PodAffinityTerm
 
 
 class Requirement(NamedTuple):
-    """One requirement on labels; NotIn and DoesNotExist hold, too, if the key is absent."""
+    """One requirement on labels; NotIn and DoesNotExist also hold if the key is absent."""
 
     key: str
     operator: str
@@ -31,14 +32,14 @@ class Requirement(NamedTuple):
 
 
 Selector = frozenset[Requirement]
-"""All requirements must hold; an empty set matches everything. None stands for a selector that
+"""All requirements must hold; an empty set matches everything, and None in place of a selector
 matches nothing."""
 
 EVERYTHING: Selector = frozenset()
 
 
 def compile_selector(selector: LabelSelector | None) -> Selector | None:
-    """Turn labels and expressions into one set of requirements; None stays None."""
+    """Return labels and expressions as one set of requirements, or None for None."""
     if selector is None:
         return None
     labels = (
@@ -46,8 +47,8 @@ def compile_selector(selector: LabelSelector | None) -> Selector | None:
         for key, value in (selector.match_labels or {}).items()
     )
     expressions = (
-        Requirement(each.key, each.operator, frozenset(each.values or ()))
-        for each in selector.match_expressions or ()
+        Requirement(expression.key, expression.operator, frozenset(expression.values or ()))
+        for expression in selector.match_expressions or ()
     )
     return frozenset((*labels, *expressions))
 
@@ -55,7 +56,7 @@ def compile_selector(selector: LabelSelector | None) -> Selector | None:
 class NamespaceRule(NamedTuple):
     """The union of the named namespaces and of those whose labels the selector matches.
 
-    Those that `excepted` matches are left out of both.
+    Namespaces that `excepted` matches are excluded from both.
 
     A namespace that was never stored has no labels. Kubernetes treats terms in two ways: it
     resolves the selector in a term of an incoming pod to the names of stored namespaces
@@ -72,18 +73,18 @@ class NamespaceRule(NamedTuple):
         return self.names_or_selects(namespace, labels) and not self.excepts(labels)
 
     def excepts(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether a namespace with these labels is left out."""
+        """Return whether a namespace with these labels is excepted."""
         if self.excepted is None:
             return False
-        return all(each.holds(labels or {}) for each in self.excepted)
+        return all(requirement.holds(labels or {}) for requirement in self.excepted)
 
     def names_or_selects(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Do what `holds` does as if none were left out."""
+        """Return whether the rule holds for a namespace if exceptions are ignored."""
         if namespace in self.names:
             return True
         if self.selector is None or (labels is None and self.stored_only):
             return False
-        return all(each.holds(labels or {}) for each in self.selector)
+        return all(requirement.holds(labels or {}) for requirement in self.selector)
 
 
 class Subject(NamedTuple):
@@ -97,26 +98,26 @@ class Subject(NamedTuple):
 
 
 class TermMatcher(NamedTuple):
-    """Matches pods in certain namespaces with certain labels."""
+    """Matches pods with certain labels in certain namespaces."""
 
     namespaces: NamespaceRule
     selector: Selector | None
     daemons: frozenset[str] = frozenset()
-    """Daemon namespaces: the rule is left out between their pods and all others."""
+    """Daemon namespaces: the rule does not apply between their pods and all others."""
     of_daemon: bool = False
     """Whether the pod that has the rule is itself in a daemon namespace."""
     terminating_too: bool = True
 
     def matches(self, subject: Subject) -> bool:
-        """Whether the rule is about a pod."""
+        """Return whether the rule applies to a pod."""
         return not self._exempts(subject) and self._selects(subject)
 
     def leaves_out(self, subject: Subject) -> bool:
-        """Whether the rule would be about a pod if daemons were not exempt."""
+        """Return whether only the exemption of daemons keeps the rule from applying to a pod."""
         return self._exempts(subject) and self._selects(subject)
 
     def excepts(self, subject: Subject) -> bool:
-        """Whether the rule would be about a pod if its namespace were not left out."""
+        """Return whether only an excepted namespace keeps the rule from applying to a pod."""
         rule, labels = self.namespaces, subject.namespace_labels
         return (
             rule.excepts(labels)
@@ -126,7 +127,7 @@ class TermMatcher(NamedTuple):
         )
 
     def _exempts(self, subject: Subject) -> bool:
-        """Whether one of the two pods is a daemon and the other one is not."""
+        """Return whether exactly one of the two pods is a daemon."""
         return (subject.namespace in self.daemons) != self.of_daemon
 
     def _selects(self, subject: Subject) -> bool:
@@ -135,11 +136,11 @@ class TermMatcher(NamedTuple):
         ) and self._describes(subject)
 
     def _describes(self, subject: Subject) -> bool:
-        """Whether the rule would be about a pod in any namespace."""
+        """Return whether the rule would apply to a pod in any namespace."""
         return (
             self.selector is not None
             and (self.terminating_too or not subject.terminating)
-            and all(each.holds(subject.labels) for each in self.selector)
+            and all(requirement.holds(subject.labels) for requirement in self.selector)
         )
 
     @property
@@ -148,26 +149,28 @@ class TermMatcher(NamedTuple):
 
 
 Matcher = frozenset[TermMatcher]
-"""Matches the pods that all of the term matchers match; mostly there is only one."""
+"""Matches the pods that all of the term matchers match; usually there is only one."""
 
 
 def matches(matcher: Matcher, subject: Subject) -> bool:
-    """Whether every term matcher matches the pod."""
+    """Return whether every term matcher matches the pod."""
     return all(term.matches(subject) for term in matcher)
 
 
 def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
-    """Return label pairs of which every matched pod has one or more; None if there are none."""
+    """Return label pairs of which every matched pod has at least one, or None if there are none."""
     best: Requirement | None = None
     for term in matcher:
-        for each in term.selector or ():
-            if each.operator == "In" and (best is None or len(each.values) < len(best.values)):
-                best = each
+        for requirement in term.selector or ():
+            if requirement.operator == "In" and (
+                best is None or len(requirement.values) < len(best.values)
+            ):
+                best = requirement
     return None if best is None else [(best.key, value) for value in best.values]
 
 
 def named_namespaces(matcher: Matcher) -> frozenset[str] | None:
-    """Return the only namespaces whose pods can match; None if labels of namespaces decide that."""
+    """Return the only namespaces whose pods can match, or None if namespace labels decide."""
     for term in matcher:
         if term.namespaces.selector is None:
             return term.namespaces.names
@@ -175,25 +178,25 @@ def named_namespaces(matcher: Matcher) -> frozenset[str] | None:
 
 
 MATCHER_BYTES, REQUIREMENT_BYTES, VALUE_BYTES = 1_024, 512, 384
-"""About what a matcher takes, each of its requirements, and each value with its place in an index."""
+"""The approximate sizes of a matcher, of a requirement, and of a value with its index entry."""
 
 
 def size_in_bytes(matcher: Matcher) -> int:
-    """Return about how many bytes a matcher takes."""
+    """Return the approximate size of a matcher in bytes."""
     size = MATCHER_BYTES
     for term in matcher:
         rule = term.namespaces
         size += VALUE_BYTES * len(rule.names)
         for selector in (term.selector, rule.selector, rule.excepted):
-            for each in selector or ():
-                size += REQUIREMENT_BYTES + VALUE_BYTES * len(each.values)
+            for requirement in selector or ():
+                size += REQUIREMENT_BYTES + VALUE_BYTES * len(requirement.values)
     return size
 
 
 def for_incoming(term: TermMatcher) -> TermMatcher:
-    """Turn the matcher of a placed pod's term into that of an incoming pod's; often it is equal."""
+    """Convert the matcher of a placed pod's term to that of an incoming pod's term."""
     selector = term.namespaces.selector
-    if not selector or not all(each.holds({}) for each in selector):
+    if not selector or not all(requirement.holds({}) for requirement in selector):
         return term
     return term._replace(namespaces=term.namespaces._replace(stored_only=True))
 
@@ -216,8 +219,8 @@ def compile_term(
     """Compile the matcher of one (anti-)affinity term of a pod in `own_namespace`.
 
     The namespaces are those in the list and those that the selector selects; if both are absent or
-    empty, the pod's own. With `empty_list_means_all`, a list that is given but empty means all.
-    Without `reads_selector`, the selector counts as absent.
+    empty, the pod's own. With `empty_list_means_all`, a list that is present but empty means all.
+    Without `reads_selector`, the selector is treated as absent.
     """
     names = frozenset(term.namespaces or ())
     selector = compile_selector(term.namespace_selector if reads_selector else None)

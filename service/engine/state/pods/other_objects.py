@@ -1,42 +1,42 @@
-"""Objects of other kinds than node, namespace and pod, in the form in which rules read them."""
+"""Objects of kinds other than node, namespace, and pod that rules read."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
 
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.objects.pods_and_nodes import ObjectName, Partial
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import ObjectName, Partial
 
 B = TypeVar("B", bound=Partial)
 
 
-class KeptObjects:
-    """The objects of all kept kinds of one cluster."""
+class AuxiliaryObjects:
+    """The auxiliary objects of one cluster, by kind, name, and namespace."""
 
     def __init__(self) -> None:
-        self._by_kind: dict[str, dict[ObjectName, KeptObject[Partial]]] = {}
-        self._by_body: dict[type[Partial], dict[ObjectName, KeptObject[Partial]]] = {}
-        self._by_namespace: dict[tuple[str, str], dict[str, KeptObject[Partial]]] = {}
+        self._by_kind: dict[str, dict[ObjectName, DeclaredObject[Partial]]] = {}
+        self._by_body: dict[type[Partial], dict[ObjectName, DeclaredObject[Partial]]] = {}
+        self._by_namespace: dict[tuple[str, str], dict[str, DeclaredObject[Partial]]] = {}
         """The objects of each kind and namespace, by name."""
         self.kinds: set[str] = set()
-        """The kinds of which there is an object."""
+        """The kinds with at least one object."""
 
-    def __iter__(self) -> Iterator[KeptObject[Partial]]:
-        """All objects of all kinds."""
-        return (each for objects in self._by_kind.values() for each in objects.values())
+    def __iter__(self) -> Iterator[DeclaredObject[Partial]]:
+        """Return all objects of all kinds."""
+        return (manifest for objects in self._by_kind.values() for manifest in objects.values())
 
-    def get(self, kind: str, namespace: str, name: str) -> KeptObject[Partial] | None:
-        """Return the object of this kind and name; None if there is none."""
+    def get(self, kind: str, namespace: str, name: str) -> DeclaredObject[Partial] | None:
+        """Return the object of this kind and name, or None."""
         return self._by_kind.get(kind, {}).get((namespace, name))
 
-    def having(self, body: type[B]) -> Mapping[ObjectName, KeptObject[B]]:
+    def having(self, body: type[B]) -> Mapping[ObjectName, DeclaredObject[B]]:
         """Return all objects of the kind whose bodies have this type, by namespace and name."""
-        return cast("Mapping[ObjectName, KeptObject[B]]", self._by_body.get(body, {}))
+        return cast("Mapping[ObjectName, DeclaredObject[B]]", self._by_body.get(body, {}))
 
-    def within(self, kind: str, namespace: str) -> Mapping[str, KeptObject[Partial]]:
+    def within(self, kind: str, namespace: str) -> Mapping[str, DeclaredObject[Partial]]:
         """Return all objects of a kind in a namespace, by name."""
         return self._by_namespace.get((kind, namespace), {})
 
-    def put(self, kept: KeptObject[Partial]) -> None:
+    def put(self, kept: DeclaredObject[Partial]) -> None:
         """Add or replace an object."""
         objects = self._by_kind.setdefault(kept.kind, {})
         objects[kept.namespace, kept.name] = kept

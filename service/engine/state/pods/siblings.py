@@ -1,10 +1,10 @@
-"""Siblings: the pods that the template of one controller stands for.
+"""Siblings: the pods of one controller, for terms of affinity with `firstPodExempt`.
 
-Terms of affinity with `firstPodExempt` are left out for a pod as long as none of its siblings is
-placed. The siblings of a pod are the pods of its namespace that have such a term, too, and the same
-controller; without a controller, those that have none and the same labels. What tells them from
-others becomes a label of their classes under a key that no manifest can have. So they are counted
-like the pods that any selector matches.
+A term with `firstPodExempt` does not apply to a pod until one of its siblings is placed. The
+siblings of a pod are the pods of its namespace that also have such a term, and the same controller;
+for pods without a controller, those without one and with the same labels. This identity becomes a
+label of their classes, under a key that no manifest can have, so that siblings are counted like the
+pods that any selector matches.
 """
 
 import msgspec
@@ -15,34 +15,38 @@ from service.engine.state.pods.matchers import (
     Requirement,
     TermMatcher,
 )
-from service.model.objects.pods_and_nodes import Affinity, Pod
+from service.model.pods.pod import Affinity, Pod
 
-KEY = " siblings"
-"""The key of the label, which is no valid one."""
+SIBLING_LABEL = " siblings"
+"""The key of the label; it is not a valid label key."""
 
 
 def exempts_first(affinity: Affinity) -> bool:
-    """Whether a term of affinity is left out for the first of a pod and its siblings."""
+    """Return whether a term of affinity exempts the first of a pod and its siblings."""
     rules = affinity.pod_affinity
     terms = rules and rules.required_during_scheduling_ignored_during_execution
     return any(term.first_pod_exempt for term in terms or ())
 
 
-def mark_of(pod: Pod) -> str | None:
-    """Return what a pod has in common with its siblings alone; None if no term is left out for it."""
+def sibling_key_of(pod: Pod) -> str | None:
+    """Return a key shared by a pod and its siblings alone, or None if no term exempts the first."""
     if pod.spec.affinity is None or not exempts_first(pod.spec.affinity):
         return None
-    told = sorted(pod.labels.items()) if pod.controller is None else pod.controller
-    return msgspec.json.encode(told).decode()
+    identity = sorted(pod.labels.items()) if pod.controller is None else pod.controller
+    return msgspec.json.encode(identity).decode()
 
 
 def are_siblings(one: Pod, other: Pod) -> bool:
-    """Whether two pods are siblings."""
-    mark = mark_of(one)
-    return mark is not None and one.namespace == other.namespace and mark == mark_of(other)
+    """Return whether two pods are siblings."""
+    sibling_key = sibling_key_of(one)
+    return (
+        sibling_key is not None
+        and one.namespace == other.namespace
+        and sibling_key == sibling_key_of(other)
+    )
 
 
-def siblings_in(namespace: str, mark: str) -> Matcher:
+def siblings_in(namespace: str, sibling_key: str) -> Matcher:
     """Return the matcher of a pod's siblings, which also matches the pod itself."""
-    selector = frozenset((Requirement(KEY, "In", frozenset((mark,))),))
+    selector = frozenset((Requirement(SIBLING_LABEL, "In", frozenset((sibling_key,))),))
     return frozenset((TermMatcher(NamespaceRule(frozenset((namespace,)), None), selector),))

@@ -1,1 +1,1 @@
-"""The volumes of a cluster, the claims to them, the limits of nodes, and which placed pods use which."""
+"""The volumes of a cluster, the claims to them, node limits, and their use by placed pods."""

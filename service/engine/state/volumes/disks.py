@@ -1,22 +1,22 @@
-"""Which nodes have pods that use a disk which they name themselves."""
+"""The nodes with pods that use a disk named in the pod itself."""
 
 from collections.abc import Iterable
 
 from service.engine.state.volumes.pod_volumes import DiskKey, DiskUse
 
 Counts = dict[DiskKey, dict[int, int]]
-"""Disk to the number of its users on each slot that has any."""
+"""Disk to the number of its users by slot."""
 
 
-class Disks:
-    """The users of disks, and of these the ones that write."""
+class DiskUsers:
+    """The users of each disk, and those that write to it."""
 
     def __init__(self) -> None:
         self._users: Counts = {}
         self._writers: Counts = {}
 
     def count(self, uses: Iterable[DiskUse], slot: int, pods: int) -> None:
-        """Pods that use these disks come to a node, or leave it."""
+        """Record that pods with these disks were added to a node, or removed from it."""
         for use in uses:
             for key in use.keys:
                 _add(self._users, key, slot, pods)
@@ -24,7 +24,7 @@ class Disks:
                     _add(self._writers, key, slot, pods)
 
     def conflicts(self, uses: Iterable[DiskUse]) -> set[int]:
-        """The nodes on which a pod with these disks would share one that somebody writes."""
+        """Return the nodes on which a pod with these disks would share one that is written."""
         slots: set[int] = set()
         for use in uses:
             others = self._writers if use.only_reads else self._users

@@ -1,8 +1,8 @@
-"""How many volumes are attached to each node, beside how many of each driver can be.
+"""The attached volumes of each node, and the attach limits of its CSI drivers.
 
-What is attached to a node is worked out from its pods when somebody asks and something there
-changed: a pod with volumes, one of their claims or volumes, an attachment, the drivers. A volume
-that several pods share counts once, so that sums would not do.
+The volumes attached to a node are computed on demand from its pods, after a change of a pod with
+volumes, one of their claims or volumes, an attachment, or the drivers. A volume that several pods
+share counts once, so that sums would not be enough.
 """
 
 from collections import Counter
@@ -13,23 +13,24 @@ import numpy as np
 
 from service.engine.state.nodes.columns import Column, Mask
 from service.engine.state.nodes.node_table import NodeTable
-from service.model.objects.persistent_volumes import DiskName
+from service.model.volumes.volume import DiskName
 
 UNLIMITED: Final = 2**62
 AMPLE: Final = 16
-"""A pod with so few volumes needs no look at nodes if all have room for as many."""
+"""A pod with at most this many volumes needs no check if every node has this many attachments
+left."""
 
 
-class DiskUser:
+class VolumeUser:
     """Pods that have the same volumes."""
 
     def attached(self) -> set[DiskName]:
-        """What counts towards the limits of a node where one of them is."""
+        """Return the volumes that count towards the limits of a node with one of the pods."""
         raise NotImplementedError
 
 
 class _DriverColumns:
-    """The columns of one driver: how many more volumes each node takes."""
+    """The number of volumes of one driver that each node can still attach."""
 
     __slots__ = ("left", "nearly_full")
 
@@ -47,33 +48,33 @@ class _DriverColumns:
         self.left.cells[slot] = left
 
     def exceeded(self, count: int) -> Mask | None:
-        """Shape (nodes,): where so many more are too many; None: nowhere."""
+        """Return where `count` more volumes are too many, shape (nodes,), or None if nowhere."""
         if not self.nearly_full and count <= AMPLE:
             return None
         return self.left.values < count
 
 
 class VolumeLimits:
-    """Volumes per node and driver, and their limits."""
+    """Attached volumes per node and driver, and their limits."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self._size = 0
         self._drivers: dict[str, _DriverColumns] = {}
         self._limits: dict[str, dict[str, int]] = {}
-        """Node name to the limits of drivers there."""
+        """The limits of drivers, by node name."""
         self._attachments: dict[str, Counter[DiskName]] = {}
-        """Node name to what is attached there, whoever uses it."""
-        self._placed: dict[int, dict[DiskUser, int]] = {}
+        """The VolumeAttachments of each node, by node name."""
+        self._placed: dict[int, dict[VolumeUser, int]] = {}
         self._used: dict[int, set[DiskName]] = {}
-        """Slot to what its pods use, for nodes with limits."""
+        """The volumes that pods use by slot, for nodes with limits."""
         self._users: dict[DiskName, set[int]] = {}
         self._stale: set[int] = set()
 
-    # What changes
+    # Updates
 
-    def count(self, user: DiskUser, slot: int, pods: int) -> None:
-        """Pods with volumes come to a node, or leave it."""
+    def count(self, user: VolumeUser, slot: int, pods: int) -> None:
+        """Record that pods with volumes were added to a node, or removed from it."""
         placed = self._placed.setdefault(slot, {})
         before = placed.get(user, 0)
         if before + pods:
@@ -87,15 +88,15 @@ class VolumeLimits:
         self._stale.add(slot)
 
     def touch(self, slots: Iterable[int]) -> None:
-        """What the pods there use, or the node itself, may be another."""
+        """Record that nodes, or the volumes of their pods, may have changed."""
         self._stale.update(slots)
 
     def touch_all(self) -> None:
-        """What any pod uses may be another."""
+        """Record that the volumes of any pod may have changed."""
         self._stale.update(self._placed)
 
     def limit(self, node_name: str, limits: dict[str, int] | None) -> None:
-        """A node has other drivers; None: none that are known."""
+        """Set the driver limits of a node, or forget them (None)."""
         if limits is None:
             self._limits.pop(node_name, None)
         else:
@@ -103,7 +104,7 @@ class VolumeLimits:
         self.touch_node(node_name)
 
     def attach(self, node_name: str, disk: DiskName, times: int) -> None:
-        """A volume is attached to a node (1), or no longer (-1)."""
+        """Record that a volume is attached to a node (1), or detached (-1)."""
         attachments = self._attachments.setdefault(node_name, Counter())
         attachments[disk] += times
         if not attachments[disk]:
@@ -113,13 +114,13 @@ class VolumeLimits:
         self.touch_node(node_name)
 
     def touch_node(self, node_name: str) -> None:
-        """Note that the volumes of a node have changed, if there is such a node."""
+        """Record that the attached volumes of a node have changed, if the node exists."""
         slot = self._nodes.slots.get(node_name)
         if slot is not None:
             self._stale.add(slot)
 
-    def _join(self, user: DiskUser, slot: int) -> None:
-        """Add what new pods use, so that what the others use need not be worked out again."""
+    def _join(self, user: VolumeUser, slot: int) -> None:
+        """Add the volumes of new pods without recomputing those of the others."""
         node = self._nodes.nodes[slot]
         if node is None or slot in self._stale or self._size != self._nodes.size:
             self._stale.add(slot)
@@ -136,10 +137,10 @@ class VolumeLimits:
                 columns = self._drivers[disk.driver]
                 columns.put(slot, columns.left.cells[slot] - 1)
 
-    # What is asked
+    # Queries
 
     def exceeded(self, disks: Iterable[DiskName]) -> Mask | None:
-        """Shape (nodes,): where these volumes would be too many; None: nowhere."""
+        """Return where these volumes would exceed a limit, shape (nodes,), or None if nowhere."""
         wanted = frozenset(disks)
         if not self._limits or not wanted:
             return None
@@ -158,12 +159,12 @@ class VolumeLimits:
         return exceeded if exceeded.any() else None
 
     def users(self, disks: Iterable[DiskName]) -> set[int]:
-        """The nodes with limits on which pods use any of these volumes."""
+        """Return the nodes with limits whose pods use any of these volumes."""
         self._refresh()
         return {slot for disk in disks for slot in self._users.get(disk, ())}
 
     def _exceeds(self, slot: int, wanted: frozenset[DiskName]) -> bool:
-        """Whether the limits of a node that has some of the volumes already are exceeded by the others."""
+        """Return whether volumes exceed the limits of a node that already uses some of them."""
         new = _by_driver(wanted - self._used.get(slot, set()))
         for driver, count in new.items():
             columns = self._drivers.get(driver)
@@ -177,10 +178,10 @@ class VolumeLimits:
             for columns in self._drivers.values():
                 columns.resize(self._size)
         for slot in self._stale:
-            self._work_out(slot)
+            self._recompute(slot)
         self._stale.clear()
 
-    def _work_out(self, slot: int) -> None:
+    def _recompute(self, slot: int) -> None:
         node = self._nodes.nodes[slot] if slot < len(self._nodes.nodes) else None
         limits = self._limits.get(node.name, {}) if node is not None else {}
         for columns in self._drivers.values():
@@ -221,7 +222,7 @@ class VolumeLimits:
 
 
 def _by_driver(disks: AbstractSet[DiskName]) -> dict[str, int]:
-    """How many volumes each driver has among these; a Counter would take several times as long."""
+    """Count volumes by driver; a Counter would take several times as long."""
     counts: dict[str, int] = {}
     for disk in disks:
         counts[disk.driver] = counts.get(disk.driver, 0) + 1

@@ -1,8 +1,8 @@
-"""For claims without a volume: on each node the volume that they would get, or a new one.
+"""The matching of unbound claims to volumes on each node, or to newly provisioned ones.
 
-Claims are matched in the order of their sizes, each with the smallest volume that it can have on a
-node, and a claim that finds none is provisioned; nothing is ever taken back for a better choice.
-All nodes are looked at together: a volume that can be used on many is looked at once.
+Claims are matched in order of size, each with the smallest volume that suits it on a node, and a
+claim without a match is provisioned; no match is revised for a better one. All nodes are matched
+together: a volume that many nodes can use is examined once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,31 +12,31 @@ import numpy as np
 from service.engine.state.nodes.columns import Ids, Mask
 from service.engine.state.nodes.node_sets import NodeSet
 from service.engine.state.volumes.volume_table import VolumeTable
-from service.model.objects.persistent_volumes import PersistentVolume, PersistentVolumeClaim
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.objects.selectors import matches
+from service.model.core.primitives import ObjectName
+from service.model.core.selectors import matches
+from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
 
 NO_VOLUME = -1
 PROVISION = "provision"
-"""In place of the name of a volume that is still to be made."""
+"""Stands for the name of a volume that is still to be provisioned."""
 
 
 class VolumeMatches:
-    """What the unbound claims of a pod find on every node."""
+    """The volumes that the unbound claims of a pod get on every node."""
 
     def __init__(self, table: VolumeTable, claims: Sequence[PersistentVolumeClaim]) -> None:
-        """`claims` wait for their first consumer, and are in the order of the pod's volumes."""
+        """Match `claims`, which wait for their first consumer, in order of the pod's volumes."""
         self._table = table
         self._size = table.nodes.size
         self._names: list[str] = []
-        """The volumes that are in question; where one is chosen its number in this list is kept."""
+        """The candidate volumes; chosen ones are stored by their index in this list."""
         self._numbers: dict[str, int] = {}
         self._chosen: dict[ObjectName, Ids] = {}
-        """Claim to its volume on each node, shape (nodes,)."""
+        """By claim, its volume on each node, shape (nodes,)."""
         self.without_volume: Mask = np.zeros(self._size, dtype=np.bool_)
-        """Shape (nodes,): where a claim has no volume and can't get one."""
+        """The nodes where a claim has no volume and cannot get one, shape (nodes,)."""
         self.without_room: Mask = np.zeros(self._size, dtype=np.bool_)
-        """Shape (nodes,): where a claim's volume could be made, but for the room there is."""
+        """The nodes where only a lack of capacity prevents provisioning, shape (nodes,)."""
         self._selected = [claim for claim in claims if claim.selected_node is not None]
         others = [claim for claim in claims if claim.selected_node is None]
         self._others = sorted(others, key=_requested)
@@ -44,16 +44,16 @@ class VolumeMatches:
 
     @property
     def failing(self) -> Mask:
-        """Shape (nodes,): where not all claims can be bound."""
+        """The nodes where not all claims can be bound, shape (nodes,)."""
         return self.without_volume | self.without_room
 
     def on(self, slot: int) -> dict[str, str]:
-        """Claim to volume, or `PROVISION`, on a node where all can be bound."""
-        found = {claim.name: PROVISION for claim in self._selected}
+        """Return claim to volume, or `PROVISION`, on a node where all claims can be bound."""
+        volumes = {claim.name: PROVISION for claim in self._selected}
         for claim in self._others:
             number = int(self._chosen[claim.key][slot])
-            found[claim.name] = PROVISION if number == NO_VOLUME else self._names[number]
-        return found
+            volumes[claim.name] = PROVISION if number == NO_VOLUME else self._names[number]
+        return volumes
 
     def _find(self) -> None:
         for claim in self._selected:
@@ -69,24 +69,24 @@ class VolumeMatches:
         for claim in self._others:
             self._provision(claim, (self._chosen[claim.key] == NO_VOLUME) & ~self.failing)
 
-    # Volumes that are there
+    # Existing volumes
 
     def _choose(self, claim: PersistentVolumeClaim, rank: int) -> Ids:
-        """Shape (nodes,): the number of the claim's volume; so many claims were before it."""
+        """Return the number of the claim's volume, shape (nodes,), after `rank` earlier claims."""
         chosen = np.full(self._size, NO_VOLUME, dtype=np.int32)
-        for volume in self._table.kept_for(claim):
+        for volume in self._table.reserved_for(claim):
             if _could_hold(volume, claim):
                 self._assign(chosen, volume)
                 return chosen
-        # From the largest to the smallest, so that the smallest stays.
+        # From the largest to the smallest, so that the smallest wins.
         for volume in reversed(self._candidates(claim, rank)):
             self._assign(chosen, volume)
         return chosen
 
     def _candidates(self, claim: PersistentVolumeClaim, rank: int) -> list[PersistentVolume]:
-        """The smallest volumes that the claim could have.
+        """Return the smallest volumes that the claim could have.
 
-        Of those that can be used on the same nodes one more is enough than claims have chosen.
+        For each set of nodes, one volume more than the earlier claims can take is enough.
         """
         candidates: list[PersistentVolume] = []
         counts: dict[NodeSet | None, int] = {}
@@ -104,31 +104,33 @@ class VolumeMatches:
         return candidates
 
     def _assign(self, chosen: Ids, volume: PersistentVolume) -> None:
-        """Choose a volume on the nodes where it can be used and no other claim has it."""
+        """Choose a volume on the nodes that can use it, where no other claim has it."""
         number = self._number(volume.name)
         nodes = self._table.nodes_of(volume)
-        before = [each for each in self._chosen.values() if each is not chosen]
+        before = [
+            chosen_before for chosen_before in self._chosen.values() if chosen_before is not chosen
+        ]
         if nodes is not None and nodes.slots is not None:
             for slot in nodes.slots:
-                if not any(each[slot] == number for each in before):
+                if not any(chosen_before[slot] == number for chosen_before in before):
                     chosen[slot] = number
             return
         free = np.ones(self._size, dtype=np.bool_) if nodes is None else nodes.mask
-        for each in before:
-            free &= each != number
+        for chosen_before in before:
+            free &= chosen_before != number
         chosen[free] = number
 
     def _number(self, name: str) -> int:
-        found = self._numbers.get(name)
-        if found is None:
-            found = self._numbers[name] = len(self._names)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self._names)
             self._names.append(name)
-        return found
+        return number
 
-    # Volumes that are to be made
+    # Provisioned volumes
 
     def _provision(self, claim: PersistentVolumeClaim, needed: Mask) -> None:
-        """Note where no volume can be made for a claim, of the nodes where it needs one."""
+        """Record where no volume can be provisioned for a claim, among the nodes that need one."""
         if not needed.any():
             return
         storage_class = self._table.provisioning_class(claim)
@@ -140,8 +142,8 @@ class VolumeMatches:
             self.without_volume |= needed & ~allowed
             needed &= allowed
         if self._table.reports_capacity(storage_class):
-            with_room = self._table.with_room(storage_class, claim.requested)
-            self.without_room |= needed & ~_union(with_room, self._size)
+            nodes_with_capacity = self._table.nodes_with_capacity(storage_class, claim.requested)
+            self.without_room |= needed & ~_union(nodes_with_capacity, self._size)
 
 
 def _requested(claim: PersistentVolumeClaim) -> int:
@@ -149,7 +151,7 @@ def _requested(claim: PersistentVolumeClaim) -> int:
 
 
 def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume that is for nobody else is of the kind that a claim asks for."""
+    """Return whether an without_reserved_nodes volume has the class, size, and mode of a claim."""
     return (
         volume.class_name == claim.class_name
         and volume.capacity >= claim.requested
@@ -160,7 +162,7 @@ def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a claim selects a volume, and it can be mounted as the claim says."""
+    """Return whether a claim's selector and access modes fit a volume."""
     return volume.access_modes.issuperset(claim.access_modes) and (
         claim.selector is None or matches(claim.selector, volume.labels)
     )
@@ -168,6 +170,6 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 def _union(sets: Iterable[NodeSet], size: int) -> Mask:
     union = np.zeros(size, dtype=np.bool_)
-    for each in sets:
-        union |= each.mask
+    for node_set in sets:
+        union |= node_set.mask
     return union

@@ -1,12 +1,14 @@
-"""What the volumes of a pod ask for: claims by their names, and disks that the pod names itself."""
+"""The volumes of a pod: claims by name, and disks named in the pod itself."""
 
 from typing import NamedTuple
 
-from service.model.objects.persistent_volumes import DiskName, in_tree_disk
-from service.model.objects.pods_and_nodes import ObjectName, Pod, Volume
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
+from service.model.pods.volume_sources import Volume
+from service.model.volumes.volume import DiskName, in_tree_disk
 
 DiskKey = tuple[str, ...]
-"""What two pods share that use one disk: its kind, and what names it."""
+"""What two pods that use one disk share: its kind, and its name."""
 
 
 class ClaimUse(NamedTuple):
@@ -14,20 +16,20 @@ class ClaimUse(NamedTuple):
 
     key: ObjectName
     is_ephemeral: bool
-    """It was made for the pod, after which it is named."""
+    """Whether the claim was created for the pod and is named after it."""
 
 
 class DiskUse(NamedTuple):
     """A disk that a pod names itself."""
 
     keys: tuple[DiskKey, ...]
-    """It is the same disk as another if they have one of these in common."""
+    """Two disks are the same if they share one of these keys."""
     only_reads: bool
-    """Another pod on the node may use the disk if it only reads, too."""
+    """Whether the pod only reads; readers may share a disk on a node."""
 
 
 def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
-    """The claims that a pod uses, each once, in the order of its volumes."""
+    """Return the claims that a pod uses, without duplicates, in the order of its volumes."""
     named = iter(pod.claims)
     uses: dict[ClaimUse, None] = {}
     for volume in pod.spec.volumes:
@@ -40,7 +42,7 @@ def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
 
 
 def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
-    """Whether any claim is named after the pod."""
+    """Return whether any claim is named after the pod."""
     for volume in volumes:  # noqa: SIM110 - any() with a generator takes several times as long
         if volume.ephemeral is not None:
             return True
@@ -48,15 +50,15 @@ def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
 
 
 def disks_of(pod: Pod) -> tuple[DiskUse, ...]:
-    """The disks that a pod names itself."""
-    found = [_disk(volume) for volume in pod.spec.volumes]
-    return tuple([use for use in found if use is not None])
+    """Return the disks that a pod names itself."""
+    uses = [_disk(volume) for volume in pod.spec.volumes]
+    return tuple([use for use in uses if use is not None])
 
 
 def attached_disks(pod: Pod) -> frozenset[DiskName]:
     """Return the disks of a pod that count towards the limits of nodes."""
-    found = [in_tree_disk(volume) for volume in pod.spec.volumes]
-    return frozenset([name for name in found if name is not None])
+    names = [in_tree_disk(volume) for volume in pod.spec.volumes]
+    return frozenset([name for name in names if name is not None])
 
 
 def _disk(volume: Volume) -> DiskUse | None:

@@ -1,4 +1,4 @@
-"""The volumes of a cluster, the claims to them, and which placed pods use which."""
+"""The volumes of a cluster, the claims to them, and their use by placed pods."""
 
 from bisect import bisect_left, insort
 from collections import Counter
@@ -10,10 +10,12 @@ from typing_extensions import override
 
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
-from service.engine.state.volumes.disks import Disks
-from service.engine.state.volumes.limits import DiskUser, VolumeLimits
+from service.engine.state.volumes.disks import DiskUsers
+from service.engine.state.volumes.limits import VolumeLimits, VolumeUser
 from service.engine.state.volumes.pod_volumes import attached_disks, claims_of, disks_of
-from service.model.objects.persistent_volumes import (
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
+from service.model.volumes.volume import (
     DRIVERS_OF_PROVISIONERS,
     NO_PROVISIONER,
     CSIDriver,
@@ -26,19 +28,18 @@ from service.model.objects.persistent_volumes import (
     VolumeAttachment,
     VolumeObject,
 )
-from service.model.objects.pods_and_nodes import ObjectName, Pod
 
 Sized = tuple[int, str]
-"""Capacity and name of a volume, by which smaller ones come first."""
+"""Capacity and name of a volume, so that smaller ones sort first."""
 K = TypeVar("K")
 M = TypeVar("M")
 V = TypeVar("V")
 
 
 class VolumeTable:
-    """The objects of volumes by name, and what follows from them and from the pods that are placed.
+    """The volume objects of a cluster by name, and what is derived from them and from placed pods.
 
-    Objects are put and removed by the cluster, which knows how to undo it.
+    The cluster puts and removes objects, and undoes that.
     """
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -52,25 +53,25 @@ class VolumeTable:
         self._capacities_of: dict[str, dict[ObjectName, CSIStorageCapacity]] = {}
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attachments_of: dict[str, dict[str, VolumeAttachment]] = {}
-        """By volume."""
+        """The attachments of each volume."""
         self._affinities: dict[str, bytes] = {}
-        """By volume: equal for equal affinities."""
+        """The encoded node affinity of each volume, for comparison."""
         self._free: dict[str, list[Sized]] = {}
-        """By class: the volumes that are available, for nobody and bound to nobody, smallest first."""
-        self._kept_for: dict[ObjectName, dict[str, None]] = {}
-        """By claim: the volumes that name it."""
+        """By class, the volumes that are available, without_reserved_nodes, and unbound, smallest first."""
+        self._reserved_for: dict[ObjectName, dict[str, None]] = {}
+        """By claim, the volumes whose claimRef names it."""
         self._bound_to: dict[str, dict[ObjectName, None]] = {}
-        """By volume: the claims that name it."""
+        """By volume, the claims that name it."""
         self._users: dict[ObjectName, dict[PodVolumes, None]] = {}
-        """By claim: the placed pods that use it."""
-        self.disks = Disks()
+        """By claim, the placed pods that use it."""
+        self.disks = DiskUsers()
         self.limits = VolumeLimits(nodes)
         self.sets = NodeSets(nodes)
 
     # Pods
 
     def count(self, volumes: "PodVolumes", slot: int, pods: int) -> None:
-        """Pods with these volumes come to a node (1) or leave it (-1)."""
+        """Record that pods with these volumes were added to a node (1) or removed from it (-1)."""
         after = volumes.nodes.get(slot, 0) + pods
         if after:
             volumes.nodes[slot] = after
@@ -85,7 +86,7 @@ class VolumeTable:
                 _discard(self._users, use.key, volumes)
 
     def is_in_use(self, key: ObjectName) -> bool:
-        """Whether a placed pod uses a claim, other than for an ephemeral volume."""
+        """Return whether a placed pod uses a claim, other than for an ephemeral volume."""
         return any(
             use.key == key and not use.is_ephemeral
             for volumes in self._users.get(key, ())
@@ -93,11 +94,14 @@ class VolumeTable:
         )
 
     def used_on(self, key: ObjectName) -> set[int]:
-        """The nodes on which placed pods use a claim."""
+        """Return the nodes on which placed pods use a claim."""
         return {slot for volumes in self._users.get(key, ()) for slot in volumes.nodes}
 
     def disk_of(self, claim: PersistentVolumeClaim) -> DiskName | None:
-        """Return as what a claim counts towards limits: as its volume, or as the one that its class would make."""
+        """Return the volume as which a claim counts towards limits, or None.
+
+        An unbound claim counts as the volume that its class would provision.
+        """
         volume = self.volumes.get(claim.volume_name)
         if volume is not None:
             return volume.disk
@@ -108,48 +112,52 @@ class VolumeTable:
         driver = DRIVERS_OF_PROVISIONERS.get(made_by, made_by)
         return DiskName(driver, f"{claim.namespace}/{claim.name}")
 
-    # What claims find
+    # Matching
 
     def nodes_of(self, volume: PersistentVolume) -> NodeSet | None:
-        """The nodes on which a volume can be used; None: all."""
+        """Return the nodes on which a volume can be used, or None for all."""
         if volume.affinity is None:
             return None
         return self.sets.of_affinity(volume.affinity, self._affinities[volume.name])
 
     def zones_of(self, volume: PersistentVolume) -> NodeSet | None:
-        """The nodes that are in the zones of a volume; None: all."""
+        """Return the nodes in the zones of a volume, or None for all."""
         return self.sets.of_zones(volume.zones) if volume.zones else None
 
-    def kept_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """The volumes that are for this claim and none else, by name."""
-        for name in sorted(self._kept_for.get(claim.key, ())):
+    def reserved_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+        """Yield the volumes reserved for this claim, by name."""
+        for name in sorted(self._reserved_for.get(claim.key, ())):
             volume = self.volumes[name]
             if volume.claim is not None and volume.claim.names(claim):
                 yield volume
 
     def free(self, class_name: str, size: int) -> Iterator[PersistentVolume]:
-        """The volumes of a class that are for nobody and have at least this size, smallest first."""
+        """Yield the without_reserved_nodes volumes of a class with at least this size, smallest first."""
         free = self._free.get(class_name, [])
         for index in range(bisect_left(free, (size, "")), len(free)):
             yield self.volumes[free[index][1]]
 
     def provisioning_class(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The class by which a volume can be made for a claim; None: none can."""
+        """Return the class that can provision a volume for a claim, or None."""
         storage_class = self.classes.get(claim.class_name)
         if storage_class is None or storage_class.provisioner in NO_PROVISIONER:
             return None
         return storage_class
 
     def reports_capacity(self, storage_class: StorageClass) -> bool:
-        """Whether volumes of the class can be made only where there is room for them."""
+        """Return whether volumes of the class are provisioned only where capacity is reported."""
         driver = self.drivers.get(storage_class.provisioner)
         return driver is not None and driver.reports_capacity
 
-    def with_room(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
-        """The nodes on which a volume of this size can be made; they may overlap."""
-        for each in self._capacities_of.get(storage_class.name, {}).values():
-            if each.size_max is not None and each.size_max >= size and each.nodes is not None:
-                yield self.sets.of_selector(each.nodes)
+    def nodes_with_capacity(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
+        """Yield sets of nodes that can provision a volume of this size; they may overlap."""
+        for capacity in self._capacities_of.get(storage_class.name, {}).values():
+            if (
+                capacity.size_max is not None
+                and capacity.size_max >= size
+                and capacity.nodes is not None
+            ):
+                yield self.sets.of_selector(capacity.nodes)
 
     # Objects
 
@@ -174,7 +182,7 @@ class VolumeTable:
                 self._swap_attachment(new.name, new)
 
     def remove(self, old: VolumeObject) -> None:
-        """Remove an object that is there."""
+        """Remove an existing object."""
         match old:
             case PersistentVolumeClaim():
                 self._swap_claim(old.key, None)
@@ -227,23 +235,23 @@ class VolumeTable:
             self._affinities[volume.name] = msgspec.json.encode(volume.affinity)
         if volume.claim is not None:
             key = (volume.claim.namespace, volume.claim.name)
-            self._kept_for.setdefault(key, {})[volume.name] = None
+            self._reserved_for.setdefault(key, {})[volume.name] = None
         self._list(volume)
 
     def _forget_volume(self, volume: PersistentVolume) -> None:
         self._affinities.pop(volume.name, None)
         if volume.claim is not None:
-            _discard(self._kept_for, (volume.claim.namespace, volume.claim.name), volume.name)
+            _discard(self._reserved_for, (volume.claim.namespace, volume.claim.name), volume.name)
         self._unlist(volume)
 
     def _list(self, volume: PersistentVolume) -> None:
-        """Count a volume among the free ones, if it is one."""
+        """Add a volume to the free ones, if it is free."""
         if self._is_free(volume):
             free = self._free.setdefault(volume.class_name, [])
             insort(free, (volume.capacity, volume.name))
 
     def _unlist(self, volume: PersistentVolume) -> None:
-        """Count a volume among the free ones no longer, if it is one."""
+        """Remove a volume from the free ones, if it is free."""
         if self._is_free(volume):
             free = self._free[volume.class_name]
             del free[bisect_left(free, (volume.capacity, volume.name))]
@@ -251,7 +259,7 @@ class VolumeTable:
                 del self._free[volume.class_name]
 
     def _is_free(self, volume: PersistentVolume) -> bool:
-        """Whether a volume is for nobody, by its own word and by that of all claims."""
+        """Return whether a volume is available, and neither reserved nor bound."""
         if volume.claim is not None or volume.terminating or not volume.is_available:
             return False
         claims = self._bound_to.get(volume.name, ())
@@ -274,11 +282,11 @@ class VolumeTable:
             self._count_attachment(new, 1)
 
     def _count_attachments(self, volume_name: str, times: int) -> None:
-        for each in self._attachments_of.get(volume_name, {}).values():
-            self._count_attachment(each, times)
+        for attachment in self._attachments_of.get(volume_name, {}).values():
+            self._count_attachment(attachment, times)
 
     def _count_attachment(self, attachment: VolumeAttachment, times: int) -> None:
-        """An attachment counts while its volume is there and has a CSI driver."""
+        """Count an attachment, if its volume exists and has a CSI driver."""
         volume = self.volumes.get(attachment.volume_name)
         if volume is not None and volume.handle is not None:
             disk = DiskName(attachment.attacher, volume.handle)
@@ -288,10 +296,10 @@ class VolumeTable:
         for volumes in self._users.get(key, ()):
             self.limits.touch(volumes.nodes)
 
-    # What it counts
+    # Digests and recounts
 
     def objects(self) -> Iterator[VolumeObject]:
-        """All objects, kind by kind in the order of their names."""
+        """Yield all objects, kind by kind in the order of their names."""
         kinds: tuple[Mapping[Any, VolumeObject], ...] = (
             self.claims,
             self.volumes,
@@ -306,7 +314,7 @@ class VolumeTable:
                 yield known[key]
 
     def users(self) -> Iterator[tuple[ObjectName, Counter[int]]]:
-        """Each claim that placed pods use, with the number of these on each slot."""
+        """Yield each claim that placed pods use, with the number of these pods by slot."""
         for key, users in self._users.items():
             total: Counter[int] = Counter()
             for volumes in users:
@@ -314,23 +322,23 @@ class VolumeTable:
             yield key, total
 
 
-class PodVolumes(DiskUser):
-    """The volumes of the pods of one class, as far as scheduling reads them."""
+class PodVolumes(VolumeUser):
+    """What scheduling reads of the volumes of a class's pods."""
 
     __slots__ = ("_attached", "claims", "disks", "nodes", "pod_name", "pod_uid", "table")
 
     def __init__(self, pod: Pod, table: VolumeTable) -> None:
         self.table = table
         self.claims = claims_of(pod)
-        """Each once, in the order of the pod's volumes."""
+        """The claims without duplicates, in the order of the pod's volumes."""
         self.disks = disks_of(pod)
         """The disks that the pod names itself."""
         self._attached = attached_disks(pod)
         self.pod_name = f"{pod.namespace}/{pod.name}"
         self.pod_uid = pod.uid
-        """Name and uid are those of all pods of the class, if one of the claims is ephemeral."""
+        """Name and uid apply to all pods of the class if one of the claims is ephemeral."""
         self.nodes: dict[int, int] = {}
-        """Placed pods with these volumes per slot."""
+        """The number of placed pods with these volumes by slot."""
 
     @override
     def attached(self) -> set[DiskName]:
@@ -342,22 +350,22 @@ class PodVolumes(DiskUser):
         return attached
 
     def known_claims(self) -> list[PersistentVolumeClaim]:
-        """The claims that are there."""
+        """Return the claims that exist."""
         known = self.table.claims
         return [known[use.key] for use in self.claims if use.key in known]
 
     def unbound_claims(self) -> list[PersistentVolumeClaim]:
-        """Those of them that have no volume yet, in the order of the pod's volumes."""
+        """Return the existing claims without a volume, in the order of the pod's volumes."""
         return [claim for claim in self.known_claims() if not claim.is_bound]
 
-    def lasting_claims(self) -> list[PersistentVolumeClaim]:
-        """Return the claims that are there and were not made for ephemeral volumes."""
+    def non_ephemeral_claims(self) -> list[PersistentVolumeClaim]:
+        """Return the existing claims that were not created for ephemeral volumes."""
         known = self.table.claims
         return [known[u.key] for u in self.claims if not u.is_ephemeral and u.key in known]
 
 
 def _swap(objects: dict[K, V], key: K, new: V | None) -> V | None:
-    """Put an object in place of the one of that key, which is returned; None: of none."""
+    """Replace the object of a key, or remove it (None); return the previous one, or None."""
     old = objects.pop(key, None)
     if new is not None:
         objects[key] = new

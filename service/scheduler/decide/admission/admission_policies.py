@@ -8,15 +8,15 @@ from typing import cast
 
 import msgspec
 
-from service.model.errors import Denied
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.manifest_base import ObjectManifest
-from service.model.manifests.metadata_and_status import Json
-from service.model.objects.admission_policies import AdmissionPolicy
-from service.model.objects.cel_expressions import ITEMS_MAX, OBJECT_BYTES_MAX
-from service.model.objects.cel_questions import TOO_MANY_ITEMS, PolicyQuestion
-from service.model.objects.selectors import matches
-from service.model.validation.combinators import entries_of
+from service.model.cel.evaluation import ITEMS_MAX, OBJECT_BYTES_MAX
+from service.model.cluster.admission_policies import AdmissionPolicy
+from service.model.core.errors import Denied
+from service.model.core.manifest import ObjectManifest
+from service.model.core.metadata import Json
+from service.model.core.selectors import matches
+from service.model.core.validators import entries_of
+from service.model.devices.cel_questions import TOO_MANY_ITEMS, PolicyQuestion
+from service.model.registry.manifests import PodManifest
 from service.scheduler.protocol.expressions import Unanswered
 from service.scheduler.replica.replica import Replica
 

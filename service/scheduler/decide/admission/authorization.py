@@ -7,7 +7,7 @@ is for the scheduler to say, or for those who report what it did. So only caller
 waits for a node, and has to pass admission and quotas.
 """
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.protocol.callers import Caller
 
 _NODE = "that the pod is on a node is a fact. To have it placed on this one, place it or bind it."

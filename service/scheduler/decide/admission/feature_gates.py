@@ -2,19 +2,19 @@
 
 import msgspec
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.manifests.manifest import PodManifest, QuotaManifest
-from service.model.manifests.which_terms_have_namespace_selectors import (
+from service.model.cluster.features import NAMESPACE_SELECTOR
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.field_warnings import FEATURE_OFF, FieldWarnings, warning
+from service.model.core.validators import entries_of
+from service.model.pods.annotated_rules import PATH, annotation_of, rules_in
+from service.model.pods.namespace_selectors import (
     namespace_selectors,
     uses_namespace_selector,
     without_namespace_selectors,
 )
-from service.model.objects.switchable_features import NAMESPACE_SELECTOR
-from service.model.pod_templates.annotated_rules import PATH, annotation_of, rules_in
-from service.model.pod_templates.field_warnings import FEATURE_OFF, FieldWarnings, warning
-from service.model.quotas_and_limits.quota import CROSS_NAMESPACE
-from service.model.validation.combinators import entries_of
-from service.model.validation.quotas_and_priority_classes import scopes_of
+from service.model.policies.quota import CROSS_NAMESPACE
+from service.model.policies.quota_rules import scopes_of
+from service.model.registry.manifests import PodManifest, QuotaManifest
 from service.scheduler.decide.context import DecisionContext
 
 

@@ -4,9 +4,10 @@ from typing import TypeGuard, cast
 
 import msgspec
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.managed_fields import Json, Manager, apply, update
-from service.model.manifests.manifest import AnyManifest, ObjectManifest, parse_as
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.managers import Manager
+from service.model.json.managed_fields import Json, apply, update
+from service.model.registry.manifests import AnyManifest, ObjectManifest, parse_as
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.intents import ApplyPatch
 from service.scheduler.replica.stored_kinds import StoredManifest

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import TypeVar, cast
 
-from service.model.errors import Conflict
-from service.model.manifests.generated_names import is_undrawn, prefix_of
-from service.model.manifests.manifest import Applicable, ObjectManifest
+from service.model.core.errors import Conflict
+from service.model.core.generate_name import is_undrawn, prefix_of
+from service.model.registry.manifests import Applicable, ObjectManifest
 from service.scheduler.decide.context import DecisionContext
 
 DRAWS_MAX = 100

@@ -1,8 +1,6 @@
 """Warns about manifest fields that a cluster ignores, by its configuration and its profiles."""
 
-from service.model.manifests.manifest import Applicable, PodManifest
-from service.model.objects.pods_and_nodes import Volume
-from service.model.pod_templates.field_warnings import (
+from service.model.core.field_warnings import (
     DEVICE_CLAIMS,
     PREEMPTION,
     RUNTIME_CLASS,
@@ -12,8 +10,10 @@ from service.model.pod_templates.field_warnings import (
     FieldWarnings,
     warning,
 )
-from service.model.pod_templates.rule_warnings import warnings_of_own_labels
-from service.model.validation.type_derived_rules import fields_of
+from service.model.core.type_rules import fields_of
+from service.model.pods.rule_warnings import warnings_of_own_labels
+from service.model.pods.volume_sources import Volume
+from service.model.registry.manifests import Applicable, PodManifest
 from service.scheduler.decide.admission.feature_gates import warnings_of_features
 from service.scheduler.decide.admission.pod_admission import has_runtime_classes, knows_scheduler
 from service.scheduler.decide.context import DecisionContext

@@ -4,21 +4,21 @@ from typing import cast
 
 import msgspec
 
-from service.model.errors import Conflict, FieldError, Forbidden, InvalidManifest
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.manifests.manifest import AnyManifest, KeptManifest
-from service.model.manifests.manifest_kept_for_rules import edited, part_of
-from service.model.manifests.metadata_and_status import Json
-from service.model.manifests.rollout_templates import parse_template
-from service.model.plans.plans import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
-from service.model.pod_templates.template_cache import TemplateCache
-from service.model.principals import Verb
+from service.model.core.access import Verb
+from service.model.core.declared_manifest import edited, part_of
+from service.model.core.errors import Conflict, FieldError, Forbidden, InvalidManifest
+from service.model.core.kind import DeclaredObject
+from service.model.core.metadata import Json
+from service.model.plans.plan import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
+from service.model.plans.rollout_template import parse_template
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import AnyManifest, DeclaredManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.stored_kinds import StoredManifest
 
-KeptPlan = KeptObject[PlanBody]
+KeptPlan = DeclaredObject[PlanBody]
 _COUNTS = {
     "Drain": ("evicted", "leaving", "waiting", "staying"),
     "Replace": ("waves", "placed", "updated", "ready", "evicted", "leaving", "waiting"),
@@ -30,10 +30,10 @@ _REPLACING = "its plan places and evicts pods there."
 
 def is_plan(manifest: object) -> bool:
     """Return whether an object is a plan."""
-    return isinstance(manifest, KeptManifest) and manifest.kind == PLAN.kind
+    return isinstance(manifest, DeclaredManifest) and manifest.kind == PLAN.kind
 
 
-def plan_of(manifest: KeptManifest) -> KeptPlan:
+def plan_of(manifest: DeclaredManifest) -> KeptPlan:
     """Return the plan in a manifest, which has to be one."""
     return cast("KeptPlan", manifest.kept)
 
@@ -46,7 +46,7 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
     Raises:
         Forbidden: the caller may not do what the plan will: evict pods and change nodes, or place.
     """
-    if not isinstance(sent, KeptManifest) or not is_plan(sent):
+    if not isinstance(sent, DeclaredManifest) or not is_plan(sent):
         return sent
     goal = plan_of(sent).body.spec.goal
     if goal.type == "Replace":
@@ -55,12 +55,12 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
         _require_moving(caller, goal.namespace)
     else:
         require_draining(caller)
-    if not isinstance(stored, KeptManifest) or stored.uid != (sent.uid or stored.uid):
+    if not isinstance(stored, DeclaredManifest) or stored.uid != (sent.uid or stored.uid):
         return sent
     return with_status(sent, plan_of(stored).body.status)
 
 
-def with_status(manifest: KeptManifest, status: PlanProgress) -> KeptManifest:
+def with_status(manifest: DeclaredManifest, status: PlanProgress) -> DeclaredManifest:
     """Return a plan with this status, or without any if nothing has happened yet."""
     kind = plan_of(manifest).body.spec.goal.type
     counts = {name: getattr(status, name) for name in _COUNTS[kind]}
@@ -74,7 +74,7 @@ def with_status(manifest: KeptManifest, status: PlanProgress) -> KeptManifest:
     return edited(manifest, change)
 
 
-def with_state(manifest: KeptManifest, state: PlanState) -> KeptManifest:
+def with_state(manifest: DeclaredManifest, state: PlanState) -> DeclaredManifest:
     """Return a plan with this state."""
 
     def change(fields: Json) -> None:
@@ -127,7 +127,7 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
         InvalidManifest: the template is wrong, or there are more pods than a plan may have.
         Conflict: another unfinished plan is about the same pods.
     """
-    if not isinstance(sent, KeptManifest) or not is_plan(sent):
+    if not isinstance(sent, DeclaredManifest) or not is_plan(sent):
         return
     goal = plan_of(sent).body.spec.goal
     if goal.type != "Replace":
@@ -144,7 +144,7 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
         _refuse_beside_others(context, sent.name, release)
 
 
-def is_active(manifest: KeptManifest) -> bool:
+def is_active(manifest: DeclaredManifest) -> bool:
     """Return whether a plan continues, now or once it is resumed."""
     body = plan_of(manifest).body
     return not body.has_ended and body.spec.state != "Cancelled"
@@ -154,7 +154,7 @@ def _refuse_beside_others(context: DecisionContext, name: str, release: Replace)
     """Refuse a rollout that would replace another one's new pods, or vice versa: neither would end."""
     for stored in context.replica.objects(PLAN.kind):
         other = stored.manifest
-        if not isinstance(other, KeptManifest) or other.name == name or not is_active(other):
+        if not isinstance(other, DeclaredManifest) or other.name == name or not is_active(other):
             continue
         running = _release_of(other, context.templates)
         if running is not None and _are_at_odds(release, running):
@@ -164,7 +164,7 @@ def _refuse_beside_others(context: DecisionContext, name: str, release: Replace)
             )
 
 
-def _release_of(plan: KeptManifest, templates: TemplateCache) -> Replace | None:
+def _release_of(plan: DeclaredManifest, templates: TemplateCache) -> Replace | None:
     """Return what a plan replaces, or None if it has another goal or is no longer readable."""
     goal = plan_of(plan).body.spec.goal
     if goal.type != "Replace":
@@ -203,7 +203,7 @@ def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
 def has_plan_ended(manifest: object) -> bool:
     """Return whether an object is a finished plan."""
     return (
-        isinstance(manifest, KeptManifest)
+        isinstance(manifest, DeclaredManifest)
         and is_plan(manifest)
         and plan_of(manifest).body.has_ended
     )

@@ -11,10 +11,26 @@ from typing import cast
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.model.configuration.config import ClusterConfig
-from service.model.errors import Denied, InvalidManifest
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.runtime_classes import (
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.errors import Denied, InvalidManifest
+from service.model.core.kind import DeclaredObject
+from service.model.core.primitives import Quantities
+from service.model.core.selectors import matches
+from service.model.pods.exclusive_terms import (
+    covers_all_namespaces,
+    required_terms,
+    without_tautologies,
+)
+from service.model.pods.pod import Pod, PodAffinityTerm, PodSpec
+from service.model.pods.requests import requirements
+from service.model.policies.limit_ranges import (
+    LIMIT_RANGE,
+    LimitRangeBody,
+    claim_violations,
+    defaults_of,
+    violations,
+)
+from service.model.policies.runtime_classes import (
     RUNTIME_CLASS,
     WITHOUT_CLASS,
     RuntimeClassBody,
@@ -22,23 +38,8 @@ from service.model.kinds_kept_for_rules.runtime_classes import (
     merge_of,
     read_by_runtime_class,
 )
-from service.model.kinds_kept_for_rules.volume_kinds import PersistentVolumeClaimBody
-from service.model.manifests.manifest import KeptManifest, PodManifest
-from service.model.objects.anti_affinity_to_all_pods import (
-    covers_all_namespaces,
-    required_terms,
-    without_tautologies,
-)
-from service.model.objects.pod_resource_requests import requirements
-from service.model.objects.pods_and_nodes import Pod, PodAffinityTerm, PodSpec, Quantities
-from service.model.objects.selectors import matches
-from service.model.quotas_and_limits.limit_ranges import (
-    LIMIT_RANGE,
-    LimitRangeBody,
-    claim_violations,
-    defaults_of,
-    violations,
-)
+from service.model.registry.manifests import DeclaredManifest, PodManifest
+from service.model.volumes.volume_kinds import PersistentVolumeClaimBody
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.replica.quotas import refusal
@@ -101,7 +102,7 @@ def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
 
 def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
     """Return whether the pod's `schedulerName` is one of the cluster's profiles."""
-    return pod.spec.scheduler_name in cluster.pipelines
+    return pod.spec.scheduler_name in cluster.profiles
 
 
 def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
@@ -131,8 +132,8 @@ def admit_limits(cluster: Cluster, pod: Pod) -> None:
 
 def admit_claim(
     cluster: Cluster,
-    claim: KeptObject[PersistentVolumeClaimBody],
-    stored: KeptObject[PersistentVolumeClaimBody] | None = None,
+    claim: DeclaredObject[PersistentVolumeClaimBody],
+    stored: DeclaredObject[PersistentVolumeClaimBody] | None = None,
 ) -> None:
     """Refuse a claim with a new request that a limit range does not allow.
 
@@ -146,7 +147,7 @@ def admit_claim(
         _refuse_violations(claim_violations(requests, limit_range))
 
 
-def _requests_of(claim: KeptObject[PersistentVolumeClaimBody]) -> Quantities:
+def _requests_of(claim: DeclaredObject[PersistentVolumeClaimBody]) -> Quantities:
     resources = claim.body.spec.resources
     return (resources.requests if resources else None) or {}
 
@@ -298,7 +299,7 @@ def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffi
     )
 
 
-def was_admitted(sent: PodManifest | KeptManifest, caller: Caller) -> bool:
+def was_admitted(sent: PodManifest | DeclaredManifest, caller: Caller) -> bool:
     """Return whether an API server has already admitted an object.
 
     Then it has a uid, and its sender may state facts: others could invent a uid.

@@ -4,22 +4,22 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from service.model.errors import FieldError, InvalidManifest
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pod_resource_requests import host_ports
-from service.model.objects.pods_and_nodes import (
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.primitives import Quantities
+from service.model.core.quantity import parse_quantity
+from service.model.pods.annotated_rules import PATH, annotation_of
+from service.model.pods.connections import stated_affinity
+from service.model.pods.pod import (
     Container,
     DataAffinity,
     NodeAffinity,
     PodAffinity,
     PodSpec,
-    Quantities,
     ResourceRequirements,
     Toleration,
 )
-from service.model.objects.quantity import parse_quantity
-from service.model.pod_templates.annotated_rules import PATH, annotation_of
-from service.model.pod_templates.pod_traffic import stated_affinity
+from service.model.pods.requests import host_ports
+from service.model.registry.manifests import PodManifest
 
 FIXED = "may not change in a placed pod"
 NO_NODE_AFFINITY, NO_POD_AFFINITY = NodeAffinity(), PodAffinity()

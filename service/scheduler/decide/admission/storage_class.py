@@ -1,21 +1,21 @@
 """The default class of claims without a class, as in Kubernetes' admission (DefaultStorageClass)."""
 
-from service.model.kinds_kept_for_rules.object_kept_for_rules import KeptObject
-from service.model.kinds_kept_for_rules.volume_kinds import (
+from service.model.core.declared_manifest import DeclaredManifest
+from service.model.core.kind import DeclaredObject
+from service.model.volumes.bound_volumes import claim_of_default_class, volume_named_by
+from service.model.volumes.volume_kinds import (
     BETA_CLASS,
     DEFAULTED_CLASS,
     IS_DEFAULT_CLASS,
     PersistentVolumeClaimBody,
     StorageClassBody,
 )
-from service.model.manifests.bound_volumes import claim_of_default_class, volume_named_by
-from service.model.manifests.manifest_kept_for_rules import KeptManifest
 from service.scheduler.decide.context import DecisionContext
 
 
 def with_default_class(
-    context: DecisionContext, sent: KeptManifest, stored: KeptManifest | None = None
-) -> KeptManifest:
+    context: DecisionContext, sent: DeclaredManifest, stored: DeclaredManifest | None = None
+) -> DeclaredManifest:
     """Return a claim with the default class if it names none; return other objects unchanged.
 
     An update that names no class keeps the default that the stored claim got, whichever is the
@@ -30,12 +30,12 @@ def with_default_class(
     return sent if name is None else claim_of_default_class(sent, name)
 
 
-def _names_class(claim: KeptManifest) -> bool:
+def _names_class(claim: DeclaredManifest) -> bool:
     """Return whether a claim names its class, including "" for none."""
     return BETA_CLASS in claim.kept.annotations or _class_of(claim) is not None
 
 
-def _class_of(claim: KeptManifest) -> str | None:
+def _class_of(claim: DeclaredManifest) -> str | None:
     body = claim.kept.body
     return body.spec.storage_class_name if isinstance(body, PersistentVolumeClaimBody) else None
 
@@ -48,5 +48,5 @@ def _default_class(context: DecisionContext) -> str | None:
     return None if newest is None else newest.name
 
 
-def _is_default(storage_class: KeptObject[StorageClassBody]) -> bool:
+def _is_default(storage_class: DeclaredObject[StorageClassBody]) -> bool:
     return any(storage_class.annotations.get(name) == "true" for name in IS_DEFAULT_CLASS)

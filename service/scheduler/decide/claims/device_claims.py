@@ -10,13 +10,9 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from service.engine import DeviceUse, allocations_on, device_uses
-from service.model.errors import Conflict, Denied, FieldError, InvalidManifest
-from service.model.kinds_kept_for_rules.device_kinds import (
-    DEVICE_CLASS,
-    RESOURCE_CLAIM,
-    RESOURCE_CLAIM_TEMPLATE,
-)
-from service.model.manifests.allocated_claims import (
+from service.model.core.declared_manifest import DeclaredManifest
+from service.model.core.errors import Conflict, Denied, FieldError, InvalidManifest
+from service.model.devices.allocation import (
     allocation_of,
     claim_allocated,
     claim_keeping_allocation,
@@ -30,11 +26,15 @@ from service.model.manifests.allocated_claims import (
     was_allocated_here,
     was_made_for,
 )
-from service.model.manifests.manifest import AnyManifest, PodManifest
-from service.model.manifests.manifest_kept_for_rules import KeptManifest
-from service.model.objects.device_manifest_types import ResourceClaimBody, ResourceClaimTemplateBody
-from service.model.objects.devices import ClaimAllocation
-from service.model.objects.pods_and_nodes import Pod
+from service.model.devices.device import ClaimAllocation
+from service.model.devices.device_fields import ResourceClaimBody, ResourceClaimTemplateBody
+from service.model.devices.device_kinds import (
+    DEVICE_CLASS,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+)
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import AnyManifest, PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.replica.replica import Replica
@@ -101,7 +101,7 @@ def _claim_for(
     use: DeviceUse,
     uid: str,
     given: ClaimAllocation | None,
-) -> KeptManifest | None:
+) -> DeclaredManifest | None:
     """Return a claim with its new allocation, created if need be, or None if there is no claim."""
     replica = context.replica
     claim = (
@@ -118,7 +118,7 @@ def _claim_for(
     return claim_allocated(claim, allocation_of(claim, given.grants, classes))
 
 
-def _make_claim(context: DecisionContext, pod: Pod, use: DeviceUse, uid: str) -> KeptManifest:
+def _make_claim(context: DecisionContext, pod: Pod, use: DeviceUse, uid: str) -> DeclaredManifest:
     replica = context.replica
     assert use.template is not None
     template = _stored_object(replica, RESOURCE_CLAIM_TEMPLATE.kind, pod.namespace, use.template)
@@ -148,7 +148,7 @@ def release_devices(
             _release(context.replica, claim, pod.uid)
 
 
-def _release(replica: Replica, claim: KeptManifest, pod_uid: str) -> None:
+def _release(replica: Replica, claim: DeclaredManifest, pod_uid: str) -> None:
     """Remove a pod from a claim's users; delete the claim if it was created for it and is unused."""
     users = consumers_of(claim).keys()
     if was_made_for(claim, pod_uid) and users <= {pod_uid}:
@@ -164,7 +164,7 @@ def as_written(sent: AnyManifest, stored: StoredManifest | None, caller: Caller)
     return claim_keeping_status(sent, stored if _is_claim(stored) else None)
 
 
-def keep_allocation(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
+def keep_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
     """Return an update of a claim, with omitted parts of an allocation made here.
 
     Raises:
@@ -178,7 +178,7 @@ def keep_allocation(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
 
 
 def admit_devices(
-    context: DecisionContext, sent: KeptManifest, stored: KeptManifest | None = None
+    context: DecisionContext, sent: DeclaredManifest, stored: DeclaredManifest | None = None
 ) -> None:
     """Refuse admin access to devices in a namespace that is not labeled for it.
 
@@ -215,18 +215,18 @@ def refuse_while_reserved(manifest: StoredManifest) -> None:
         )
 
 
-def _is_claim(manifest: object) -> TypeGuard[KeptManifest]:
-    return isinstance(manifest, KeptManifest) and manifest.kind == RESOURCE_CLAIM.kind
+def _is_claim(manifest: object) -> TypeGuard[DeclaredManifest]:
+    return isinstance(manifest, DeclaredManifest) and manifest.kind == RESOURCE_CLAIM.kind
 
 
-def _asks(claim: KeptManifest) -> object:
+def _asks(claim: DeclaredManifest) -> object:
     """Return the requests of a claim or a template."""
     body = claim.kept.body
     assert isinstance(body, ResourceClaimBody | ResourceClaimTemplateBody)
     return body.spec
 
 
-def _admin_request(sent: KeptManifest) -> str | None:
+def _admin_request(sent: DeclaredManifest) -> str | None:
     """Return the path of the first request with admin access in a claim or template, or None."""
     body = sent.kept.body
     if isinstance(body, ResourceClaimBody):
@@ -241,7 +241,9 @@ def _admin_request(sent: KeptManifest) -> str | None:
     return None
 
 
-def _stored_object(replica: Replica, kind: str, namespace: str, name: str) -> KeptManifest | None:
+def _stored_object(
+    replica: Replica, kind: str, namespace: str, name: str
+) -> DeclaredManifest | None:
     stored = replica.get(kind, namespace, name)
     manifest = stored.manifest if stored is not None else None
-    return manifest if isinstance(manifest, KeptManifest) else None
+    return manifest if isinstance(manifest, DeclaredManifest) else None

@@ -8,12 +8,10 @@ pod, and its controller completes the binding; here both are one change.
 from collections.abc import Mapping
 
 from service.engine import PROVISION, bindings_on, user_of_claim
-from service.model.errors import Conflict
-from service.model.kinds_kept_for_rules.volume_kinds import (
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-)
-from service.model.manifests.bound_volumes import (
+from service.model.core.declared_manifest import DeclaredManifest
+from service.model.core.errors import Conflict
+from service.model.pods.pod import Pod
+from service.model.volumes.bound_volumes import (
     claim_bound_to,
     claim_for_node,
     claim_keeping_binding,
@@ -23,8 +21,10 @@ from service.model.manifests.bound_volumes import (
     volume_released,
     was_bound_here,
 )
-from service.model.manifests.manifest_kept_for_rules import KeptManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.volumes.volume_kinds import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+)
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.stored_kinds import StoredManifest
 
@@ -67,8 +67,8 @@ def bind_volumes(
 
 
 def keep_binding(
-    context: DecisionContext, sent: KeptManifest, stored: KeptManifest
-) -> KeptManifest:
+    context: DecisionContext, sent: DeclaredManifest, stored: DeclaredManifest
+) -> DeclaredManifest:
     """Return an update of a claim or volume, with omitted parts of a binding made here."""
     if stored.kind == PERSISTENT_VOLUME.kind:
         return volume_keeping_binding(sent, stored)
@@ -84,7 +84,7 @@ def release_volumes(
     volume = _volume_bound_here(context, before)
     if volume is None:
         return
-    if not isinstance(after, KeptManifest) or volume_named_by(after) != volume.name:
+    if not isinstance(after, DeclaredManifest) or volume_named_by(after) != volume.name:
         context.replica.put(volume_released(volume))
 
 
@@ -104,20 +104,22 @@ def refuse_while_in_use(context: DecisionContext, manifest: StoredManifest) -> N
         )
 
 
-def _volume_bound_here(context: DecisionContext, claim: StoredManifest) -> KeptManifest | None:
+def _volume_bound_here(context: DecisionContext, claim: StoredManifest) -> DeclaredManifest | None:
     """Return the volume that was bound to a claim here, or None, also for objects of other kinds."""
-    if not isinstance(claim, KeptManifest) or claim.kind != PERSISTENT_VOLUME_CLAIM.kind:
+    if not isinstance(claim, DeclaredManifest) or claim.kind != PERSISTENT_VOLUME_CLAIM.kind:
         return None
     name = volume_named_by(claim)
     stored = context.replica.get(PERSISTENT_VOLUME.kind, "", name) if name else None
     volume = stored.manifest if stored is not None else None
-    if isinstance(volume, KeptManifest) and was_bound_here(volume, claim):
+    if isinstance(volume, DeclaredManifest) and was_bound_here(volume, claim):
         return volume
     return None
 
 
-def _stored_object(context: DecisionContext, kind: str, namespace: str, name: str) -> KeptManifest:
+def _stored_object(
+    context: DecisionContext, kind: str, namespace: str, name: str
+) -> DeclaredManifest:
     stored = context.replica.get(kind, namespace, name)
     assert stored is not None
-    assert isinstance(stored.manifest, KeptManifest)
+    assert isinstance(stored.manifest, DeclaredManifest)
     return stored.manifest

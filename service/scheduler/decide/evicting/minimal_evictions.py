@@ -8,16 +8,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from service.engine.rules.violations import Crowd, Inspection, Rivals, Violation, key_of
+from service.engine.rules.violations import CompetingPods, DomainPods, Inspection, Violation, key_of
 from service.engine.state.pods.classes import PodClass
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.decide.evicting.victim_search import RuleConflict, choose_evictions
 from service.scheduler.decide.status.pod_conditions import Rule
-from service.scheduler.decide.status.references import (
-    pod_named,
-    reference,
-)
+from service.scheduler.decide.status.references import pod_named, reference
 
 
 class Cause(NamedTuple):
@@ -39,7 +37,7 @@ class MinimalEvictions:
         self._config = config
         self._inspection = inspection
         self._pods: dict[ObjectName, Pod] = {}
-        self.conflicts: dict[Crowd | Rivals, RuleConflict] = {}
+        self.conflicts: dict[DomainPods | CompetingPods, RuleConflict] = {}
         """The conflicts by domain and rule; pods that leave are taken out of them."""
         self._attracting: set[RuleConflict] = set()
         """The conflicts about a rule of affinity."""
@@ -53,7 +51,7 @@ class MinimalEvictions:
     def add(self, violation: Violation) -> None:
         """Add a broken rule of anti-affinity, or one of affinity that evicting others can satisfy."""
         breach, owner = violation.breach, key_of(violation.pod)
-        about = breach.crowd or breach.rivals
+        about = breach.domain_pods or breach.competing_pods
         assert about is not None
         conflict = self.conflicts.get(about)
         if conflict is None:
@@ -64,18 +62,18 @@ class MinimalEvictions:
         self._owners[owner] = None
         self._pods[owner] = violation.pod
 
-    def _conflict(self, about: Crowd | Rivals) -> RuleConflict:
-        if isinstance(about, Crowd):
+    def _conflict(self, about: DomainPods | CompetingPods) -> RuleConflict:
+        if isinstance(about, DomainPods):
             conflict = RuleConflict(set(), about.max_per_domain)
             matched = self._inspection.members(about)
         else:
-            conflict, matched = RuleConflict(set()), self._inspection.everywhere(about)
+            conflict, matched = RuleConflict(set()), self._inspection.competitors(about)
             self._attracting.add(conflict)
         for key, pod in _staying(matched):
             conflict.members.add(key)
             self._pods[key] = pod
             self._by_pod[key].append(conflict)
-            if isinstance(about, Crowd):
+            if isinstance(about, DomainPods):
                 self._others[key] = None
         return conflict
 

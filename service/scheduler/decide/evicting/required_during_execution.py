@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from service.engine.rules.violations import Inspection, Violation, key_of
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, PodSpec
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import PodSpec
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
-from service.scheduler.decide.evicting.minimal_evictions import (
-    Cause,
-    MinimalEvictions,
-)
+from service.scheduler.decide.evicting.minimal_evictions import Cause, MinimalEvictions
 from service.scheduler.decide.eviction_rate import (
     MINUTE,
     budget_left,
@@ -57,7 +55,7 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
     broken: list[Violation] = []
     enduring = (
         pod_class
-        for pod_class in context.replica.cluster.enduring_classes()
+        for pod_class in context.replica.cluster.execution_classes()
         if not pod_class.terminating
     )
     for index, pod_class in enumerate(inspection.suspects(enduring)):
@@ -153,12 +151,12 @@ class Sweep:
             if violation.breach.rule.is_about_nodes
         }
         for violation in self._overdue():
-            if violation.breach.rivals is None:
+            if violation.breach.competing_pods is None:
                 lost.setdefault(key_of(violation.pod), _cause("PodAffinity", violation))
             else:
                 self._conflicts.add(violation)
         for violation in self._broken:
-            if violation.breach.crowd is not None:
+            if violation.breach.domain_pods is not None:
                 self._conflicts.add(violation)
         for key in lost:
             self._conflicts.leave(key)
@@ -251,7 +249,7 @@ def tolerance_seconds(spec: PodSpec, rule: str) -> int | None:
 
 def _is_affinity(violation: Violation) -> bool:
     breach = violation.breach
-    return breach.rule.is_about_pods and breach.crowd is None
+    return breach.rule.is_about_pods and breach.domain_pods is None
 
 
 def _cause(rule: Rule, violation: Violation) -> Cause:

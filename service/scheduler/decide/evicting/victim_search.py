@@ -19,7 +19,7 @@ from functools import cached_property
 from heapq import nsmallest
 from itertools import chain
 
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 
 EXACT_MAX = 12
 """The largest number of pods in conflict for which the choice is optimal."""

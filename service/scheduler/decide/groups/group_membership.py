@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.kinds_kept_for_rules.scheduling_groups import WORKLOAD, WorkloadBody
-from service.model.manifests.manifest import KeptManifest, PodGroupManifest, PodManifest
-from service.model.objects.pod_group import PodGroupStatus, phase_of
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod_group import PodGroupStatus, phase_of
+from service.model.pods.scheduling_groups import WORKLOAD, WorkloadBody
+from service.model.registry.manifests import DeclaredManifest, PodGroupManifest, PodManifest
 from service.scheduler.decide.status.references import pod_named
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
@@ -165,7 +165,7 @@ def _terms_of_workload(replica: Replica, group: GroupRef) -> _Terms:
     stored = replica.get(WORKLOAD.kind, group.namespace, group.workload)
     if stored is None:
         return _Terms(missing=f"Workload {group.workload}")
-    assert isinstance(stored.manifest, KeptManifest)
+    assert isinstance(stored.manifest, DeclaredManifest)
     body = stored.manifest.kept.body
     assert isinstance(body, WorkloadBody)
     pod_group = body.pod_group(group.name)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.groups.group_membership import Members, members_of, waits_with
 from service.scheduler.replica.replica import Replica
 

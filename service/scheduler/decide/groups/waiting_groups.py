@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import WaitingGroup

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from service.model.configuration.config import ClusterConfig
-from service.model.manifests.manifest import NodeManifest
-from service.model.objects.condition_taints import asked_keys, conditioned, unconditioned
-from service.model.objects.pods_and_nodes import Taint
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import (
+    asked_keys,
+    with_condition_taints,
+    without_condition_taints,
+)
+from service.model.registry.manifests import NodeManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import NodeState
@@ -40,7 +44,7 @@ def with_remembered_state(
 
 def conditionally_tainted(config: ClusterConfig, node: NodeManifest, now: str) -> NodeManifest:
     """Return a node with the taints that its conditions require, if the cluster taints nodes."""
-    return _with(node, conditioned(node.node, now)) if config.taints_nodes else node
+    return _with(node, with_condition_taints(node.node, now)) if config.taints_nodes else node
 
 
 def changed_taints(
@@ -53,9 +57,9 @@ def changed_taints(
     for node in [node for node in replica.cluster.nodes.nodes if node is not None]:
         taints = node.taints
         if config.taints_nodes:
-            taints = conditioned(node, now)
+            taints = with_condition_taints(node, now)
         elif config.node_conditions == "Ignore":
-            taints = unconditioned(node)
+            taints = without_condition_taints(node)
         if taints != node.taints:
             manifest = replica.node(node.name)
             assert manifest is not None

@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import NodeManifest
-from service.model.manifests.node_manifest import READY
-from service.model.objects.condition_taints import (
+from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import (
     READINESS_KEYS,
     TAINT_OF,
-    conditioned,
+    with_condition_taints,
     with_readiness,
 )
-from service.model.objects.manifest_types import NodeCondition
-from service.model.objects.pods_and_nodes import Taint
+from service.model.nodes.node import NodeCondition
+from service.model.nodes.node_manifest import READY
+from service.model.registry.manifests import NodeManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import (
     added_at,
@@ -33,7 +33,7 @@ from service.scheduler.replica.stored_kinds import NodeState
 
 SILENT_REASON = "NodeStatusUnknown"
 SILENT_MESSAGE = "Kubelet stopped posting node status."
-"""As worded by Kubernetes' node controller."""
+"""As reword by Kubernetes' node controller."""
 RENEWED_REASON = "NodeLeaseRenewed"
 RENEWED_MESSAGE = "The node reports again."
 
@@ -129,7 +129,7 @@ class Readiness:
         if not self._config.taints_nodes:  # It was silent when that still meant a taint.
             return with_readiness(node.taints, "True", self._at)
         ready = judged.ready or "True"  # It was silent, and said nothing of it before.
-        taints = conditioned(replace(node, ready=ready), self._at)
+        taints = with_condition_taints(replace(node, ready=ready), self._at)
         if judged.ready not in TAINT_OF:
             return taints
         if not self.all_down:

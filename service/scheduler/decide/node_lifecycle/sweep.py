@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import DELETED_NODE_REASON
-from service.model.objects.condition_taints import READINESS_KEYS
-from service.model.objects.pods_and_nodes import Node, ObjectName, PodSpec, Taint
+from service.model.core.primitives import ObjectName, Taint
+from service.model.nodes.condition_taints import READINESS_KEYS
+from service.model.nodes.node import Node
+from service.model.pods.pod import PodSpec
+from service.model.pods.status import DELETED_NODE_REASON
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.readiness_taints import NodeReadiness, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (
@@ -38,7 +40,7 @@ from service.scheduler.replica.stored_kinds import NodeState
 TAINT_REASON = "DeletionByTaintManager"
 TAINT_MESSAGE = "Taint manager: deleting due to NoExecute taint"
 DELETED_MESSAGE = "PodGC: node no longer exists"
-"""As worded by Kubernetes' controllers."""
+"""As reword by Kubernetes' controllers."""
 CHANGES_MAX = 500
 """How many objects one sweep changes at most; the rest follows in the next."""
 _STEP_NODES = 200

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from service.engine.state.nodes.taints import tolerates
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.condition_taints import NOT_READY, UNREACHABLE
-from service.model.objects.pods_and_nodes import Node, Pod, Taint, Toleration
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.core.primitives import Taint
+from service.model.nodes.condition_taints import NOT_READY, UNREACHABLE
+from service.model.nodes.node import Node
+from service.model.pods.pod import Pod, Toleration
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 

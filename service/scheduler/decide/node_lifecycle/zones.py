@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from service.model.configuration.config import ClusterConfig
-from service.model.objects.pods_and_nodes import Node
+from service.model.cluster.cluster_config import ClusterConfig
+from service.model.nodes.node import Node
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 """The label of nodes that do not count for the state of their zone."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from service.engine import Colocation, GroupRefusal, Placement, placing_group
-from service.model.objects.pods_and_nodes import ObjectName
+from service.engine import Colocation, GroupRefusal, Placement, place_group_in_steps
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of, shortage
 from service.scheduler.decide.groups.shared_domain import SharedDomain, shared_domain
@@ -23,10 +23,7 @@ from service.scheduler.decide.placing.pod_placement import (
 )
 from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
 from service.scheduler.decide.placing.step_size import StepSize
-from service.scheduler.decide.status.pod_conditions import (
-    GATED_REASON,
-    record_failed,
-)
+from service.scheduler.decide.status.pod_conditions import GATED_REASON, record_failed
 from service.scheduler.decide.status.references import reference
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
@@ -139,7 +136,9 @@ class GroupAttempt:
         if not pods:
             return []
         hints = [context.hint(pod.namespace, pod.name) for pod in pods]
-        gang = yield from placing_group(context.replica.cluster, pods, hints, self._colocations())
+        gang = yield from place_group_in_steps(
+            context.replica.cluster, pods, hints, self._colocations()
+        )
         if not isinstance(gang, GroupRefusal):
             return list(gang.placements)
         self._fail_search(gang)

@@ -11,20 +11,18 @@ from service.engine import (
     Placement,
     Refusal,
     group_domain,
-    placing_group,
+    place_group_in_steps,
 )
-from service.model.errors import Denied
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.errors import Denied
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import Members, shortage
 from service.scheduler.decide.groups.shared_domain import shared_domain
 from service.scheduler.decide.placing.pod_placement import Candidate, bind, refusal_of
 from service.scheduler.decide.placing.step_size import StepSize
 from service.scheduler.decide.placing.with_extenders import not_asked
-from service.scheduler.decide.status.pod_conditions import (
-    GATED,
-    GATED_REASON,
-)
+from service.scheduler.decide.status.pod_conditions import GATED, GATED_REASON
 from service.scheduler.decide.status.references import reference
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
@@ -170,7 +168,7 @@ class Gang:
         pods = [candidate.pod for candidate in candidates]
         hints = [self._context.hint(pod.namespace, pod.name) for pod in pods]
         cluster = self._context.replica.cluster
-        result = yield from placing_group(cluster, pods, hints, self._colocations(len(pods)))
+        result = yield from place_group_in_steps(cluster, pods, hints, self._colocations(len(pods)))
         if isinstance(result, GroupRefusal):
             self.steps += result.steps
             return result

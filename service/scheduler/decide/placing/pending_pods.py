@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from service.engine import GroupDomain, Placement, Refusal, place
 from service.engine.explain.nearest_fit import nearest_node
-from service.engine.placing.signature import verdict_key
+from service.engine.placing.signature import pod_signature
 from service.engine.plugins.node_resources_fit import NAME as FIT
-from service.model.errors import Denied
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod, PodSpec
+from service.model.core.errors import Denied
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod, PodSpec
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import UNKNOWN_SCHEDULER
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
@@ -244,7 +245,7 @@ class _Attempts:
             denied = Denied(GATED_REASON, GATED)
         if denied is not None:
             return _refused_for(context, denied)
-        known = (verdict_key(context.replica.cluster, pod), behind, within and within.domain)
+        known = (pod_signature(context.replica.cluster, pod), behind, within and within.domain)
         if known in self._verdicts:
             return self._verdicts[known]
         placement = self._place_behind(pod, within) if behind else self._place(pod, within=within)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine import Explanation, Placement, Refusal, Summary, compare_cluster
-from service.model.errors import FieldError, InvalidManifest
-from service.model.multi_cluster.multi_cluster_criteria import ClusterComparison
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.cluster.comparison import ClusterComparison
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.admission.admission_policies import ask_about_new
 from service.scheduler.decide.admission.generated_names import with_names
 from service.scheduler.decide.admission.ignored_fields import warnings_of

@@ -14,9 +14,10 @@ from service.engine import (
     place,
     summarize,
 )
-from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.model.core.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.admission_policies import admit_by_policies
 from service.scheduler.decide.admission.authorization import authorize_status
 from service.scheduler.decide.admission.feature_gates import (

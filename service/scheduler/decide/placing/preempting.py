@@ -7,9 +7,9 @@ room, and a decision repeated after a lost race finds victims that are already t
 from collections.abc import Collection
 
 from service.engine import NoPreemption, Preemption, preempt
-from service.model.manifests.manifest import PodManifest
-from service.model.manifests.metadata_and_status import PREEMPTED_REASON
-from service.model.objects.pods_and_nodes import Pod
+from service.model.pods.pod import Pod
+from service.model.pods.status import PREEMPTED_REASON
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.status.pod_conditions import (
     evicted,

@@ -7,12 +7,12 @@ outcome of the group, so a step that is taken twice or too late changes nothing.
 from msgspec.structs import replace
 
 from service.engine import Placement
-from service.model.errors import Conflict
-from service.model.multi_cluster.multi_cluster_criteria import (
+from service.model.cluster.comparison import (
     GroupComparison,
     ReservationComparison,
 )
-from service.model.objects.pods_and_nodes import Pod
+from service.model.core.errors import Conflict
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.decide.groups.waiting_groups import leave_waiting

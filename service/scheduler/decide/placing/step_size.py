@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.model.objects.pods_and_nodes import Affinity, Pod, PodAffinity
+from service.model.pods.pod import Affinity, Pod, PodAffinity
 
 PODS_A_STEP = 8
 """How many pods are decided in one step, before other tasks may run."""

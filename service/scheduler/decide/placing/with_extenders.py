@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from service.engine import Explanation, Placement, Refusal, Summary, explain, place
-from service.model.configuration.extenders import Extender
-from service.model.errors import Denied
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.cluster.extender_config import Extender
+from service.model.core.errors import Denied
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.extenders import (
     ASKS_EXTENDERS,

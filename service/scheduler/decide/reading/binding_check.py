@@ -5,8 +5,8 @@ rules are those of `listViolations`, checked for this one pod; nothing is writte
 """
 
 from service.engine.rules.violations import Inspection
-from service.model.errors import Conflict
-from service.model.manifests.manifest import PodManifest
+from service.model.core.errors import Conflict
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import check_preconditions, missing
 from service.scheduler.decide.reading.violation_list import running_since, violation_item

@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 from msgspec.structs import replace
 
 from service.engine import Cluster, Explanation, explain, explain_node
-from service.model.objects.pods_and_nodes import Node, Pod
-from service.model.objects.quantity import format_amount
+from service.model.core.quantity import format_amount
+from service.model.nodes.node import Node
+from service.model.pods.pod import Pod
 from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.groups.group_membership import waits_for_members

@@ -63,11 +63,13 @@ def violation_item(
 
 
 def _conflicts(inspection: Inspection, violation: Violation) -> list[PodName]:
-    crowd = violation.breach.crowd
-    if crowd is None:
+    domain_pods = violation.breach.domain_pods
+    if domain_pods is None:
         return []
     others = (
-        key_of(pod) for pod, _ in inspection.members(crowd) if key_of(pod) != key_of(violation.pod)
+        key_of(pod)
+        for pod, _ in inspection.members(domain_pods)
+        if key_of(pod) != key_of(violation.pod)
     )
     return [
         PodName(namespace=namespace, name=name) for namespace, name in islice(others, CONFLICTS_MAX)

@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.log.events import Event, EventReason, EventType
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.manifest_types import PodCondition
+from service.model.pods.pod_fields import PodCondition
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.status.references import BEGIN, END
 

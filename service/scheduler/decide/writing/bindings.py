@@ -1,9 +1,9 @@
 """Binds a pod to a named node, and evicts a pod at a client's request."""
 
 from service.engine import check
-from service.model.errors import BindingRefused, Conflict, EvictionBlocked
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Pod
+from service.model.core.errors import BindingRefused, Conflict, EvictionBlocked
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.ignored_fields import warnings_of
 from service.scheduler.decide.admission.pod_admission import (
     admit,

@@ -7,8 +7,8 @@ from functools import partial
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
-from service.model.manifests.manifest import Applicable, PriorityClassManifest
+from service.model.core.errors import Denied, FieldError, Forbidden, InvalidManifest
+from service.model.registry.manifests import Applicable, PriorityClassManifest
 from service.scheduler.decide.admission.generated_names import with_name, with_names
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.context import Decision, DecisionContext

@@ -3,13 +3,13 @@
 import msgspec
 from msgspec.structs import replace
 
-from service.model.configuration.config import ClusterConfig, parse_config
-from service.model.configuration.extenders import ExtenderHosts
-from service.model.errors import FieldError, InvalidManifest
-from service.model.json_and_patches.patches import apply_patch
-from service.model.log.commit_log import CLUSTER_KIND, CLUSTER_NAME
-from service.model.manifests.manifest import PriorityClassManifest
-from service.model.validation.configuration import only_one_default
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.cluster.config_rules import only_one_default
+from service.model.cluster.extender_config import ExtenderHosts
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
+from service.model.json.patch import apply_patch
+from service.model.registry.manifests import PriorityClassManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
 from service.scheduler.decide.object_writes import WriteResult, check_preconditions

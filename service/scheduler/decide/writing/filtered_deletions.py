@@ -3,8 +3,8 @@
 from functools import partial
 from heapq import nsmallest
 
-from service.model.errors import Forbidden
-from service.model.objects.pods_and_nodes import ObjectName
+from service.model.core.errors import Forbidden
+from service.model.core.primitives import ObjectName
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.writing.independent_writes import (

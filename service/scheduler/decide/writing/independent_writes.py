@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from service.model.errors import (
+from service.model.core.errors import (
     Conflict,
     Denied,
     FieldError,
@@ -14,7 +14,7 @@ from service.model.errors import (
     MoorageError,
     NotFound,
 )
-from service.model.pod_templates.field_warnings import FieldWarning, FieldWarnings, WarningList
+from service.model.core.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.answers import LineOutcome
 

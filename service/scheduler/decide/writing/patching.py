@@ -2,8 +2,8 @@
 
 import msgspec
 
-from service.model.json_and_patches.patches import apply_patch
-from service.model.manifests.manifest import ObjectManifest, parse_as, with_resource_version
+from service.model.json.patch import apply_patch
+from service.model.registry.manifests import ObjectManifest, parse_as, with_resource_version
 from service.scheduler.decide.admission.field_ownership import applied
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import check_preconditions, missing, replace_object

@@ -4,9 +4,9 @@ from functools import partial
 
 from msgspec import UNSET
 
-from service.model.errors import Forbidden, InvalidManifest
-from service.model.manifests.manifest import PodManifest
-from service.model.pod_templates.field_warnings import warnings_in_part
+from service.model.core.errors import Forbidden, InvalidManifest
+from service.model.core.field_warnings import warnings_in_part
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.object_writes import stored_as_meant, upsert
 from service.scheduler.decide.writing.independent_writes import (

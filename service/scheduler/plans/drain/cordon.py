@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from service.model.errors import Conflict
-from service.model.manifests.manifest import KeptManifest, NodeManifest, parse_kept
-from service.model.plans.plans import PLAN
+from service.model.core.errors import Conflict
+from service.model.plans.plan import PLAN
+from service.model.registry.manifests import DeclaredManifest, NodeManifest, parse_declared
 from service.scheduler.decide.admission.plan_admission import (
     is_active,
     is_plan,
@@ -49,13 +49,13 @@ def drain_node(context: DecisionContext, intent: DrainNode) -> ObjectAnswer:
     name = plan_name(intent.name)
     before = context.replica.get(PLAN.kind, "", name)
     if before is not None:
-        assert isinstance(before.manifest, KeptManifest)
+        assert isinstance(before.manifest, DeclaredManifest)
         if not plan_of(before.manifest).body.has_ended:
             return answer_with(context, before)
         context.replica.delete(PLAN.kind, "", name)
     if not node.node.unschedulable:
         context.replica.put(node.with_cordon(unschedulable=True))
-    sent = parse_kept(PLAN.kind, _drain(intent), name=name)
+    sent = parse_declared(PLAN.kind, _drain(intent), name=name)
     made = sent.with_identity(context.ids.uid(), context.now)
     return replace(_put(context, made), created=True)
 
@@ -78,7 +78,7 @@ def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnsw
     stored = context.replica.get(PLAN.kind, "", intent.name)
     if stored is None:
         raise missing(PLAN.kind, "", intent.name)
-    assert isinstance(stored.manifest, KeptManifest)
+    assert isinstance(stored.manifest, DeclaredManifest)
     body = plan_of(stored.manifest).body
     if body.spec.state == intent.state:
         return answer_with(context, stored)
@@ -87,13 +87,13 @@ def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnsw
     return _put(context, with_state(stored.manifest, intent.state))
 
 
-def plans_in(replica: Replica) -> list[KeptManifest]:
+def plans_in(replica: Replica) -> list[DeclaredManifest]:
     """Return all stored plans, by name."""
     manifests = [stored.manifest for stored in replica.objects(PLAN.kind)]
     plans = [
         manifest
         for manifest in manifests
-        if isinstance(manifest, KeptManifest) and is_plan(manifest)
+        if isinstance(manifest, DeclaredManifest) and is_plan(manifest)
     ]
     return sorted(plans, key=lambda plan: plan.name)
 
@@ -120,7 +120,7 @@ def _stored_node(context: DecisionContext, name: str) -> tuple[Stored, NodeManif
     return stored, stored.manifest
 
 
-def _put(context: DecisionContext, manifest: NodeManifest | KeptManifest) -> ObjectAnswer:
+def _put(context: DecisionContext, manifest: NodeManifest | DeclaredManifest) -> ObjectAnswer:
     entry = context.replica.put(manifest)
     assert entry.after is not None
     return answer_with(context, entry.after)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from service.engine import Cluster
 from service.engine.optimize.moves import Measure
 from service.engine.optimize.objectives import (
-    BlocksCost,
+    FragmentationCost,
+    FreeBlocksCost,
     LoadCost,
     PreferenceCost,
-    RestsCost,
     SkewCost,
     UsedNodesCost,
 )
-from service.model.manifests.manifest import PodManifest
 from service.model.plans.rebalance_objectives import Objective
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.plans.drained_pods import stays
 from service.scheduler.plans.fork import Fork
@@ -66,7 +66,9 @@ def _measures(
             return UsedNodesCost(cluster, _staying(fork)), LoadCost(cluster, _PACKED)
         case "Fragmentation":
             resource = goal.resource or ""
-            return RestsCost(cluster, resource, goal.block), BlocksCost(cluster, resource)
+            return FragmentationCost(cluster, resource, goal.block), FreeBlocksCost(
+                cluster, resource
+            )
 
 
 def _staying(fork: Fork) -> list[str]:

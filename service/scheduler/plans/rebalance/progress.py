@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import KeptManifest, PodManifest
-from service.model.plans.plans import ObjectiveProgress, PlanMove, PlanProgress
+from service.model.plans.plan import ObjectiveProgress, PlanMove, PlanProgress
 from service.model.plans.rebalance_objectives import OBJECTIVES_WANTED, block_amount
+from service.model.registry.manifests import DeclaredManifest, PodManifest
 from service.scheduler.decide.admission.plan_admission import plan_of
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.move_reservations import give_up, reservations_in, reserve
@@ -48,7 +48,7 @@ class RebalanceProgress:
     """One look at a plan, on one state and at one time."""
 
     def __init__(
-        self, context: DecisionContext, plan: KeptManifest, now: datetime, *, most: int
+        self, context: DecisionContext, plan: DeclaredManifest, now: datetime, *, most: int
     ) -> None:
         """Create a look that evicts at most `most` pods."""
         self._context = context

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from service.engine.optimize.moves import Costs, Moving
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.engine.optimize.moves import Costs, MoveEvaluator
+from service.model.core.primitives import ObjectName
 from service.model.plans.rebalance_objectives import Objective
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
@@ -62,7 +63,7 @@ class RebalancePlan:
             self.complete = True
             return
         context, cluster = self._fork.context, self._fork.replica.cluster
-        moving = Moving(cluster, measures_of(self._fork, self._goal))
+        moving = MoveEvaluator(cluster, measures_of(self._fork, self._goal))
         mark = cluster.mark()
         search = LocalSearch(cluster, moving, pods, self._moves_max, context.is_late)
         yield from search.search()
@@ -73,7 +74,7 @@ class RebalancePlan:
         self.complete = reached and not search.ended_early
 
     def _carried_out(
-        self, moving: Moving, places: Places, history: Sequence[Places], target: Costs
+        self, moving: MoveEvaluator, places: Places, history: Sequence[Places], target: Costs
     ) -> Steps[bool]:
         """Move pods in waves, trying several orders; return whether the found improvement is reached."""
         order = _order(places, history)
@@ -122,7 +123,7 @@ class RebalancePlan:
             pod = unit.pods[0].pod
             if unit.group is not None or is_protected(pod, self._intent.bounds.protect):
                 continue
-            if pod.spec.scheduler_name in cluster.pipelines and not allowances.blocking([pod]):
+            if pod.spec.scheduler_name in cluster.profiles and not allowances.blocking([pod]):
                 movable.append((pod.namespace, pod.name))
         yield
         return movable
@@ -163,7 +164,7 @@ class _Part(NamedTuple):
 class _Waves:
     """Moves pods to the nodes found for them, wave by wave, and returns to the best state."""
 
-    def __init__(self, fork: Fork, moving: Moving, labels: Sequence[Objective]) -> None:
+    def __init__(self, fork: Fork, moving: MoveEvaluator, labels: Sequence[Objective]) -> None:
         self._fork = fork
         self._labels = labels
         self._moving = moving

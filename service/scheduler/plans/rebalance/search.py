@@ -17,9 +17,10 @@ from random import Random
 from typing import NamedTuple
 
 from service.engine import Cluster
-from service.engine.optimize.annealing import Arranging
-from service.engine.optimize.moves import Costs, Moving
-from service.model.objects.pods_and_nodes import ObjectName, Pod
+from service.engine.optimize.annealing import AnnealingModel
+from service.engine.optimize.moves import Costs, MoveEvaluator
+from service.model.core.primitives import ObjectName
+from service.model.pods.pod import Pod
 from service.scheduler.decide.context import Steps
 
 TRIALS_MAX = 6_000
@@ -53,7 +54,7 @@ class LocalSearch:
     def __init__(
         self,
         cluster: Cluster,
-        moving: Moving,
+        moving: MoveEvaluator,
         pods: Iterable[ObjectName],
         moves_max: int | None,
         is_late: Callable[[], bool],
@@ -165,7 +166,7 @@ class LocalSearch:
         """Return the best node for a pod and the change of the measures, or None for no improvement."""
         pod, mark = self._pod(key), self._cluster.mark()
         watch = self._moving.watch((pod,))
-        base = self._moving.lift(pod)
+        base = self._moving.unplace(pod)
         options = self._moving.options(pod, base, watch, 1)
         self._cluster.undo(mark)
         yield
@@ -197,8 +198,8 @@ class LocalSearch:
         """Yield pods, each with another one on a node that it would prefer."""
         for key in firsts:
             pod, mark = self._pod(key), self._cluster.mark()
-            self._moving.lift(pod)
-            wished = self._moving.wishes(pod, WISHES)
+            self._moving.unplace(pod)
+            wished = self._moving.preferred_nodes(pod, WISHES)
             self._cluster.undo(mark)
             self._trials += 1
             for slot in wished:
@@ -213,7 +214,7 @@ class LocalSearch:
         watch = self._moving.watch(pods)
         base = self._moving.none
         for pod in pods:
-            base = _sum(base, self._moving.lift(pod))
+            base = _sum(base, self._moving.unplace(pod))
         best, places = self._moving.none, None
         first, last = pods
         options = self._moving.options(first, base, None, WIDTH)
@@ -234,7 +235,7 @@ class LocalSearch:
     def _arrange(self) -> Steps[None]:
         """Seek nodes for all pods at once, and move those that should be elsewhere."""
         pods = [self._pod(key) for key in self._from]
-        arranging = Arranging(self._cluster, self._moving, pods, list(self._from.values()))
+        arranging = AnnealingModel(self._cluster, self._moving, pods, list(self._from.values()))
         if not arranging.is_small:
             return
         for places in arranging.search(self._chance.random):
@@ -267,7 +268,7 @@ class LocalSearch:
     def _accept(self, places: Places, change: Costs) -> None:
         pods = [self._pod(key) for key in places]
         for pod in pods:
-            self._moving.lift(pod)
+            self._moving.unplace(pod)
         for pod, slot in zip(pods, places.values(), strict=True):
             self._moving.put(pod, slot)
         self.history.append(places)

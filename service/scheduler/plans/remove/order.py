@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.node_lifecycle.taints import parsed
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from service.engine.optimize.removal_costs import RemovalCosts
 from service.engine.rules.violations import Violation
 from service.engine.state.pods.classes import PodClass
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.plans.broken_rules import BrokenRules

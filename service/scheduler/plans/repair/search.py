@@ -32,21 +32,23 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
-from service.engine.preemption.cross_node import Elsewhere
+from service.engine.preemption.cross_node import CrossNodeSearch
 from service.engine.preemption.victims import Removability
-from service.engine.rules.node_templates import adding_like, shape_of, template_name
+from service.engine.rules.node_templates import node_addition, shape_of, template_name
 from service.engine.rules.obstacles import (
     Key,
-    Kind,
+    NodeKind,
     ObstacleMap,
-    Promising,
+    PromisingNode,
     Remedy,
     promising_nodes,
 )
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import Node, ObjectName, Pod
-from service.model.plans.plans import ProtectedPods
+from service.model.core.primitives import ObjectName
+from service.model.nodes.node import Node
+from service.model.plans.plan import ProtectedPods
 from service.model.plans.repair_changes import AnyRepairChange, RemovePods
+from service.model.pods.pod import Pod
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import knows_scheduler, unknown_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
@@ -144,7 +146,7 @@ class Look(NamedTuple):
 
     after: Guess
     obstacles: ObstacleMap
-    kinds: Sequence[Kind]
+    kinds: Sequence[NodeKind]
 
     def guess(self, remedies: Iterable[Remedy]) -> Guess:
         """Return a guess of these changes and the given ones."""
@@ -288,7 +290,7 @@ class _Search:
         with self._after(guess) as pod:
             obstacles = ObstacleMap(self._cluster, pod)
             look = Look(guess, obstacles, obstacles.kinds(_KINDS_MAX))
-        if not obstacles.is_whole:
+        if not obstacles.is_complete:
             self.unfinished = _KINDS_OVER
         return look
 
@@ -333,7 +335,7 @@ class _Search:
         """Return whether fewer of the changes seem sufficient, so that it is not worth a trial yet."""
         more = [remedy for remedy in guess.remedies if remedy.key not in look.after.keys]
         return any(
-            look.obstacles.seem_enough(subset, look.kinds)
+            look.obstacles.may_suffice(subset, look.kinds)
             for size in range(1, len(more))
             for subset in combinations(more, size)
         )
@@ -344,7 +346,7 @@ class _Search:
         for node in (yield from self._shapes(obstacles))[:_SHAPES_MAX]:
             if len(guesses) >= _ADDED_MAX or self._is_over():
                 break
-            guess = Guess([adding_like(node, name)])
+            guess = Guess([node_addition(node, name)])
             if self._fits_after(guess):
                 guesses.append(guess)
             yield
@@ -355,7 +357,7 @@ class _Search:
         smallest: dict[Hashable, tuple[int, int, str, Node]] = {}
         nodes = self._cluster.nodes
         cpu, memory = nodes.allocatable("cpu"), nodes.allocatable("memory")
-        for index, slot in enumerate(obstacles.refused_for_others()):
+        for index, slot in enumerate(obstacles.blocked_by_others()):
             node = nodes.nodes[slot]
             assert node is not None
             size = int(cpu[slot]), int(memory[slot]), node.name
@@ -374,7 +376,7 @@ class _Search:
         for base in self._before_victims(look)[: self._context.limits.repair_removals_max]:
             if self._is_over():
                 break
-            if not look.obstacles.seem_enough(base.remedies, look.kinds):
+            if not look.obstacles.may_suffice(base.remedies, look.kinds):
                 guess = yield from self._victims_after(base)
                 guesses += [] if guess is None else [guess]
             yield
@@ -420,7 +422,7 @@ class _Search:
                 break
         return None if best is None else Guess(base.remedies, best)
 
-    def _promising(self, base: Guess) -> list[Promising]:
+    def _promising(self, base: Guess) -> list[PromisingNode]:
         """Return the nodes that need few evictions, each with their least number."""
         most, victims_max = self._context.limits.repair_nodes_max, self._bounds.victims_max
         with self._after(base) as pod:
@@ -432,7 +434,7 @@ class _Search:
         stays = None if bounds.plan.protect in (None, ProtectedPods()) else self._stays
         removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
         with self._after(base) as pod:
-            victims = Elsewhere(self._cluster, pod, removability, self._budgets).on(slot)
+            victims = CrossNodeSearch(self._cluster, pod, removability, self._budgets).on(slot)
         self._trials_left -= 1
         if victims is None or (
             bounds.plan.respect_budgets and self._allowances.blocking(victims.pods) is not None
@@ -473,24 +475,24 @@ class _Search:
                 self._cluster.put_node(remedy.of_node(node))
         return self._pod if spec is self._pod.spec else replace(self._pod, spec=spec)
 
-    def tried(self, guess: Guess, *, untold: bool = False) -> Placement | Refusal:
+    def tried(self, guess: Guess, *, with_reasons: bool = True) -> Placement | Refusal:
         """Return the pod's placement after changes, or its refusal; everything is undone."""
         self._trials_left -= 1
         with self._after(guess) as pod:
-            placement = place(self._cluster, pod, untold=untold)
+            placement = place(self._cluster, pod, with_reasons=with_reasons)
         self._known[guess.identity] = isinstance(placement, Placement)
         return placement
 
     def _fits_after(self, guess: Guess) -> bool:
         known = self._known.get(guess.identity)
         if known is None:
-            self.tried(guess, untold=True)
+            self.tried(guess, with_reasons=False)
             known = self._known[guess.identity]
         return known
 
     def _proved(self, guess: Guess) -> Steps[Repair | None]:
         """Return a guess as a repair if the pod fits after it, and not after less."""
-        placed = self.tried(guess, untold=True)
+        placed = self.tried(guess, with_reasons=False)
         yield
         if not isinstance(placed, Placement):
             return None
@@ -514,7 +516,7 @@ class _Search:
 
     def _moved(self, victim: Pod) -> RepairMove:
         unbound_pod = replace(victim, node_name=None, nominated_node_name=None)
-        placement = place(self._cluster, unbound_pod, untold=True)
+        placement = place(self._cluster, unbound_pod, with_reasons=False)
         to = placement.node_name if isinstance(placement, Placement) else None
         if to is not None:
             self._cluster.put_pod(replace(unbound_pod, node_name=to))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.place import Explainer

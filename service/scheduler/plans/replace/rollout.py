@@ -15,10 +15,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine.rules.violations import Violation, key_of
-from service.model.errors import InvalidManifest
-from service.model.manifests.manifest import PodManifest
-from service.model.objects.pods_and_nodes import ObjectName
-from service.model.plans.plans import ProtectedPods
+from service.model.core.errors import InvalidManifest
+from service.model.core.primitives import ObjectName
+from service.model.plans.plan import ProtectedPods
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import as_created, as_updated
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.model.manifests.manifest import PodManifest
-from service.model.plans.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress, ProtectedPods
+from service.model.plans.plan import DEADLINE_SECONDS, KeptGoal, PlanProgress, ProtectedPods
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
 from service.scheduler.plans.fork import Fork

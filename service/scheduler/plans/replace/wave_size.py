@@ -10,7 +10,7 @@ leaves for it either.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from service.model.manifests.manifest import PodManifest
+from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.group_membership import members_of
 from service.scheduler.plans.replace.rollout import Rollout, incoming

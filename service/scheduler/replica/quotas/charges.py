@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from service.engine import Cluster, OpportunityCosts
-from service.model.objects.anti_affinity_to_all_pods import exclusive_keys
-from service.model.objects.pods_and_nodes import Pod, PodSpec
-from service.model.objects.quantity import MILLI, NANO
-from service.model.quotas_and_limits.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
+from service.model.core.quantity import MILLI, NANO
+from service.model.pods.exclusive_terms import exclusive_keys
+from service.model.pods.pod import Pod, PodSpec
+from service.model.policies.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
 
 CHARGES_MAX = 4_096
 """How many charges of pod specs are cached; beyond that, all are dropped and recomputed."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from service.engine import Cluster
-from service.model.manifests.manifest import NodeManifest, PodManifest, QuotaManifest
-from service.model.objects.pods_and_nodes import Pod
-from service.model.quotas_and_limits.quota import ResourceQuota
+from service.model.pods.pod import Pod
+from service.model.policies.quota import ResourceQuota
+from service.model.registry.manifests import NodeManifest, PodManifest, QuotaManifest
 from service.scheduler.replica.quotas.charges import Charges, Nanos
 from service.scheduler.replica.stored_kinds import ConfigManifest, StoredManifest
 

@@ -6,9 +6,10 @@ checked, so a pod can always become smaller.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from service.model.configuration.config import ClusterConfig, LimitedResource, MatchScope
-from service.model.objects.pods_and_nodes import Pod
-from service.model.quotas_and_limits.quota import ResourceQuota, format_amount, shipped_scope
+from service.model.cluster.cluster_config import ClusterConfig, LimitedResource
+from service.model.pods.pod import Pod
+from service.model.policies.quota import ResourceQuota, format_amount, shipped_scope
+from service.model.policies.quota_spec import MatchScope
 from service.scheduler.replica.quotas.charges import Nanos
 from service.scheduler.replica.quotas.ledger import Ledger
 

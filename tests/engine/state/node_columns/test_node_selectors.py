@@ -6,8 +6,8 @@ import pytest
 
 from service.engine.state.nodes.node_selectors import holds_by_value
 from service.engine.state.nodes.topology import TopologyKey
-from service.model.objects.pods_and_nodes import NodeSelectorRequirement
-from service.model.objects.selectors import requirement_matches
+from service.model.core.primitives import NodeSelectorRequirement
+from service.model.core.selectors import requirement_matches
 
 VALUES = ("a", "b", "", "1", "+2", "-3", "04", "1.5", str(2**63 - 1), str(2**63), "9" * 70)
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

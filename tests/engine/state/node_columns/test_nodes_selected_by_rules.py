@@ -1,7 +1,7 @@
 """The nodes that objects select: worked out again when their labels or the nodes change, and only then."""
 
 from service.engine import Cluster
-from service.model.objects.pods_and_nodes import LabelSelector
+from service.model.core.primitives import LabelSelector
 from tests.builders import HOST, NodeBuilder, node
 from tests.engine import objects
 from tests.seeds import chance

@@ -5,8 +5,8 @@ import pytest
 from service.engine.state.nodes.counters import (
     DirtyLog,
     DomainCounter,
-    Weighed,
-    WeighedSum,
+    WeightedSum,
+    WeightedTerm,
 )
 from service.engine.state.nodes.topology import TopologyKey
 
@@ -27,12 +27,12 @@ def key_of_many_domains():
 @pytest.mark.parametrize("changed", [0, 1, 2])
 def test_however_many_counts_of_any_term_changed(changed, changes, once):
     key = key_of_many_domains()
-    terms = tuple(Weighed(DomainCounter(key), weight, once) for weight in (10, -3, 1))
-    view = WeighedSum(terms)
+    terms = tuple(WeightedTerm(DomainCounter(key), weight, once) for weight in (10, -3, 1))
+    view = WeightedSum(terms)
     view.values()
     for number in range(changes):
         terms[changed].counter.add(number * 7 % NODES, 1 + number % 3)
-    assert view.values().tolist() == WeighedSum(terms).values().tolist()
+    assert view.values().tolist() == WeightedSum(terms).values().tolist()
 
 
 def test_every_reader_gets_all_that_it_missed_or_none():

@@ -3,14 +3,14 @@
 import pytest
 
 from service.engine import Cluster
-from service.model.kinds_kept_for_rules.services_and_pod_owners import ServiceBody
-from service.model.manifests.manifest import parse_kept
+from service.model.registry.manifests import parse_declared
+from service.model.workloads.owners import ServiceBody
 from tests.kept_kinds import kept
 
 
 def service(name: str, app: str):
     sent = kept("Service", name=name) | {"spec": {"selector": {"app": app}}}
-    return parse_kept("Service", sent).kept
+    return parse_declared("Service", sent).kept
 
 
 def selectors(cluster: Cluster) -> dict[str, str]:

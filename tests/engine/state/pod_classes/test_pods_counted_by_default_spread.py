@@ -10,7 +10,7 @@ import pytest
 from service.engine import digest
 from service.engine.plugins.pod_topology_spread import PodTopologySpread
 from service.engine.state.nodes.node_rules import ProfileRules
-from service.model.configuration.config import parse_config
+from service.model.cluster.cluster_config import parse_config
 from tests.builders import PodBuilder, node, pod, replica_set, service, where
 from tests.engine.scene import Scene, nodes
 

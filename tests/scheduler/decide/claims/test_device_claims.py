@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import BindingRefused, Conflict, Denied, InvalidManifest
-from service.model.manifests.manifest import parse_kept
-from service.model.principals import Grant, Principal
+from service.model.core.access import Grant, Principal
+from service.model.core.errors import BindingRefused, Conflict, Denied, InvalidManifest
+from service.model.registry.manifests import parse_declared
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import (
     BindPod,
@@ -264,7 +264,7 @@ async def test_only_observers_say_what_a_claim_was_given():
     result = {"request": "gpu", "driver": GPU, "pool": "n2", "device": "gpu-0"}
     sent = device_claim("mine") | {"status": {"allocation": {"devices": {"results": [result]}}}}
     async with world() as w:
-        await w.ask(PutObject(manifest=parse_kept("ResourceClaim", sent), caller=editor))
+        await w.ask(PutObject(manifest=parse_declared("ResourceClaim", sent), caller=editor))
         assert "status" not in await claim_of(w, "mine")
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from service.engine import Placement
-from service.model.errors import BindingRefused, Conflict
+from service.model.core.errors import BindingRefused, Conflict
 from service.scheduler.decide.claims.volume_bindings import VolumesMissingError
 from service.scheduler.decide.placing import pod_placement as one_pod
 from service.scheduler.protocol.intents import ApplyObjects, BindPod, DeleteObject, PatchConfig

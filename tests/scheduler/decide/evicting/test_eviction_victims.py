@@ -6,7 +6,7 @@ from itertools import chain, combinations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.registry.manifests import TemplateCache, parse_any
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.evicting import minimal_evictions as evictions_that_mend_rules
 from service.scheduler.dispatch import decide

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from service.model.errors import InvalidManifest
-from service.model.manifests.metadata_and_status import REQUIRED_NODE
+from service.model.core.errors import InvalidManifest
+from service.model.core.metadata import REQUIRED_NODE
 from service.scheduler.decide.placing.pod_placement import RESERVED_REASON
 from service.scheduler.protocol.intents import (
     AdvanceGroup,

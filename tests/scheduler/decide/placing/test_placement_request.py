@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from service.model.errors import InvalidManifest, NotFound, PodDiffers
+from service.model.core.errors import InvalidManifest, NotFound, PodDiffers
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.simulation import Simulation

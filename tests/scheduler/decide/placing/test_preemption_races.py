@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.model.errors import StorageUnavailable
-from service.model.log.commit_log import Change
+from service.model.core.errors import StorageUnavailable
+from service.model.log.commit import Change
 from tests.builders import PodBuilder, node, pod
 from tests.scheduler.world import World, all_of, world
 

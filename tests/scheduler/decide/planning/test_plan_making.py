@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
-from service.model.errors import MoorageError, NotFound
-from service.model.manifests.manifest import (
+from service.model.core.errors import MoorageError, NotFound
+from service.model.core.primitives import Taint
+from service.model.registry.manifests import (
     PodManifest,
     TemplateCache,
     parse_any,
     parse_node,
     parse_pod,
 )
-from service.model.objects.pods_and_nodes import Taint
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.plans.make_plan import make_plan

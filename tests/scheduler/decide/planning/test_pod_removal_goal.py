@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from service.model.manifests.manifest import TemplateCache, parse_any
-from service.model.objects.pods_and_nodes import LabelSelector
+from service.model.core.primitives import LabelSelector
+from service.model.registry.manifests import TemplateCache, parse_any
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.plans.make_plan import make_plan
 from service.scheduler.plans.remove import removal as pod_removal_goal

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from service.model.manifests.manifest import TemplateCache, parse_any
+from service.model.registry.manifests import TemplateCache, parse_any
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.plans.repair.search import find_repairs
 from service.scheduler.protocol.intents import FindRepairs

@@ -1,0 +1,105 @@
+"""The chain of hashes of the audit's rows, and its verifier.
+
+`make client` copies this from service/model/log/audit_chain.py.
+"""
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+
+import msgspec
+
+
+class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One row of the audit."""
+
+    chain: int
+    """The number of the cluster, 0 for what concerns the whole server."""
+    number: int
+    """Counts the rows of the chain from 1."""
+    at: str
+    """When it happened, by the database's clock, which does not run backwards within a chain."""
+    principal: str
+    """Who asked; `moorage` is the server itself."""
+    address: str
+    """Where the request came from."""
+    operation: str
+    """The operation of the API, by its id."""
+    cluster_id: int | None
+    """The cluster's number, which no other cluster ever has; null if the row is about no cluster, or is a refusal."""
+    cluster: str
+    """The name that the cluster had; empty if the row is about no cluster."""
+    revision: int | None
+    """The last revision that the request made."""
+    request_id: str
+    """The `X-Request-ID` of the request and its answer."""
+    status: int
+    """200 if the request was committed; the HTTP status of the answer if it was refused."""
+    requests: int
+    """How many requests the row stands for."""
+    previous_hash: str
+    """The hash of the row before it; empty in the first one."""
+    hash: str
+    """SHA-256 of all other fields: of their JSON array, the previous hash first."""
+
+    def told(self) -> str:
+        """Return the text that is hashed. PostgreSQL writes the same one (`json_build_array`)."""
+        fields = (
+            self.previous_hash,
+            self.chain,
+            self.number,
+            self.at,
+            self.principal,
+            self.address,
+            self.operation,
+            self.cluster_id,
+            self.cluster,
+            self.revision,
+            self.request_id,
+            self.status,
+            self.requests,
+        )
+        return json.dumps(fields, ensure_ascii=False)
+
+    def sealed(self) -> "AuditRow":
+        """Return the row with its hash."""
+        return msgspec.structs.replace(self, hash=sha256(self.told().encode()).hexdigest())
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """The first row of a chain that is not what was written, or does not follow the one before it."""
+
+    chain: int
+    number: int
+    reason: str
+
+
+class Verifier:
+    """Checks the chains, row by row in their order. The oldest row of a chain may follow rows that were swept."""
+
+    def __init__(self) -> None:
+        self._last: AuditRow | None = None
+        self.rows = 0
+        """How many rows were found right."""
+
+    def follow(self, rows: Iterable[AuditRow]) -> Broken | None:
+        """Check more rows, and return what is wrong with the first bad one; None if all are right."""
+        for row in rows:
+            reason = self._reason(row)
+            if reason:
+                return Broken(row.chain, row.number, reason)
+            self._last = row
+            self.rows += 1
+        return None
+
+    def _reason(self, row: AuditRow) -> str:
+        last = self._last
+        if row.sealed().hash != row.hash:
+            return "its fields do not have its hash"
+        if last is None or last.chain != row.chain:
+            return ""
+        if row.number != last.number + 1:
+            return f"it follows number {last.number}"
+        if row.previous_hash != last.hash:
+            return "it does not have the hash of the row before it"
+        return ""

@@ -1,0 +1,1 @@
+"""Writes that several commands share: batches, fields, grants, nodes, and plans."""

@@ -1,1 +1,0 @@
-"""`moorage conformance`: vectors of cases, and what a server answers to them."""

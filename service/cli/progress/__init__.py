@@ -1,0 +1,1 @@
+"""Following changes, and waiting for objects and plans."""

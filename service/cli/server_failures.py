@@ -1,0 +1,26 @@
+"""The command's errors and exit codes for what prevents or ends the work of a server's processes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from service.cli.errors import Stopped, Unavailable, WrongUsage
+from service.server.failures import ConfigurationError, StoppedError, UnavailableError
+
+
+@contextmanager
+def as_command_errors() -> Iterator[None]:
+    """Raise the command's error in place of one of the server's processes, with the same message.
+
+    Raises:
+        WrongUsage: a setting, or what it names, cannot be used.
+        Unavailable: a database or a server is not there, or failed.
+        Stopped: a stop signal came.
+    """
+    try:
+        yield
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from None
+    except UnavailableError as error:
+        raise Unavailable(str(error)) from None
+    except StoppedError as stopped:
+        raise Stopped(stopped.number, str(stopped)) from None

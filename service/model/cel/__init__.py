@@ -1,0 +1,1 @@
+"""CEL expressions: syntax, worst-case costs, and evaluation within a budget."""

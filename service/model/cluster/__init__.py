@@ -1,0 +1,1 @@
+"""A cluster's configuration: settings, scheduling profiles, plugin arguments, extenders, and policies."""

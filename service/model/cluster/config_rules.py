@@ -1,0 +1,218 @@
+"""Which cluster configurations are valid.
+
+Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+
+from service.model.cluster.extender_rules import EXTENDERS
+from service.model.cluster.features import Features
+from service.model.cluster.plugin_rules import ALL, KNOWN, arguments_rule, filtering, scoring
+from service.model.cluster.policy_rules import POLICY, few
+from service.model.cluster.scoring_rules import HARD_AFFINITY_WEIGHT, RATIO, ratio_needs_shape
+from service.model.core import names
+from service.model.core.type_rules import declared
+from service.model.core.validators import (
+    INT32_MAX,
+    Problems,
+    Record,
+    RecordCheck,
+    Rule,
+    TextCheck,
+    anything,
+    at,
+    entries_of,
+    items_of,
+    key_at,
+    list_of,
+    map_of,
+    number,
+    one_of,
+    record,
+    text,
+    whole_number,
+)
+from service.model.pods.affinity_rules import (
+    default_spread_constraints,
+    system_has_no_list,
+)
+from service.model.policies.priority_classes import PriorityClassEntry
+from service.model.policies.quota_rules import MATCH_SCOPE, PRIORITY_MAX
+
+_WEIGHT_MAX = 5_000
+"""The greatest weight of a plugin."""
+_WEIGHTS_MAX = 40_000
+"""The greatest sum of all plugins' weights: times 100 it keeps within what the engine's ranks hold (`ranks.VETO`)."""
+_EVICTIONS_A_MINUTE_MAX = 1_000_000
+_NODES_A_SECOND_MAX = 1_000
+_DAY_SECONDS = 86_400
+
+
+def _args_fit_plugin(config: Record, path: str, problems: Problems) -> None:
+    name, args = config.get("name"), config.get("args")
+    if not isinstance(name, str) or name not in KNOWN or args is None:
+        return
+    arguments = KNOWN[name].plugin.arguments
+    if arguments is not None:
+        arguments_rule(arguments)(args, at(path, "args"), problems)
+    elif args != {}:
+        problems.add(at(path, "args"), f"{name} takes no arguments")
+
+
+def _plugin(*others: str) -> Rule:
+    """The name of a plugin that this process knows by now."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        one_of(*KNOWN, *others)(value, path, problems)
+
+    return rule
+
+
+def _extends(step: str, plugins: Callable[[], Container[str]]) -> TextCheck:
+    return lambda name: None if name in plugins() else f"is a plugin that does not {step}"
+
+
+def _distinct(items: object, field: str, path: str, problems: Problems) -> None:
+    seen: set[str] = set()
+    for index, item in enumerate(items_of(items)):
+        name = entries_of(item).get(field)
+        if isinstance(name, str) and name in seen:
+            problems.add(f"{path}[{index}].{field}", "is there already", name)
+        seen.add(name if isinstance(name, str) else "")
+
+
+def _distinct_list(item: Rule, field: str) -> Rule:
+    """A list whose items differ in a field."""
+    items = list_of(item)
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        items(value, path, problems)
+        _distinct(value, field, path, problems)
+
+    return rule
+
+
+def _plugin_set(*checks: TextCheck) -> Rule:
+    plugin = _plugin()
+
+    def name(value: object, path: str, problems: Problems) -> None:
+        plugin(value, path, problems)
+        if isinstance(value, str) and value in KNOWN:
+            text(*checks)(value, path, problems)
+
+    weight = whole_number(0, _WEIGHT_MAX)
+    enabled = record({"name": name, "weight": weight}, required=("name",))
+    disabled = record({"name": _plugin(ALL), "weight": weight}, required=("name",))
+    return record(
+        {"enabled": _distinct_list(enabled, "name"), "disabled": _distinct_list(disabled, "name")}
+    )
+
+
+def _weights_add_up(profile: Record, path: str, problems: Problems) -> None:
+    plugins, weights = entries_of(profile.get("plugins")), dict[object, int]()
+    for step in ("score", "multiPoint"):
+        for each in items_of(entries_of(plugins.get(step)).get("enabled")):
+            name, weight = entries_of(each).get("name"), entries_of(each).get("weight")
+            if isinstance(name, str) and isinstance(weight, int):
+                weights[name] = max(weight, weights.get(name, 0))
+    if sum(weights.values()) > _WEIGHTS_MAX:
+        message = f"has weights that add up to more than {_WEIGHTS_MAX}"
+        problems.add(at(path, "plugins"), message)
+
+
+_PROFILE = record(
+    {
+        "schedulerName": text(names.dns_subdomain),
+        "plugins": record(
+            {
+                "filter": _plugin_set(_extends("filter", filtering)),
+                "score": _plugin_set(_extends("score", scoring)),
+                "multiPoint": _plugin_set(),
+            }
+        ),
+        "pluginConfig": _distinct_list(
+            record(
+                {"name": _plugin(), "args": anything},
+                required=("name",),
+                also=(_args_fit_plugin,),
+            ),
+            "name",
+        ),
+        "extenders": EXTENDERS,
+    },
+    required=("schedulerName",),
+    also=(_weights_add_up,),
+)
+
+
+def _not_the_systems(name: str) -> str | None:
+    if name.startswith("system-"):
+        return "must not start with system-, which is for built-in classes"
+    return names.dns_subdomain(name)
+
+
+_PRIORITY = whole_number(-INT32_MAX - 1, PRIORITY_MAX)
+_PRIORITY_CLASS = declared(PriorityClassEntry, {"value": _PRIORITY}, required=("value",))
+
+
+def _priority_class(value: object, path: str, problems: Problems) -> None:
+    """A priority class: its number alone, or an object with what else there is to it."""
+    (_PRIORITY_CLASS if isinstance(value, dict) else _PRIORITY)(value, path, problems)
+
+
+def _one_global_default(config: Record, path: str, problems: Problems) -> None:
+    first = None
+    for name, each in entries_of(config.get("priorityClasses")).items():
+        if entries_of(each).get("globalDefault") is not True:
+            continue
+        if first is not None:
+            where = at(key_at(at(path, "priorityClasses"), name), "globalDefault")
+            problems.add(where, only_one_default(first))
+        first = first or name
+
+
+def only_one_default(name: str) -> str:
+    """Say, in Kubernetes' words, that another priority class is the default already."""
+    return f"PriorityClass {name} is already marked as default. Only one default can exist"
+
+
+_NAMESPACES = list_of(text(names.dns_label), values=True)
+
+LIMITED_RESOURCE: Mapping[str, Rule] = {
+    "resource": text(names.label_key),
+    "matchScopes": list_of(MATCH_SCOPE),
+}
+"""Rules for the fields of a limited resource."""
+
+SETTINGS: Mapping[str, Rule] = {
+    "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
+    "daemonNamespaces": _NAMESPACES,
+    "nodeTopologyKeys": list_of(text(names.topology_key)),
+    "trustedNamespaces": _NAMESPACES,
+    "defaultTopologySpreadConstraints": default_spread_constraints,
+    "requestedToCapacityRatio": RATIO,
+    "profiles": _distinct_list(_PROFILE, "schedulerName"),
+    "deviceSearchSteps": whole_number(1, 1_000_000),
+    "groupSearchSteps": whole_number(1, 100_000_000),
+    "priorityClasses": map_of(_not_the_systems, _priority_class),
+    "features": declared(Features, {}),
+    "policies": few(_distinct_list(POLICY, "id")),
+    "affinityViolationGraceSeconds": whole_number(0, _DAY_SECONDS),
+    "evictionsPerMinute": whole_number(1, _EVICTIONS_A_MINUTE_MAX),
+    "defaultNotReadyTolerationSeconds": whole_number(0, INT32_MAX),
+    "defaultUnreachableTolerationSeconds": whole_number(0, INT32_MAX),
+    "nodeMonitorGraceSeconds": whole_number(1, _DAY_SECONDS),
+    "nodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
+    "secondaryNodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
+    "unhealthyZoneThreshold": number(0, 1),
+    "largeZoneNodes": whole_number(0, INT32_MAX),
+    "orphanGraceSeconds": whole_number(0, _DAY_SECONDS),
+}
+"""Rules for the settings of which the type of the configuration does not say enough."""
+
+CONFIG_CHECKS: Sequence[RecordCheck] = (
+    ratio_needs_shape("scoringStrategy"),
+    system_has_no_list("defaultTopologySpread", "defaultTopologySpreadConstraints"),
+    _one_global_default,
+)
+"""Checks across settings."""

@@ -1,0 +1,124 @@
+"""Which plugins configurations may name, and with which arguments.
+
+The engine declares those of Kubernetes when it is imported, and servers what is installed beside them.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, Protocol
+
+import msgspec
+
+from service.model.core.messages import reword
+from service.model.core.primitives import Value
+from service.model.core.validators import (
+    Problems,
+    RecordCheck,
+    Rule,
+    at,
+    record,
+    text,
+    without_nulls,
+)
+
+ALL = "*"
+"""This name in `disabled` means every default plugin."""
+
+
+class Arguments(Value, frozen=True, kw_only=True):
+    """What profiles may say to a plugin as `args` in `pluginConfig`; each that takes any declares a subclass.
+
+    Every field has a default. Values are held to the fields' types, and `__post_init__` may raise ValueError; a plugin
+    that wants to name each mistake by its field gives `rules` and `checks`.
+    """
+
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    """By a field's name in configurations: what its values are held to in place of its type."""
+    checks: ClassVar[tuple[RecordCheck, ...]] = ()
+    """Across fields."""
+
+    api_version: str | None = None
+    """Which kind of arguments they are may be said as in KubeSchedulerConfiguration."""
+    kind: str | None = None
+
+
+_OF_ALL: Mapping[str, Rule] = {"apiVersion": text(), "kind": text()}
+
+
+class DeclaredPlugin(Protocol):
+    """What configurations have to know of a plugin, which is a class of the engine's."""
+
+    name: ClassVar[str]
+    filters: ClassVar[bool]
+    weight: ClassVar[int]
+    """In the sum of scores where a profile gives none; 0: it does not score."""
+    arguments: ClassVar[type[Arguments] | None]
+    """None: it takes none."""
+
+
+class Declared(NamedTuple):
+    """A plugin that is known."""
+
+    plugin: type[DeclaredPlugin]
+    by_default: bool
+    """Whether it is on in profiles that do not mention it."""
+
+
+KNOWN: dict[str, Declared] = {}
+"""All that are known, in the order in which they filter."""
+
+
+def declare(plugin: type[DeclaredPlugin], *, by_default: bool) -> None:
+    """Make a plugin known to all configurations. Raises ValueError if one of that name is."""
+    if plugin.name in KNOWN:
+        raise ValueError(f"there is a plugin {plugin.name} already")
+    KNOWN[plugin.name] = Declared(plugin, by_default)
+
+
+def withdraw(name: str) -> None:
+    """Make a plugin unknown again."""
+    del KNOWN[name]
+
+
+def filtering() -> list[str]:
+    """The plugins that filter, in the order in which they do."""
+    return [name for name, known in KNOWN.items() if known.plugin.filters]
+
+
+def scoring() -> dict[str, int]:
+    """The plugins that score, with their default weights."""
+    return {name: known.plugin.weight for name, known in KNOWN.items() if known.plugin.weight}
+
+
+def arguments_rule(arguments: type[Arguments]) -> Rule:
+    """What a plugin's arguments are held to, as its declaration says."""
+    given = {**_OF_ALL, **arguments.rules}
+    fields = {
+        each.encode_name: given.get(each.encode_name) or _is_of(each.type)
+        for each in msgspec.structs.fields(arguments)
+    }
+    each_field, whole = record(fields, also=arguments.checks), _is_of(arguments)
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        before = len(problems.errors)
+        each_field(value, path, problems)
+        if len(problems.errors) == before:
+            whole(value, path, problems)
+
+    return rule
+
+
+def _is_of(kind: object) -> Rule:
+    """A value that a type can be made of."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        try:
+            msgspec.convert(without_nulls(value), type=kind)
+        except msgspec.ValidationError as error:
+            wrong = reword(str(error))
+            problems.add(_below(path, wrong.field), wrong.message)
+
+    return rule
+
+
+def _below(path: str, field: str) -> str:
+    return at(path, field) if field and not field.startswith("[") else path + field

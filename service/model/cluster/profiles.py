@@ -1,0 +1,120 @@
+"""Scheduler profiles, shaped like KubeSchedulerConfiguration v1, and which plugins they turn on.
+
+A profile is chosen by a pod's `schedulerName`. As in kube-scheduler the default plugins are on,
+`multiPoint` switches a plugin on or off everywhere, and `filter` and `score` for that step only,
+which takes precedence. A plugin that is switched on without a weight scores with weight 1.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from service.model.cluster.extender_config import Extender
+from service.model.cluster.plugin_rules import ALL, KNOWN, Arguments, filtering, scoring
+from service.model.core.primitives import Strict
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+class Plugin(Strict, frozen=True, kw_only=True):
+    """A plugin switched on or off; weight 0 means that none is given."""
+
+    name: str
+    """Name of the plugin."""
+    weight: int = 0
+    """Weight of its score among those of the other plugins."""
+
+
+class PluginSet(Strict, frozen=True, kw_only=True):
+    """The plugins that are switched on and off at one step, or at all of them."""
+
+    enabled: tuple[Plugin, ...] = ()
+    """Plugins switched on."""
+    disabled: tuple[Plugin, ...] = ()
+    """Plugins switched off; `*` means all that are on by default."""
+
+    def switches_off(self, name: str) -> bool:
+        """Whether a default plugin is switched off, by name or with all others."""
+        return any(plugin.name in (name, ALL) for plugin in self.disabled)
+
+
+class Plugins(Strict, frozen=True, kw_only=True):
+    """Which plugins are on; `multi_point` stands for all steps."""
+
+    filter: PluginSet = PluginSet()
+    """Which plugins filter."""
+    score: PluginSet = PluginSet()
+    """Which plugins score, and with which weights."""
+    multi_point: PluginSet = PluginSet()
+    """Both at once."""
+
+
+class PluginConfig(Strict, frozen=True, kw_only=True):
+    """The arguments of one plugin; their shape is the plugin's (`NodeResourcesFitArgs`, …)."""
+
+    name: str
+    """Name of the plugin."""
+    args: dict[str, object] = msgspec.field(default_factory=dict)
+    """The plugin's arguments, as in KubeSchedulerConfiguration v1."""
+
+
+class Profile(Strict, frozen=True, kw_only=True):
+    """A profile as configured."""
+
+    scheduler_name: str = DEFAULT_SCHEDULER
+    """The `spec.schedulerName` that selects the profile."""
+    plugins: Plugins = Plugins()
+    """Plugins switched on and off, and their weights."""
+    plugin_config: tuple[PluginConfig, ...] = ()
+    """Arguments of plugins."""
+    extenders: tuple[Extender, ...] = ()
+    """Services that are asked, in this order, after the profile's own filters."""
+
+    def filters(self) -> frozenset[str]:
+        """The filters that are on."""
+        return frozenset(self._weights_at(self.plugins.filter, filtering()))
+
+    def weights(self) -> dict[str, int]:
+        """The scoring plugins that are on, each with its weight."""
+        return self._weights_at(self.plugins.score, scoring())
+
+    def arguments(self) -> dict[str, Arguments]:
+        """What each plugin that takes arguments is told, by the plugin's name."""
+        given = {config.name: config.args for config in self.plugin_config}
+        return {
+            name: msgspec.convert(given.get(name, {}), known.plugin.arguments)
+            for name, known in KNOWN.items()
+            if known.plugin.arguments is not None
+        }
+
+    def named_plugins(self) -> Iterator[tuple[str, str]]:
+        """Every field that names a plugin, with what it names."""
+        steps = {"filter": self.plugins.filter, "score": self.plugins.score}
+        for step, named in (steps | {"multiPoint": self.plugins.multi_point}).items():
+            for index, plugin in enumerate(named.enabled):
+                yield f"plugins.{step}.enabled[{index}].name", plugin.name
+            for index, plugin in enumerate(named.disabled):
+                yield f"plugins.{step}.disabled[{index}].name", plugin.name
+        for index, config in enumerate(self.plugin_config):
+            yield f"pluginConfig[{index}].name", config.name
+
+    def _weights_at(self, step: PluginSet, implementing: Iterable[str]) -> dict[str, int]:
+        """The plugins on at a step, of those that implement it, with their weights."""
+        everywhere = _everywhere(self.plugins.multi_point)
+        explicit = {plugin.name: plugin.weight or 1 for plugin in step.enabled}
+        implied = {
+            name: everywhere[name]
+            for name in implementing
+            if name in everywhere and not step.switches_off(name)
+        }
+        return implied | explicit
+
+
+def _everywhere(multi_point: PluginSet) -> dict[str, int]:
+    """The plugins that are on unless a step says otherwise, with their weights."""
+    defaults = {
+        name: known.plugin.weight or 1
+        for name, known in KNOWN.items()
+        if known.by_default and not multi_point.switches_off(name)
+    }
+    return defaults | {plugin.name: plugin.weight or 1 for plugin in multi_point.enabled}

@@ -1,1 +1,0 @@
-"""A cluster's configuration: its settings, profiles, plugins' arguments and extenders."""

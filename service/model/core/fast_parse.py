@@ -1,0 +1,237 @@
+"""Plain objects, which are read by their bytes: most objects of bulk loads are plain.
+
+A plain object is compact JSON that has its kind first, then metadata of name, namespace, labels and
+annotations, then the rest. Usually only the name of such an object is new: all else is equal, byte
+for byte, to an object that was found valid before, so it is looked up and not decoded. The functions
+here return None for objects that are not plain; these are parsed in full, which also finds errors.
+"""
+
+import re
+import sys
+from functools import lru_cache
+
+import msgspec
+
+from service.model.core.metadata import (
+    REQUIRED_NODE,
+    Metadata,
+    following,
+    may_have_rules,
+)
+from service.model.core.names import (
+    SUBDOMAIN,
+    SUBDOMAIN_LENGTH_MAX,
+    annotation_key,
+    dns_label,
+    dns_subdomain,
+    label_key,
+    label_value,
+)
+from service.model.core.strict_json import encode
+
+_METADATA = b'"metadata":{'
+SPEC, STATUS = b'"spec":', b'"status":'
+BEFORE_SPEC, BEFORE_STATUS = b"}," + SPEC, b"}," + STATUS
+_NAME = re.compile(rb'"name":"(%b)"' % SUBDOMAIN.encode())
+_FIELDS = frozenset({"namespace", "labels", "annotations"})
+_BYTES_MAX = 4 * 1024
+_SHARED_BYTES_MAX = 1024
+_BACKSLASH = ord("\\")
+_IDENTITY = re.compile(rb',"uid":"([0-9a-f-]{36})","creationTimestamp":"([0-9TZ:-]{20})"')
+_IDENTITY_LENGTH = len(',"uid":"","creationTimestamp":""') + 36 + 20
+
+_HEADS = {
+    template.format(kind).encode(): kind
+    for kind in ("Pod", "Node")
+    for template in (
+        '{{"apiVersion":"v1","kind":"{}",',
+        '{{"kind":"{}","apiVersion":"v1",',
+        '{{"kind":"{}",',
+    )
+} | {b"{": ""}
+Fields = dict[str, str | dict[str, str] | None]
+
+_decode = msgspec.json.Decoder(Fields).decode
+
+
+class Plain(msgspec.Struct, frozen=True, gc=False):
+    """A plain object in parts, of which none has been parsed."""
+
+    kind: str
+    """The kind; "" if the object does not state it."""
+    metadata: bytes
+    """The members of a JSON object, if it is one."""
+    first: bytes
+    """The key of the member after the metadata: `SPEC` or `STATUS`."""
+    body: bytes
+    """The value of this member, and the members that follow."""
+
+    @property
+    def rest(self) -> bytes:
+        """The members after the metadata."""
+        return self.first + self.body
+
+
+class _Shared(msgspec.Struct, frozen=True, gc=False):
+    """Metadata but for the name, which all pods of one owner have in common."""
+
+    namespace: str
+    labels: dict[str, str]
+    members: bytes
+    """The encoded members, with a comma before each."""
+
+
+def cut(raw: bytes) -> Plain | None:
+    """Divide a plain pod or node into its parts.
+
+    The first bytes that look like the end of the metadata are its end: within a string the quotes
+    would be escaped, and further inside the metadata the first part would not be a JSON object.
+    """
+    head, _, members = raw.partition(_METADATA)
+    kind = _HEADS.get(head)
+    if kind is None:
+        return None
+    first = SPEC
+    metadata, found, body = members.partition(BEFORE_SPEC)
+    if not found:
+        first = STATUS
+        metadata, found, body = members.partition(BEFORE_STATUS)
+    return Plain(kind, metadata, first, body[:-1]) if body[-1:] == b"}" else None
+
+
+def cut_any(raw: bytes) -> Plain | None:
+    """Divide a plain pod or node into its parts, even if it has white space."""
+    return cut(raw) or cut(compact(raw))
+
+
+def compact(raw: bytes) -> bytes:
+    """Remove the white space around the tokens of a document; what is no JSON stays as it is."""
+    if raw[:1] == b"{" and raw[-1:] == b"}" and raw.find(b'": ', 0, 64) < 0:
+        return raw
+    try:
+        return msgspec.json.format(raw, indent=-1)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return raw
+
+
+def plain_metadata(raw: bytes, namespace: str) -> Metadata | None:
+    """Valid metadata of name, namespace, labels and annotations only.
+
+    Args:
+        raw: the members of a JSON object, compact.
+        namespace: what is used if it has none; "" for kinds that are in none.
+    """
+    named = _NAME.match(raw)
+    if named is None:
+        return _in_any_order(raw, namespace)
+    name = named[1].decode()
+    if len(name) > SUBDOMAIN_LENGTH_MAX:
+        return None
+    return _named(name, raw[named.end() :], namespace)
+
+
+def loaded_metadata(raw: bytes, namespace: str) -> Metadata | None:
+    """Metadata that was rendered here, with an identity of the usual form."""
+    at = len(raw) - _IDENTITY_LENGTH
+    identity = _IDENTITY.fullmatch(raw, at) if at > 0 else None
+    named = _NAME.match(raw) if identity is not None else None
+    if identity is None or named is None:
+        return None
+    name, rest = named[1].decode(), raw[named.end() : at]
+    created = sys.intern(identity[2].decode())  # a commit's objects have it in common
+    return _named(name, rest, namespace, identity[1].decode(), created)
+
+
+def _named(
+    name: str, rest: bytes, namespace: str, uid: str = "", created: str = ""
+) -> Metadata | None:
+    """Metadata that begin with a name; `rest` is what follows it."""
+    if len(rest) <= _SHARED_BYTES_MAX:
+        shared = _shared(rest, namespace)
+    else:
+        shared = _read_shared(rest, namespace)
+    if shared is None:
+        return None
+    return Metadata(
+        name=name,
+        namespace=shared.namespace,
+        labels=shared.labels,
+        members=shared.members,
+        uid=uid,
+        created=created,
+    )
+
+
+def _read_shared(rest: bytes, namespace: str) -> _Shared | None:
+    """Metadata but for the name: `,"labels":{…}`, or nothing."""
+    if not rest:
+        return _Shared(namespace, {}, _implied(namespace))
+    fields = _decoded(b"{%b}" % rest[1:]) if rest[:1] == b"," else None
+    return _valid(fields, rest, namespace) if fields else None
+
+
+_shared = lru_cache(maxsize=4_096)(_read_shared)
+
+
+def _in_any_order(raw: bytes, namespace: str) -> Metadata | None:
+    fields = _decoded(b"{%b}" % raw) or {}
+    name = fields.pop("name", None)
+    shared = _valid(fields, following(fields), namespace)
+    if shared is None or not isinstance(name, str) or dns_subdomain(name):
+        return None
+    return Metadata(
+        name=name, namespace=shared.namespace, labels=shared.labels, members=shared.members
+    )
+
+
+def _implied(namespace: str) -> bytes:
+    return b',"namespace":"%b"' % namespace.encode() if namespace else b""
+
+
+def _decoded(raw: bytes) -> Fields | None:
+    """A small object of texts and maps of texts; None if it is another, or has a key twice."""
+    if len(raw) > _BYTES_MAX or (_BACKSLASH in raw and b"\\u0000" in raw):
+        return None
+    try:
+        fields = _decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return fields if encode(fields) == raw else None
+
+
+@lru_cache(maxsize=1_024)
+def _are_labels(labels: tuple[tuple[str, str], ...]) -> bool:
+    return not any(label_key(key) or label_value(value) for key, value in labels)
+
+
+@lru_cache(maxsize=1_024)
+def _are_keys(annotations: tuple[str, ...]) -> bool:
+    """Whether these may be keys of annotations of which nothing is read.
+
+    Many objects have the same keys, whatever the values.
+    """
+    return not any(map(annotation_key, annotations)) and not may_have_rules(annotations)
+
+
+def _valid(fields: Fields, members: bytes, default: str) -> _Shared | None:
+    """Return all metadata but the name, if it is valid; `members` is the encoded form of `fields`."""
+    if fields.get("creationTimestamp", "") is None:  # clients in Go send it so
+        del fields["creationTimestamp"]
+        members = following(fields)
+    if not _FIELDS.issuperset(fields):
+        return None
+    namespace = fields.get("namespace", default)
+    labels, annotations = fields.get("labels", {}), fields.get("annotations", {})
+    if not (isinstance(labels, dict) and isinstance(annotations, dict)):
+        return None
+    if not isinstance(namespace, str) or ("namespace" in fields and not default):
+        return None
+    if "namespace" in fields and dns_label(namespace):
+        return None
+    if REQUIRED_NODE in annotations or not _are_keys(tuple(annotations)):
+        return None
+    if not _are_labels(tuple(labels.items())):
+        return None
+    return _Shared(
+        namespace, labels, members if "namespace" in fields else members + _implied(default)
+    )

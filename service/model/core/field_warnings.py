@@ -1,0 +1,419 @@
+"""Warnings about fields: those that mean something to Kubernetes and nothing here, and rules without effect.
+
+A field of a manifest is honoured, refused with its path, or passed over with a warning; none is
+dropped in silence. `PASSED_OVER` declares the fields of the last sort. They are looked for once in
+each distinct spec (`service.model.pods.template_cache`); other parts of manifests are decoded for it only if
+the name of such a field stands in their bytes.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from service.model.core.resources import is_charged
+from service.model.core.validators import at, entries_of, items_of, key_at
+
+WARNINGS_MAX = 100
+"""How many warnings an answer has at most; one more then tells how many others there are."""
+
+PREEMPTION = "PreemptionIgnored"
+DEVICE_CLAIMS = "DeviceClaimsIgnored"
+RUNTIME_CLASS = "RuntimeClassIgnored"
+VOLUMES = "VolumesIgnored"
+UNKNOWN_SCHEDULER = "UnknownScheduler"
+FEATURE_OFF = "FeatureOff"
+GROUP_FIELD = "GroupFieldIgnored"
+DEVICE_FIELD = "DeviceFieldIgnored"
+RULE_NEVER_HOLDS = "RuleNeverHolds"
+RULE_NEVER_MATTERS = "RuleNeverMatters"
+RULE_LEAVES_OUT_ITS_POD = "RuleLeavesOutItsPod"
+RULES_CONTRADICT = "RulesContradict"
+_MORE = "MoreWarnings"
+
+Json = Mapping[str, object]
+
+
+class WarningKind(NamedTuple):
+    """What the warnings of one code say; `meaning` is the text of their page `/warnings/<code>`."""
+
+    message: str
+    meaning: str
+
+
+WARNINGS: Mapping[str, WarningKind] = {
+    VOLUMES: WarningKind(
+        "is not read: nothing keeps the pod on nodes that can reach the volume",
+        "Kubernetes places a pod only where its volumes can be attached: in the zone of the volume "
+        "(VolumeZone, VolumeBinding), within the limits of the node (NodeVolumeLimits), and apart from "
+        "others that use the same disk (VolumeRestrictions). With the cluster's setting `volumes: Honor`, "
+        "the default, so does Moorage. This warning is told where the setting is `Ignore`, so that the "
+        "pod is placed as if it had no volumes, and of disks of other kinds that only pods name.",
+    ),
+    DEVICE_CLAIMS: WarningKind(
+        "is not read: no device is allocated to the pod",
+        "The pod claims devices (dynamic resource allocation). With the cluster's setting "
+        "`deviceClaims: Allocate`, the default, it is given them together with its node. This warning is "
+        "told where the setting is `Ignore`, so that the pod is placed as if it claimed nothing; where it "
+        "is `Refuse`, of pods that are on a node already, which is a fact and never refused; and of "
+        "devices that stand for extended resources, or that PodGroups claim, which Moorage does not "
+        "allocate.",
+    ),
+    DEVICE_FIELD: WarningKind(
+        "is not read: in Kubernetes v1.35 the feature that it belongs to is off, or not there yet",
+        "The field belongs to a feature of dynamic resource allocation that is off by default in "
+        "Kubernetes v1.35: devices that share counters or can be allocated several times, taints and "
+        "binding conditions of devices, nodes of single devices, devices as extended resources. It is "
+        "kept and returned. As in Kubernetes, a slice with shared counters or with nodes of single "
+        "devices is passed over as a whole, and a device that takes of counters or has binding conditions "
+        "is not given to anybody; taints keep nobody away, and every device is given to one claim at a "
+        "time.",
+    ),
+    GROUP_FIELD: WarningKind(
+        "is not read: the group is placed by its own policy and constraints, and its members are evicted one by one",
+        "A PodGroup of `scheduling.k8s.io` is placed by its policy and its topology constraint. Moorage "
+        "knows no groups of groups (`parentCompositePodGroupName`), and preemption evicts single pods, by "
+        "the priority of each: what a PodGroup says of its priority and of disruption is kept, and not "
+        "acted on.",
+    ),
+    RUNTIME_CLASS: WarningKind(
+        "is not read: no runtime classes are kept here, so that the class adds no overhead, node selector or toleration",
+        "A kube-apiserver adds a RuntimeClass's overhead, node selector and tolerations to the pod when "
+        "it creates it. So does Moorage in clusters that have any RuntimeClass. This warning is told "
+        "where there is none, so that nothing is added. A pod that was created by a kube-apiserver has "
+        "them in its spec already, where they are honoured.",
+    ),
+    PREEMPTION: WarningKind(
+        "is not acted on: no pod is evicted to make room",
+        "In Kubernetes a pod of higher priority evicts others if it finds no room. In Moorage it waits "
+        "for room, unless the cluster's setting `queuePreemption` is `Evict`. A placement with "
+        "`preemption: Propose` says whom Kubernetes would evict, and one with `Evict` has them evicted. "
+        "All of these heed this field in pods.",
+    ),
+    "PodResizeIgnored": WarningKind(
+        "is not read: while the pod as a whole is resized, it counts with what its spec asks for",
+        "Kubernetes counts a pod whose resources as a whole are being resized with the larger of what it "
+        "asks for and what the node has granted. Moorage does so for containers, not for the pod as a whole.",
+    ),
+    "DeclaredFeaturesIgnored": WarningKind(
+        "is not read: pods are placed whether or not the node has the features that they need",
+        "Kubernetes keeps pods off nodes that do not declare a feature which the pod needs (the gate "
+        "NodeDeclaredFeatures). Moorage does not infer features from pods.",
+    ),
+    "MinResourcesIgnored": WarningKind(
+        "is not read: the search for places knows what each member needs",
+        "The coscheduling plugin uses `minResources` to give up early. Moorage searches places for the "
+        "members themselves and needs no estimate. The field is kept and returned.",
+    ),
+    "QuotaNotCharged": WarningKind(
+        "is never charged: only pods are counted here",
+        "The quota limits something else than pods and what they use, such as services, so nothing is "
+        "ever charged to it. The limit is kept and returned.",
+    ),
+    UNKNOWN_SCHEDULER: WarningKind(
+        "is no scheduling profile of the cluster: the pod is stored, and Moorage never places it",
+        "A pod is placed by the profile that its `schedulerName` names. No profile of the cluster has "
+        "this name, so the pod waits for another scheduler; asked for a placement, Moorage denies it.",
+    ),
+    FEATURE_OFF: WarningKind(
+        "is not read: the cluster has switched off the feature that it belongs to",
+        "The cluster's setting `features` says which features are on. A field of a feature that is off is "
+        "dropped from new objects. Objects that had it when the feature was switched off keep it, and it "
+        "is read again when the feature is switched on.",
+    ),
+    "NotKept": WarningKind(
+        "is not kept: of a PriorityClass only the name is, and what pods get of it",
+        "A PriorityClass is no object of its own here: it sets its entry of the cluster's setting "
+        "`priorityClasses`, which has its name, `value`, `globalDefault` and `preemptionPolicy`.",
+    ),
+    RULE_NEVER_HOLDS: WarningKind(
+        "can never hold, so that no node takes the pod",
+        "No node, or no pod, whatever its labels, can satisfy the rule: its requirements exclude each "
+        "other, such as two values for one label, or a node selector and a node affinity that have no "
+        "node in common. The pod is stored, and is placed nowhere. The warning follows from the manifest "
+        "alone, so it is told in every cluster.",
+    ),
+    RULE_NEVER_MATTERS: WarningKind(
+        "changes nothing",
+        "The rule can be left out without changing any decision: it selects nothing, it repeats another "
+        "one, or it prefers what is required anyway. Mostly this is a mistake in a selector.",
+    ),
+    RULES_CONTRADICT: WarningKind(
+        "contradicts another rule of the pod",
+        "A required affinity and a required anti-affinity select the same pods in the same domains. The "
+        "one asks for a domain with such a pod, the other for one without. Only a pod that its own "
+        "affinity selects can be placed, while no other such pod is there; all others wait for ever.",
+    ),
+    RULE_LEAVES_OUT_ITS_POD: WarningKind(
+        "does not select the pod itself",
+        "A spread constraint counts the pods that its selector selects. If the pod that has the "
+        "constraint is none of them, it keeps to the counts of others, but pods like it may all go to one "
+        "domain. Mostly the selector was meant to have the pod's own labels. Written pods that wait are "
+        "looked at for this, and not those that are placed in bulk.",
+    ),
+    _MORE: WarningKind(
+        "is about more fields than an answer lists",
+        f"An answer lists at most {WARNINGS_MAX} warnings. The message says how many it leaves out. Send "
+        "fewer objects at once to see them all.",
+    ),
+}
+"""All warnings by their codes."""
+
+
+class FieldWarning(msgspec.Struct, frozen=True):
+    """A field of a manifest that is passed over, or a rule in it that has no effect."""
+
+    field: str
+    """Path of the field in the request, such as `pods[3].spec.volumes[0].persistentVolumeClaim`."""
+    code: str
+    """What sort of field it is, in CamelCase; `/warnings/<code>` has more about it."""
+    message: str
+    """What it means for the object."""
+
+    def under(self, prefix: str) -> "FieldWarning":
+        """Return the warning with a longer path, for an object inside a request."""
+        return FieldWarning(at(prefix, self.field), self.code, self.message) if prefix else self
+
+
+FieldWarnings = Sequence[FieldWarning]
+
+
+def warning(field: str, code: str) -> FieldWarning:
+    """Make the warning of a code about a field."""
+    return FieldWarning(field, code, WARNINGS[code].message)
+
+
+class WarningList:
+    """Gathers the warnings of one answer, and counts those for which it has no room."""
+
+    def __init__(self) -> None:
+        self._told: list[FieldWarning] = []
+        self._left_out = 0
+
+    def add(self, warnings: FieldWarnings, prefix: str = "") -> None:
+        """Add warnings about an object at some path of the request."""
+        room = WARNINGS_MAX - len(self._told)
+        self._told += [each.under(prefix) for each in warnings[:room]]
+        self._left_out += max(0, len(warnings) - room)
+
+    def told(self) -> list[FieldWarning] | msgspec.UnsetType:
+        """Return the warnings as an answer has them; an answer without warnings lacks the field."""
+        if not self._told:
+            return msgspec.UNSET
+        if not self._left_out:
+            return self._told
+        more = FieldWarning("", _MORE, f"{self._left_out} more warnings are not listed")
+        return [*self._told, more]
+
+
+def _is_set(value: object, _: Json) -> bool:
+    """Whether a field has a value; one that is empty or false means the same as one that is absent."""
+    return bool(value)
+
+
+def _may_preempt(policy: object, spec: Json) -> bool:
+    """Whether a pod would evict others; one of priority 0 rarely can, and a kube-apiserver names the policy in all."""
+    priority = spec.get("priority")
+    ranked = priority > 0 if isinstance(priority, int) else bool(spec.get("priorityClassName"))
+    return ranked and _preempts(policy, spec)
+
+
+def _preempts(policy: object, _: Json) -> bool:
+    return bool(policy) and policy != "Never"
+
+
+def _keeps_together(mode: object, _: Json) -> bool:
+    """Whether a group may only be evicted as a whole; v1.36 and v1.37 spell that differently."""
+    return mode == "PodGroup" or "all" in entries_of(mode)
+
+
+def _is_not_charged(resource: object, _: Json) -> bool:
+    return isinstance(resource, str) and not is_charged(resource)
+
+
+class IgnoredField(msgspec.Struct, frozen=True):
+    """A field that is passed over, with a warning of this code.
+
+    In `path`, `[]` stands for every entry of a list and `[*]` for every key of a map; `when` gets the
+    field's value, or the key, and the object that the field is in.
+    """
+
+    kind: str
+    path: str
+    code: str
+    when: Callable[[object, Json], bool] = _is_set
+    setting: str = ""
+    """The cluster's setting by which it is honoured, and with other values refused or passed over."""
+
+    @property
+    def steps(self) -> list[str]:
+        """The names of the path."""
+        return self.path.split(".")
+
+    @property
+    def name(self) -> str:
+        """The name of the field itself."""
+        return self.steps[-1].partition("[")[0]
+
+
+_DISKS = (
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cinder",
+    "gcePersistentDisk",
+    "iscsi",
+    "portworxVolume",
+    "rbd",
+    "vsphereVolume",
+)
+"""Volumes that pods name without a claim, and that the scheduler's plugins for volumes read."""
+
+_OF_PODS = {
+    "spec.volumes[].persistentVolumeClaim": VOLUMES,
+    "spec.volumes[].ephemeral": VOLUMES,
+    **{f"spec.volumes[].{disk}": VOLUMES for disk in _DISKS},
+    "spec.runtimeClassName": RUNTIME_CLASS,
+    "status.resources": "PodResizeIgnored",
+    "status.allocatedResources": "PodResizeIgnored",
+    "status.extendedResourceClaimStatus": DEVICE_CLAIMS,
+    "status.nodeAllocatableResourceClaimStatuses": DEVICE_CLAIMS,
+}
+
+_OF_DEVICES = (
+    "spec.resourceClaims",
+    "spec.containers[].resources.claims",
+    "spec.initContainers[].resources.claims",
+    "status.resourceClaimStatuses",
+)
+
+_OF_GROUPS = (
+    "spec.parentCompositePodGroupName",
+    "spec.priority",
+    "spec.priorityClassName",
+    "spec.preemptionPolicy",
+)
+
+_OF_SLICES = (
+    "spec.perDeviceNodeSelection",
+    "spec.sharedCounters",
+    "spec.devices[].allNodes",
+    "spec.devices[].allowMultipleAllocations",
+    "spec.devices[].bindingConditions",
+    "spec.devices[].bindingFailureConditions",
+    "spec.devices[].bindsToNode",
+    "spec.devices[].consumesCounters",
+    "spec.devices[].nodeAllocatableResourceMappings",
+    "spec.devices[].nodeName",
+    "spec.devices[].nodeSelector",
+    "spec.devices[].taints",
+    "spec.devices[].capacity[*].requestPolicy",
+)
+_OF_CLAIMS = tuple(
+    (kind, f"{spec}.devices.{path}")
+    for kind, spec in (("ResourceClaim", "spec"), ("ResourceClaimTemplate", "spec.spec"))
+    for path in (
+        "constraints[].distinctAttribute",
+        "requests[].exactly.capacity",
+        "requests[].exactly.tolerations",
+        "requests[].firstAvailable[].capacity",
+        "requests[].firstAvailable[].tolerations",
+    )
+)
+
+_NOT_KEPT = ("description", "metadata.labels", "metadata.annotations")
+
+PASSED_OVER: Sequence[IgnoredField] = (
+    *(IgnoredField("Pod", path, code) for path, code in _OF_PODS.items()),
+    *(IgnoredField("Pod", path, DEVICE_CLAIMS, setting="deviceClaims") for path in _OF_DEVICES),
+    IgnoredField("Pod", "spec.preemptionPolicy", PREEMPTION, _may_preempt),
+    IgnoredField("Node", "status.declaredFeatures", "DeclaredFeaturesIgnored"),
+    IgnoredField("Node", "spec.podPreemptionPolicy", PREEMPTION),
+    *(IgnoredField("PriorityClass", path, "NotKept") for path in _NOT_KEPT),
+    IgnoredField("PriorityClass", "preemptionPolicy", PREEMPTION, _preempts),
+    IgnoredField("PodGroup", "spec.minResources", "MinResourcesIgnored"),
+    *(IgnoredField("PodGroup", path, GROUP_FIELD) for path in _OF_GROUPS),
+    *(IgnoredField("ResourceSlice", path, DEVICE_FIELD) for path in _OF_SLICES),
+    *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_CLAIMS),
+    IgnoredField("DeviceClass", "spec.extendedResourceName", DEVICE_FIELD),
+    IgnoredField("PodGroup", "spec.disruptionMode", GROUP_FIELD, _keeps_together),
+    IgnoredField("PodGroup", "spec.resourceClaims", DEVICE_CLAIMS),
+    IgnoredField("ResourceQuota", "spec.hard[*]", "QuotaNotCharged", _is_not_charged),
+)
+"""The fields that are passed over, by the kind of their object."""
+
+_BY_KIND: Mapping[str, Sequence[IgnoredField]] = {
+    kind: [each for each in PASSED_OVER if each.kind == kind]
+    for kind in dict.fromkeys(each.kind for each in PASSED_OVER)
+}
+
+
+def _names_in(declared: Sequence[IgnoredField]) -> re.Pattern[bytes]:
+    """A pattern that encoded objects without any of the fields do not match."""
+    names = sorted({each.name for each in declared})
+    return re.compile(f'"(?:{"|".join(names)})"'.encode())
+
+
+_NAMES = {kind: _names_in(declared) for kind, declared in _BY_KIND.items()}
+_NAMES_OF_PODS = {
+    part: _names_in([each for each in _BY_KIND["Pod"] if each.steps[0] == part])
+    for part in ("spec", "status")
+}
+
+
+def warnings_in(kind: str, fields: Json) -> tuple[FieldWarning, ...]:
+    """Find the fields of a valid manifest, or of a part of it, that are passed over.
+
+    There is one warning for each declaration, about the first such field of the object.
+    """
+    found = []
+    for declared in _BY_KIND.get(kind, ()):
+        places = [
+            path
+            for path, value, owner in _places(fields, declared.steps, "")
+            if declared.when(value, owner)
+        ]
+        if places:
+            found.append(_about(declared, places))
+    return tuple(found)
+
+
+def warnings_in_members(kind: str, members: bytes) -> tuple[FieldWarning, ...]:
+    """Find what `warnings_in` finds in the encoded members of an object."""
+    if kind not in _NAMES or _NAMES[kind].search(members) is None:
+        return ()
+    return warnings_in(kind, entries_of(msgspec.json.decode(b"{%b}" % members)))
+
+
+def warnings_in_part(part: Literal["spec", "status"], encoded: bytes) -> tuple[FieldWarning, ...]:
+    """Find what `warnings_in` finds in the encoded spec or status of a pod."""
+    if _NAMES_OF_PODS[part].search(encoded) is None:
+        return ()
+    return warnings_in("Pod", {part: msgspec.json.decode(encoded)})
+
+
+def _about(declared: IgnoredField, places: Sequence[str]) -> FieldWarning:
+    found = warning(places[0], declared.code)
+    if len(places) == 1:
+        return found
+    return msgspec.structs.replace(found, message=f"{found.message} ({len(places)} like it)")
+
+
+def _places(fields: object, steps: Sequence[str], path: str) -> Iterator[tuple[str, object, Json]]:
+    """Yield path, value and owner of every field that a path with `[]` and `[*]` leads to."""
+    owner = entries_of(fields)
+    name, _, each = steps[0].partition("[")
+    here, value = at(path, name), owner.get(name)
+    if each == "*]" and len(steps) == 1:
+        yield from ((key_at(here, key), key, owner) for key in entries_of(value))
+    elif each == "*]":
+        for key, item in entries_of(value).items():
+            yield from _places(item, steps[1:], key_at(here, key))
+    elif not each and len(steps) == 1:
+        yield here, value, owner
+    elif not each:
+        yield from _places(value, steps[1:], here)
+    else:
+        for index, item in enumerate(items_of(value)):
+            yield from _places(item, steps[1:], f"{here}[{index}]")

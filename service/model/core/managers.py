@@ -1,0 +1,81 @@
+"""Field managers: who manages which fields of an object, as `metadata.managedFields` says."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias, cast
+
+import msgspec
+
+from service.model.core.metadata import Json
+
+Path: TypeAlias = tuple[str, ...]
+"""Segments as FieldsV1 writes them: `f:name`, `k:{"name":"c"}`, `v:"value"`."""
+Fields: TypeAlias = frozenset[Path]
+Operation = Literal["Apply", "Update"]
+MANAGED_FIELDS = "managedFields"
+
+
+class Manager(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields that one manager has applied, or changed."""
+
+    name: str
+    operation: Operation
+    api_version: str
+    time: str
+    """RFC 3339 in UTC."""
+    fields: Fields
+
+
+def read_managers(entries: object) -> tuple[Manager, ...]:
+    """The managers of a stored object, as `written` made them."""
+    listed = entries if isinstance(entries, list) else []
+    return tuple(
+        Manager(
+            name=each["manager"],
+            operation=each["operation"],
+            api_version=each["apiVersion"],
+            time=each["time"],
+            fields=frozenset(_decoded(each["fieldsV1"], ())),
+        )
+        for each in listed
+    )
+
+
+def written(managers: Iterable[Manager]) -> list[Json]:
+    """The managers as `metadata.managedFields` shows them."""
+    return [
+        {
+            "manager": each.name,
+            "operation": each.operation,
+            "apiVersion": each.api_version,
+            "time": each.time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": _encoded(each.fields),
+        }
+        for each in managers
+    ]
+
+
+def is_item(path: Path) -> bool:
+    """Return whether a path leads to an item of a list that is merged."""
+    return path[-1].startswith(("k:", "v:"))
+
+
+def _encoded(fields: Iterable[Path]) -> Json:
+    tree: Json = {}
+    for path in sorted(fields):
+        at = tree
+        for segment in path:
+            at = cast("Json", at.setdefault(segment, {}))
+        if is_item(path) and path[-1].startswith("k:"):
+            at["."] = {}
+    return tree
+
+
+def _decoded(tree: Mapping[str, object], path: Path) -> Iterator[Path]:
+    for segment, inner in tree.items():
+        if segment == ".":
+            yield path
+        elif inner:
+            yield from _decoded(cast("Json", inner), (*path, segment))
+        else:
+            yield (*path, segment)

@@ -1,0 +1,143 @@
+"""Which names, label keys and label values are valid.
+
+Each function takes a text and returns what is wrong with it, or None. The rules and the words are
+`k8s.io/apimachinery/pkg/util/validation`'s. Patterns are always matched in full, so that a final
+newline does not slip through.
+"""
+
+import ipaddress
+import re
+from functools import lru_cache
+
+from service.model.core.selectors import is_label_value, parse_integer
+
+LABEL_LENGTH_MAX = 63
+SUBDOMAIN_LENGTH_MAX = 253
+KEY_LENGTH_MAX = SUBDOMAIN_LENGTH_MAX + 1 + LABEL_LENGTH_MAX
+UID_LENGTH_MAX = 128
+
+_DNS_LABEL = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+")
+SUBDOMAIN = r"[a-z0-9]++(?:(?:-++|\.)[a-z0-9]++)*+"
+_DNS_SUBDOMAIN = re.compile(SUBDOMAIN)
+_KEY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_UID = re.compile(r"[A-Za-z0-9._:-]*")
+_PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9]|-(?!-))*", re.ASCII)
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+_SUBDOMAIN_RULE = (
+    "must consist of lower case alphanumeric characters, '-' or '.', and must start and end with "
+    "an alphanumeric character (a lowercase RFC 1123 subdomain)"
+)
+_LABEL_RULE = (
+    "must consist of lower case alphanumeric characters or '-', and must start and end with an "
+    "alphanumeric character (a lowercase RFC 1123 label)"
+)
+_KEY_RULE = (
+    "must be a name of alphanumeric characters, '-', '_' or '.', starting and ending with an "
+    "alphanumeric character, with an optional DNS subdomain prefix and '/' before it"
+)
+_VALUE_RULE = (
+    "must be empty or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character (a valid label value)"
+)
+
+
+def _too_long(limit: int) -> str:
+    return f"must be no more than {limit} characters"
+
+
+def dns_subdomain(text: str) -> str | None:
+    """The name of a node, a pod and most other objects."""
+    if len(text) > SUBDOMAIN_LENGTH_MAX:
+        return _too_long(SUBDOMAIN_LENGTH_MAX)
+    return None if _DNS_SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
+
+
+def dns_label(text: str) -> str | None:
+    """The name of a namespace or a container."""
+    if len(text) > LABEL_LENGTH_MAX:
+        return _too_long(LABEL_LENGTH_MAX)
+    return None if _DNS_LABEL.fullmatch(text) else _LABEL_RULE
+
+
+def namespace_entry(text: str) -> str | None:
+    """An entry of a term's `namespaces`; there is no wildcard."""
+    if text == "*":
+        return "is no namespace; to select all namespaces use namespaceSelector: {}"
+    return dns_label(text)
+
+
+def label_key(text: str) -> str | None:
+    """A label's key, also called a qualified name: `name` or `prefix.example.com/name`."""
+    return _too_long(KEY_LENGTH_MAX) if len(text) > KEY_LENGTH_MAX else _label_key(text)
+
+
+@lru_cache(maxsize=65_536)
+def _label_key(text: str) -> str | None:
+    prefix, slash, name = text.rpartition("/")
+    if slash and (not prefix or dns_subdomain(prefix) is not None):
+        return _KEY_RULE
+    if len(name) > LABEL_LENGTH_MAX:
+        return f"must have a name part of no more than {LABEL_LENGTH_MAX} characters"
+    return None if _KEY_NAME.fullmatch(name) else _KEY_RULE
+
+
+def annotation_key(text: str) -> str | None:
+    """An annotation's key: a label's key in any case."""
+    return label_key(text.lower())
+
+
+def label_value(text: str) -> str | None:
+    """A label's value."""
+    return _too_long(LABEL_LENGTH_MAX) if len(text) > LABEL_LENGTH_MAX else _label_value(text)
+
+
+@lru_cache(maxsize=65_536)
+def _label_value(text: str) -> str | None:
+    return None if is_label_value(text) else _VALUE_RULE
+
+
+def integer(text: str) -> str | None:
+    """The bound of a Gt or Lt requirement."""
+    return None if parse_integer(text) is not None else "must be an integer for Gt and Lt"
+
+
+def topology_key(text: str) -> str | None:
+    """The key of a topology domain; unlike in older designs it can't be empty."""
+    return label_key(text) if text else "can not be empty"
+
+
+def ip_address(text: str) -> str | None:
+    """An IPv4 or IPv6 address, or nothing."""
+    try:
+        ipaddress.ip_address(text or "0.0.0.0")  # noqa: S104 - the wildcard
+    except ValueError:
+        return "must be a valid IP address"
+    return None
+
+
+def port_name(text: str) -> str | None:
+    """An IANA service name: at most 15 of a-z, 0-9 and single hyphens, with a letter."""
+    if len(text) <= 15 and _PORT_NAME.fullmatch(text) and not text.endswith("-"):  # noqa: PLR2004
+        return None
+    return "must be at most 15 lower case letters, digits or single hyphens, with a letter"
+
+
+def uid(text: str) -> str | None:
+    """An identity given by whoever created the object."""
+    if len(text) > UID_LENGTH_MAX:
+        return _too_long(UID_LENGTH_MAX)
+    return None if _UID.fullmatch(text) else "must consist of letters, digits, '.', '_', ':' or '-'"
+
+
+def timestamp(text: str) -> str | None:
+    """A point in time as of RFC 3339."""
+    return None if _TIME.fullmatch(text) else "must be a time such as 2026-01-31T12:00:00Z"
+
+
+def scheduler_name(text: str) -> str | None:
+    """Any name of at most 253 characters."""
+    return _too_long(SUBDOMAIN_LENGTH_MAX) if len(text) > SUBDOMAIN_LENGTH_MAX else None

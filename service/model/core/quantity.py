@@ -1,0 +1,109 @@
+"""Kubernetes resource quantities as exact integers.
+
+A quantity is held as a whole number of nanos, the finest step that Kubernetes keeps, so sums are
+exact and only the end result is rounded (up), as kube-scheduler does per pod. The grammar is
+`k8s.io/apimachinery/pkg/api/resource`'s; unlike there, nothing is capped silently: what does not
+fit is refused.
+"""
+
+import re
+from functools import lru_cache
+
+from service.model.core.primitives import Quantities
+
+LENGTH_MAX = 32
+EXPONENT_MAX = 64
+INT64_MAX = 2**63 - 1
+NANO = 10**9
+MILLI = 10**6
+"""Nanos in one milli."""
+
+_GRAMMAR = re.compile(
+    r"([+-]?)([0-9]+)?(?:\.([0-9]*))?(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]+)?"
+)
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+
+
+class InvalidQuantity(ValueError):  # noqa: N818 - as in service.model.core.errors
+    """The text is no quantity, or one that is too long, or too large."""
+
+
+@lru_cache(maxsize=16_384, typed=True)
+def parse_quantity(text: str | float) -> int:
+    """Return the quantity in nanos; steps finer than a nano round away from zero.
+
+    Numbers are read as their shortest decimal text. Raises `InvalidQuantity` for anything outside
+    the grammar, over 32 characters, or beyond a signed 64-bit integer.
+    """
+    if isinstance(text, bool):
+        raise InvalidQuantity("must be a quantity, such as 500m or 2Gi")
+    nanos = _exact_nanos(str(text))
+    if abs(nanos) > INT64_MAX * NANO:
+        raise InvalidQuantity("must be at most 9223372036854775807 (a signed 64-bit integer)")
+    return nanos
+
+
+def _exact_nanos(text: str) -> int:
+    if len(text) > LENGTH_MAX:
+        raise InvalidQuantity(f"must be no more than {LENGTH_MAX} characters")
+    found = _GRAMMAR.fullmatch(text)
+    if found is None or not (found[2] or found[3]):
+        raise InvalidQuantity("must be a quantity, such as 500m or 2Gi")
+    sign, whole, fraction = found[1], found[2] or "", found[3] or ""
+    base, exponent = _scale(found[4] or "")
+    magnitude = _scaled(int(whole + fraction) * base, exponent - len(fraction) + 9)
+    return -magnitude if sign == "-" else magnitude
+
+
+def _scale(suffix: str) -> tuple[int, int]:
+    """The multiplier that a suffix stands for, as a factor and a power of ten."""
+    if suffix in _BINARY:
+        return 1024 ** _BINARY[suffix], 0
+    if suffix in _DECIMAL:
+        return 1, _DECIMAL[suffix]
+    exponent = int(suffix[1:])
+    if abs(exponent) > EXPONENT_MAX:
+        raise InvalidQuantity(f"must have an exponent between -{EXPONENT_MAX} and {EXPONENT_MAX}")
+    return 1, exponent
+
+
+def _scaled(number: int, exponent: int) -> int:
+    """`number * 10**exponent`, rounded up."""
+    if exponent >= 0:
+        return int(number * 10**exponent)
+    return int(-(-number // 10**-exponent))
+
+
+def ceil_milli(nanos: int) -> int:
+    """Nanos to millis, rounded up."""
+    return -(-nanos // MILLI)
+
+
+def ceil_whole(nanos: int) -> int:
+    """Nanos to whole units, rounded up."""
+    return -(-nanos // NANO)
+
+
+def amount(resource: str, nanos: int) -> int:
+    """Nanos of a resource in the unit it is counted in: cpu in milli, everything else whole."""
+    return ceil_milli(nanos) if resource == "cpu" else ceil_whole(nanos)
+
+
+def amounts(quantities: Quantities | None) -> dict[str, int]:
+    """Resource name to amount: cpu in milli, everything else whole."""
+    if not quantities:
+        return {}
+    return {name: amount(name, parse_quantity(text)) for name, text in quantities.items()}
+
+
+def format_amount(resource: str, counted: int) -> str:
+    """The shortest exact decimal text of an amount in the unit that the resource is counted in."""
+    return format_quantity(counted * (MILLI if resource == "cpu" else NANO))
+
+
+def format_quantity(nanos: int) -> str:
+    """The shortest exact decimal text: whole units, else millis, else nanos."""
+    if nanos % NANO == 0:
+        return str(nanos // NANO)
+    return f"{nanos // MILLI}m" if nanos % MILLI == 0 else f"{nanos}n"

@@ -1,0 +1,158 @@
+"""Which resources, quantities and ports are valid, in containers, pods and nodes.
+
+Source: `pkg/apis/core/validation`, v1.35, except that pod-level requests may be below the
+containers' sum and cpu may be finer than 1m.
+"""
+
+from service.model.core import names
+from service.model.core.quantity import (
+    INT64_MAX,
+    NANO,
+    InvalidQuantity,
+    amount,
+    parse_quantity,
+)
+from service.model.core.validators import (
+    Problems,
+    Record,
+    Rule,
+    TextCheck,
+    anything,
+    at,
+    entries_of,
+    key_at,
+    record,
+)
+
+NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""The resources that Kubernetes itself counts on every node."""
+OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
+"""The resources of opportunity cost: those of which exclusive pods keep others out."""
+COMPUTE = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+EPHEMERAL = frozenset(
+    {"ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"}
+)
+_CHARGED = COMPUTE | EPHEMERAL | OPPORTUNITY | {"pods", "count/pods"}
+HUGE_PAGES = ("hugepages-", "requests.hugepages-")
+
+
+def quantity(value: object, path: str, problems: Problems) -> None:
+    """A quantity of at least 0."""
+    try:
+        nanos = parse_quantity(value if isinstance(value, str | int | float) else "")
+    except InvalidQuantity as error:
+        problems.add(path, str(error), value)
+        return
+    if nanos < 0:
+        problems.add(path, "must be greater than or equal to 0", value)
+
+
+def quantities(key: TextCheck) -> Rule:
+    """A map from resource name to quantity."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, dict):
+            problems.add(path, "must be an object", value)
+            return
+        for resource, sent in value.items():
+            message = key(resource)
+            if message is not None:
+                problems.add(key_at(path, resource), f"the resource {message}", resource)
+            quantity(sent, key_at(path, resource), problems)
+            _fits(resource, sent, key_at(path, resource), problems)
+
+    return rule
+
+
+def nanos_or_none(value: object) -> int | None:
+    """A quantity in nanos; None where it is not a valid one."""
+    try:
+        return parse_quantity(value) if isinstance(value, str | int | float) else None
+    except InvalidQuantity:
+        return None
+
+
+def _fits(resource: str, sent: object, path: str, problems: Problems) -> None:
+    """Whether the resource can be counted in its unit, by 64-bit integers."""
+    nanos = nanos_or_none(sent)
+    if nanos is None:
+        return
+    if amount(resource, nanos) > INT64_MAX:
+        problems.add(path, "must be at most 9223372036854775807m (a signed 64-bit integer)", sent)
+    if is_extended(resource) and nanos % NANO:
+        problems.add(path, "must be an integer", sent)
+
+
+def is_extended(resource: str) -> bool:
+    """A resource that nodes advertise under a name with a domain of its own."""
+    return "/" in resource and "kubernetes.io/" not in resource
+
+
+def is_pod_level(resource: str) -> bool:
+    """Whether a resource may be requested for the pod as a whole."""
+    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
+
+
+def is_charged(resource: str) -> bool:
+    """Return whether quotas charge pods for this resource; they charge nothing else."""
+    if resource.startswith(HUGE_PAGES) or resource in _CHARGED:
+        return True
+    return resource.startswith("requests.") and is_extended(resource.removeprefix("requests."))
+
+
+def may_be_overcommitted(resource: str) -> bool:
+    """Whether more of a resource may be used than was requested."""
+    return not is_extended(resource) and not resource.startswith("hugepages-")
+
+
+def container_resource(name: str) -> str | None:
+    """A resource that a container may ask for."""
+    if name in NATIVE_RESOURCES or name.startswith("hugepages-"):
+        return names.label_key(name)
+    if "/" not in name:
+        return "must be a standard resource for containers, or have a domain: example.com/name"
+    if name.startswith("requests."):
+        return "must not start with requests."
+    return names.label_key(name)
+
+
+def pod_resource(name: str) -> str | None:
+    """A resource that may be asked for the pod as a whole."""
+    return None if is_pod_level(name) else "must be cpu, memory or hugepages-<size>"
+
+
+def _requests_within_limits(resources: Record, path: str, problems: Problems) -> None:
+    limits = entries_of(resources.get("limits"))
+    for resource, sent in entries_of(resources.get("requests")).items():
+        nanos, limit = nanos_or_none(sent), nanos_or_none(limits.get(resource))
+        strict = not may_be_overcommitted(resource)
+        where = key_at(at(path, "requests"), resource)
+        if nanos is None:
+            continue
+        if resource not in limits:
+            if strict:
+                missing = key_at(at(path, "limits"), resource)
+                problems.add(missing, "must be set for a resource that can't be overcommitted")
+        elif limit is not None and strict and nanos != limit:
+            problems.add(where, f"must be equal to the {resource} limit", sent)
+        elif limit is not None and nanos > limit:
+            problems.add(where, f"must be less than or equal to the {resource} limit", sent)
+
+
+def _no_claims(resources: Record, path: str, problems: Problems) -> None:
+    if resources.get("claims") is not None:
+        problems.add(at(path, "claims"), "can't be set for the pod as a whole")
+
+
+def _requirements(key: TextCheck, *, pod_level: bool) -> Rule:
+    checks = (_requests_within_limits, _no_claims) if pod_level else (_requests_within_limits,)
+    fields = {"requests": quantities(key), "limits": quantities(key), "claims": anything}
+    return record(fields, also=checks)
+
+
+CONTAINER_RESOURCES = _requirements(container_resource, pod_level=False)
+POD_RESOURCES = _requirements(pod_resource, pod_level=True)
+OVERHEAD = quantities(container_resource)
+NODE_RESOURCES = quantities(names.label_key)

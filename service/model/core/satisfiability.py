@@ -1,0 +1,102 @@
+"""Whether requirements on labels can hold together, for any labels that an object could have.
+
+Keys do not depend on each other, so requirements on each key are looked at alone. Sources: as
+`service.model.core.selectors`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from service.model.core.primitives import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
+from service.model.core.selectors import is_parsable, parse_integer
+
+Requirement = LabelSelectorRequirement | NodeSelectorRequirement
+
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
+def can_hold(requirements: Iterable[Requirement]) -> bool:
+    """Whether some labels satisfy all requirements."""
+    by_key = defaultdict[str, list[Requirement]](list)
+    for requirement in requirements:
+        by_key[requirement.key].append(requirement)
+    return all(map(_some_value_satisfies, by_key.values()))
+
+
+def selector_can_match(selector: LabelSelector | None) -> bool:
+    """Whether some labels satisfy a selector; None selects nothing."""
+    return selector is not None and can_hold(requirements_of(selector))
+
+
+def requirements_of(selector: LabelSelector) -> list[Requirement]:
+    """All that a selector requires; labels that must have one value are `In` with that value."""
+    return [*labels_required(selector.match_labels or {}), *(selector.match_expressions or ())]
+
+
+def labels_required(labels: dict[str, str]) -> list[Requirement]:
+    """The requirements that labels have exactly these values."""
+    return [
+        NodeSelectorRequirement(key=key, operator="In", values=(value,))
+        for key, value in labels.items()
+    ]
+
+
+def node_terms_can_match(
+    terms: Iterable[NodeSelectorTerm], required: Sequence[Requirement]
+) -> bool:
+    """Whether some node satisfies all terms and requirements, whatever its name and labels."""
+    expressions, fields = list(required), list[Requirement]()
+    for term in terms:
+        if not all(map(is_parsable, term.match_expressions or ())):
+            return False
+        expressions += term.match_expressions or ()
+        fields += term.match_fields or ()
+    return can_hold(expressions) and can_hold(fields)
+
+
+def _some_value_satisfies(requirements: Sequence[Requirement]) -> bool:
+    """Whether one label, present with some value or absent, satisfies all requirements on its key."""
+    operators = {requirement.operator for requirement in requirements}
+    if not operators & {"In", "Exists", "Gt", "Lt"}:
+        return True
+    if "DoesNotExist" in operators:
+        return False
+    within = [set(each.values or ()) for each in requirements if each.operator == "In"]
+    if within:
+        excluded = {
+            v for each in requirements if each.operator == "NotIn" for v in each.values or ()
+        }
+        candidates = set.intersection(*within) - excluded
+        return any(_is_between(value, requirements) for value in candidates)
+    lowest, highest = _bounds(requirements)
+    return lowest <= highest
+
+
+def _is_between(value: str, requirements: Sequence[Requirement]) -> bool:
+    """Whether a value satisfies the requirements that compare numbers."""
+    if not any(each.operator in {"Gt", "Lt"} for each in requirements):
+        return True
+    number = parse_integer(value)
+    lowest, highest = _bounds(requirements)
+    return number is not None and lowest <= number <= highest
+
+
+def _bounds(requirements: Sequence[Requirement]) -> tuple[int, int]:
+    """The least and the greatest number that satisfy `Gt` and `Lt`; a bound that is no number allows none."""
+    lowest, highest = _INT64_MIN, _INT64_MAX
+    for requirement in requirements:
+        if requirement.operator not in {"Gt", "Lt"}:
+            continue
+        bound = parse_integer(requirement.values[0]) if requirement.values else None
+        if bound is None:
+            return 0, -1
+        if requirement.operator == "Gt":
+            lowest = max(lowest, bound + 1)
+        else:
+            highest = min(highest, bound - 1)
+    return lowest, highest

@@ -1,0 +1,212 @@
+"""JSON that means one thing only.
+
+`msgspec` decodes fast but takes the last of several equal keys. Here a document is also encoded
+again: if that gives the same bytes, nothing was lost; if not (white space, other escapes), the
+keys on both sides are counted. Both run at the speed of C.
+
+Refused as malformed: invalid UTF-8, NaN, trailing data, duplicate keys, nesting over 32 levels.
+Refused as invalid, with the field: NUL in a string, integers beyond 64 bits, floats beyond double.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Collection, Iterator
+from math import isinf
+
+import msgspec
+
+from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON
+
+DEPTH_MAX = 32
+
+# The pattern never goes back: otherwise a string of escapes would take forty times as long.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(\s*+:)?', re.DOTALL)
+"""The pattern of a string, and of the colon after it if it is a key, in a document that is JSON.
+
+In a document that is not JSON it could be slow: a string without an end would be searched from each
+of its escaped quotes.
+"""
+_LEAF = re.compile(rb"\[\]|\{\}")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_INT64_DIGITS_MAX = len(str(-(2**63)))
+_INT64 = range(-(2**63), 2**63)
+_TOO_LARGE = "must fit a signed 64-bit integer or a double"
+
+_decode_any = msgspec.json.Decoder().decode
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+encode = msgspec.json.Encoder().encode
+
+
+def decode_strict(raw: bytes) -> object:
+    """Decode a whole document.
+
+    Raises `MalformedJSON` or `InvalidManifest` as the module says.
+    """
+    value = _decoded(raw)
+    _refuse_deep(raw)
+    _refuse_duplicate_keys(raw, value)
+    if b"\\u0000" in raw or _LONG_NUMBER.search(raw):
+        _refuse_scalars(value)
+    return value
+
+
+def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str, bytes]:
+    """The fields of the outermost object, each still as JSON; no two have the same name.
+
+    The values of the fields that the caller will `read` (None: all) are not checked here: the caller
+    has to decode them strictly. The others are decoded here, to find errors.
+    """
+    try:
+        members = _decode_members(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        if isinstance(decode_strict(raw), dict):
+            raise
+        raise InvalidManifest([FieldError("", "must be an object")]) from None
+    if encode(members) != raw:
+        members = _respelt_members(raw)
+    found = {name: bytes(member) for name, member in members.items()}
+    if read is not None:
+        for name, member in found.items():
+            if name not in read:
+                refuse_unread(name, member)
+    return found
+
+
+def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
+    """The members of an object with white space, escapes in a name, or a name twice."""
+    try:
+        compact = msgspec.json.format(raw, indent=-1)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        compact = raw
+    members = _decode_members(compact)
+    if encode(members) != compact:
+        decode_strict(raw)
+    return members
+
+
+def refuse_unread(name: str, member: bytes) -> None:
+    """Decode a member for nothing but its errors; raises what `decode_strict` raises."""
+    try:
+        decode_strict(member)
+    except InvalidManifest as error:
+        raise error.under(name) from None
+
+
+def decode_items(raw: bytes, items_max: int = sys.maxsize) -> list[bytes]:
+    """The items of the outermost list, each still as JSON; InvalidManifest if there are too many."""
+    try:
+        items = _decode_items(raw)
+        if len(items) <= items_max:
+            return [bytes(item) for item in items]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        decode_strict(raw)
+        raise InvalidManifest([FieldError("", "must be a list")]) from None
+    raise too_many(items_max)
+
+
+def too_many(items_max: int) -> InvalidManifest:
+    """Make the error for a list with more items than one request may have."""
+    message = f"has more than {items_max} items; send them in several requests"
+    return InvalidManifest([FieldError("", message)])
+
+
+def _decoded(raw: bytes) -> object:
+    try:
+        return _decode_any(raw)
+    except msgspec.ValidationError:
+        raise InvalidManifest(_unreadable_numbers(raw)) from None
+    except RecursionError:
+        raise _too_deep() from None
+    except UnicodeDecodeError:
+        raise MalformedJSON("The document is not valid UTF-8.") from None
+    except msgspec.DecodeError as error:
+        raise MalformedJSON(f"The document is not valid JSON: {error}.") from None
+
+
+def _too_deep() -> MalformedJSON:
+    return MalformedJSON(f"The document is nested more than {DEPTH_MAX} levels deep.")
+
+
+def _refuse_deep(raw: bytes) -> None:
+    """Peel off innermost pairs of brackets, a level at a time."""
+    if raw.count(b"[") + raw.count(b"{") <= DEPTH_MAX:
+        return
+    brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
+    for _ in range(DEPTH_MAX):
+        brackets = _LEAF.sub(b"", brackets)
+        if not brackets:
+            return
+    raise _too_deep()
+
+
+def _refuse_duplicate_keys(raw: bytes, value: object) -> None:
+    again = encode(value)
+    if again != raw and _key_count(again) != _key_count(raw):
+        raise MalformedJSON(f"The document has a duplicate key: {_duplicate_key(raw)}.")
+
+
+def _key_count(raw: bytes) -> int:
+    colons = _STRING.findall(raw)
+    return len(colons) - colons.count(b"")
+
+
+def _duplicate_key(raw: bytes) -> str:
+    """The first key that occurs twice in one object, for the message."""
+    found: list[str] = []
+
+    def note(pairs: list[tuple[str, object]]) -> None:
+        seen = set()
+        for key, _ in pairs:
+            if key in seen:
+                found.append(key[:64])
+            seen.add(key)
+
+    json.loads(raw, object_pairs_hook=note)
+    return found[0] if found else "unknown"
+
+
+def _refuse_scalars(value: object) -> None:
+    errors = list(_wrong_scalars(value, ""))
+    if errors:
+        raise InvalidManifest(errors)
+
+
+def _wrong_scalars(value: object, path: str) -> Iterator[FieldError]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if "\0" in key:
+                yield FieldError(path, "must not have a key with a NUL character")
+            yield from _wrong_scalars(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _wrong_scalars(item, f"{path}[{index}]")
+    elif isinstance(value, str):
+        if "\0" in value:
+            yield FieldError(path, "must not contain a NUL character")
+    elif isinstance(value, int) and value not in _INT64:
+        yield FieldError(path, _TOO_LARGE)
+
+
+def _unreadable_numbers(raw: bytes) -> list[FieldError]:
+    """Where the numbers are that no float or machine integer can hold."""
+    try:
+        value = json.loads(raw, parse_int=_clipped_int, parse_float=_clipped_float)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError:
+        raise MalformedJSON("The document is not valid JSON.") from None
+    _refuse_deep(raw)
+    return list(_wrong_scalars(value, "")) or [FieldError("", "has a number out of range")]
+
+
+def _clipped_int(digits: str) -> int:
+    return 2**64 if len(digits) > _INT64_DIGITS_MAX else int(digits)
+
+
+def _clipped_float(digits: str) -> float:
+    """The number; one that is out of range becomes an integer that is refused."""
+    number = float(digits)
+    return 2**64 if isinf(number) else number

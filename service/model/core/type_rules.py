@@ -1,0 +1,83 @@
+"""Rules that follow from the types to which manifests are decoded.
+
+A type says which fields an object has, which are required, whether others are errors, and of single
+fields the words and the bounds. So these stand once, for validation, decoding and the OpenAPI document.
+What a type cannot say, such as how names are spelled, is a rule beside it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from service.model.core.validators import (
+    RecordCheck,
+    Rule,
+    boolean,
+    one_of,
+    record,
+    text,
+    whole_number,
+)
+
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
+def declared(
+    type_: type[msgspec.Struct],
+    rules: Mapping[str, Rule],
+    *,
+    required: Sequence[str] = (),
+    mistakes: Mapping[str, str] | None = None,
+    also: Iterable[RecordCheck] = (),
+) -> Rule:
+    """An object as a type declares it.
+
+    Args:
+        type_: the type to which the object is decoded.
+        rules: rules for fields of which the type does not say enough, and for fields that it lacks.
+        required: fields that must be present though the type has a default for them.
+        mistakes: what to say of a field that people tend to write by mistake.
+        also: checks across fields.
+    """
+    fields = msgspec.structs.fields(type_)
+    told = {
+        field.encode_name: _rule(field.type) for field in fields if field.encode_name not in rules
+    }
+    return record(
+        {**told, **rules},
+        required=(*(field.encode_name for field in fields if field.required), *required),
+        closed=type_.__struct_config__.forbid_unknown_fields,
+        mistakes=mistakes,
+        also=also,
+    )
+
+
+def fields_of(type_: type[msgspec.Struct]) -> list[str]:
+    """Return the names of a type's fields as they stand in manifests."""
+    return [field.encode_name for field in msgspec.structs.fields(type_)]
+
+
+def _rule(type_: object) -> Rule:
+    """Return the rule of a type of one value; a type of objects or lists needs a rule beside it."""
+    origin, parts = get_origin(type_), get_args(type_)
+    if origin in (Union, UnionType):
+        (inner,) = (part for part in parts if part is not NoneType)
+        return _rule(inner)
+    if origin is Literal:
+        return one_of(*parts)
+    if origin is Annotated and parts[0] is int:
+        return _number(parts[1])
+    plain: Mapping[object, Rule] = {
+        str: text(),
+        bool: boolean,
+        int: whole_number(_INT64_MIN, _INT64_MAX),
+    }
+    return plain[type_]
+
+
+def _number(bounds: msgspec.Meta) -> Rule:
+    low = _INT64_MIN if bounds.ge is None else int(bounds.ge)
+    high = _INT64_MAX if bounds.le is None else int(bounds.le)
+    return whole_number(low, high, (bounds.extra or {}).get("message"))

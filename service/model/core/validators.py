@@ -1,0 +1,279 @@
+"""Rules that describe JSON and find everything that is wrong with it, not just the first thing.
+
+A `Rule` takes a decoded value, its path and the `Problems` to add to. Rules are put together from
+the functions below and hold no state. A null is an absent field, as for kube-apiserver.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+
+import msgspec
+
+from service.model.core.errors import FieldError, InvalidManifest
+
+ERRORS_MAX = 1_000
+SHOWN_LENGTH_MAX = 256
+GUESSED_LENGTH_MAX = 64
+INT32_MAX = 2**31 - 1
+REQUIRED = "is required"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a manifest may ask for, so that one object can't occupy the scheduler.
+
+    `terms_max`: affinity terms, constraints, tolerations, taints, containers, …;
+    `values_max`: the plain values of one requirement; `fallbacks_max`: the topology spread
+    constraints with FallbackWhenFull, each of which is tried as a hard and as a soft one;
+    `data_sets_max`: the data sets of one list, each of which may name many nodes. The limits
+    of `pod_…` are for all lists of one pod together (`service.model.pods.pod_limits`).
+    """
+
+    terms_max: int = 1_000
+    values_max: int = 10_000
+    fallbacks_max: int = 8
+    data_sets_max: int = 16
+    pod_terms_max: int = 100
+    pod_expressions_max: int = 2_500
+    pod_values_max: int = 10_000
+    pod_topology_keys_max: int = 64
+    pod_constraints_max: int = 32
+    pod_resources_max: int = 64
+    pod_ports_max: int = 1_000
+
+
+class Problems:
+    """Collects errors, and holds the limits that rules need besides the value."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.errors: list[FieldError] = []
+        self.limits = limits or Limits()
+
+    def add(self, path: str, message: str, value: object = None) -> None:
+        """Note one wrong field; errors beyond `ERRORS_MAX` are left out."""
+        if not self.full:
+            self.errors.append(FieldError(path, message, shown(value)))
+
+    @property
+    def full(self) -> bool:
+        """Whether so many errors were found that there is no need to look for more."""
+        return len(self.errors) >= ERRORS_MAX
+
+    def raise_any(self) -> None:
+        """Raise `InvalidManifest` if anything was noted."""
+        if self.errors:
+            raise InvalidManifest(self.errors)
+
+
+def shown(value: object) -> object:
+    """A value short enough to repeat in an error, else None."""
+    if isinstance(value, str):
+        return value if len(value) <= SHOWN_LENGTH_MAX else value[:SHOWN_LENGTH_MAX] + "…"
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return None
+    return value if isinstance(value, bool | int | float) else None
+
+
+Rule = Callable[[object, str, Problems], None]
+Record = Mapping[str, object]
+RecordCheck = Callable[[Record, str, Problems], None]
+"""A check across the fields of one object; it must not fail if fields have wrong types."""
+TextCheck = Callable[[str], str | None]
+
+
+def at(path: str, field: str) -> str:
+    """The path of a field of the object at `path`."""
+    return f"{path}.{field}" if path else field
+
+
+def key_at(path: str, key: str) -> str:
+    """The path of a map's entry: `labels[example.com/a]`."""
+    return f"{path}[{key[:SHOWN_LENGTH_MAX]}]"
+
+
+def anything(value: object, path: str, problems: Problems) -> None:
+    """Accept every value, as scheduling does not read it."""
+
+
+def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
+    """A string that passes all checks; with `empty_ok` an empty one needs no check."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, str):
+            problems.add(path, "must be a string", value)
+            return
+        if empty_ok and not value:
+            return
+        for check in checks:
+            message = check(value)
+            if message is not None:
+                problems.add(path, message, value)
+
+    return rule
+
+
+def one_of(*choices: str) -> Rule:
+    """One of a few words."""
+    allowed = frozenset(choices)
+    message = "must be one of " + ", ".join(choice or '""' for choice in choices)
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, str) or value not in allowed:
+            near = _nearest(value, choices)
+            problems.add(path, message + (f"; did you mean {near}?" if near else ""), value)
+
+    return rule
+
+
+def whole_number(low: int, high: int, message: str | None = None) -> Rule:
+    """An integer within bounds, both included."""
+    both = f"must be between {low} and {high}, inclusive"
+    too_low = message or both
+    too_high = message if message and str(high) in message else both
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            problems.add(path, "must be an integer", value)
+        elif not low <= value <= high:
+            problems.add(path, too_low if value < low else too_high, value)
+
+    return rule
+
+
+def number(low: float, high: float) -> Rule:
+    """A number within bounds, both included."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            problems.add(path, "must be a number", value)
+        elif not low <= value <= high:
+            problems.add(path, f"must be between {low} and {high}, inclusive", value)
+
+    return rule
+
+
+def boolean(value: object, path: str, problems: Problems) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        problems.add(path, "must be true or false", value)
+
+
+def nullable(rule: Rule) -> Rule:
+    """An element of a list that may be null."""
+
+    def checked(value: object, path: str, problems: Problems) -> None:
+        if value is not None:
+            rule(value, path, problems)
+
+    return checked
+
+
+def list_of(item: Rule, *, at_least: str | None = None, values: bool = False) -> Rule:
+    """A list of a bounded length; `at_least` is the complaint about an empty one."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, list):
+            problems.add(path, "must be a list", value)
+            return
+        limit = problems.limits.values_max if values else problems.limits.terms_max
+        if len(value) > limit:
+            problems.add(path, f"must have at most {limit} items; it has {len(value)}", len(value))
+            return
+        if at_least and not value:
+            problems.add(path, at_least)
+        for index, element in enumerate(value):
+            if problems.full:
+                return
+            item(element, f"{path}[{index}]", problems)
+
+    return rule
+
+
+def map_of(key: TextCheck, item: Rule) -> Rule:
+    """An object used as a map; entries are named `path[key]`."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, dict):
+            problems.add(path, "must be an object", value)
+            return
+        for name, element in value.items():
+            if problems.full:
+                return
+            message = key(name)
+            if message is not None:
+                problems.add(key_at(path, name), f"the key {message}", name)
+            item(element, key_at(path, name), problems)
+
+    return rule
+
+
+def record(
+    fields: Mapping[str, Rule],
+    *,
+    required: Sequence[str] = (),
+    closed: bool = True,
+    mistakes: Mapping[str, str] | None = None,
+    also: Iterable[RecordCheck] = (),
+) -> Rule:
+    """An object with named fields.
+
+    Args:
+        fields: a rule for each known field.
+        required: fields that must be present and not null.
+        closed: whether an unknown field is an error; one that is written by mistake always is.
+        mistakes: what to say of a field that people tend to write by mistake.
+        also: checks across fields.
+    """
+    checks = tuple(also)
+    likely = mistakes or {}
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, dict):
+            problems.add(path, REQUIRED if value is None else "must be an object", value)
+            return
+        for name in required:
+            if value.get(name) is None:
+                problems.add(at(path, name), REQUIRED)
+        for name, element in value.items():
+            if name not in fields:
+                if (closed or name in likely) and not problems.full:
+                    problems.add(at(path, name), unknown(name, fields, likely), element)
+            elif element is not None:
+                fields[name](element, at(path, name), problems)
+        for check in checks:
+            check(value, path, problems)
+
+    return rule
+
+
+def unknown(name: str, known: Iterable[str], mistakes: Mapping[str, str]) -> str:
+    """What to say of an unknown field, with the nearest known one where one is near."""
+    if name in mistakes:
+        return f"unknown field; did you mean {mistakes[name]}?"
+    near = _nearest(name, known)
+    return f"unknown field; did you mean {near}?" if near else "unknown field"
+
+
+def _nearest(word: object, known: Iterable[str]) -> str | None:
+    """Return the known word that is most like another; None if that is too long to be a typing error."""
+    if not isinstance(word, str) or len(word) > GUESSED_LENGTH_MAX:
+        return None
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(word.lower(), list(by_lower), 1)
+    return by_lower[near[0]] if near else None
+
+
+def items_of(value: object) -> list[object]:
+    """The elements of a list, or none where it is something else; for checks across fields."""
+    return value if isinstance(value, list) else []
+
+
+def entries_of(value: object) -> dict[str, object]:
+    """The entries of an object, or none where it is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def without_nulls(value: object) -> object:
+    """A copy without fields that are null; nulls in lists stay."""
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+    return [without_nulls(v) for v in value] if isinstance(value, list) else value

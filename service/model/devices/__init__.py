@@ -1,0 +1,1 @@
+"""Devices and claims to them (dynamic resource allocation)."""

@@ -1,0 +1,258 @@
+"""Parts of the manifests of devices as they are on the wire: what rules read of each.
+
+Validation follows from these types, and the OpenAPI document shows them.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from service.model.core.primitives import NodeSelector, Partial, Strict
+
+Text = str | int | float
+
+
+class CELDeviceSelector(Partial, frozen=True, kw_only=True):
+    """An expression of CEL about one device."""
+
+    expression: str
+    """Has to be true of `device`, with its `driver`, `attributes` and `capacity`."""
+
+
+class DeviceSelector(Partial, frozen=True, kw_only=True):
+    """Selects devices."""
+
+    cel: CELDeviceSelector
+    """The expression that has to be true of a device."""
+
+
+class DeviceClassSpec(Partial, frozen=True, kw_only=True):
+    """Which devices are of a class. Other fields are kept and returned as they are."""
+
+    selectors: tuple[DeviceSelector, ...] = ()
+    """All of them have to select a device."""
+    config: tuple[object, ...] = ()
+    """What drivers are told of devices that are allocated by the class."""
+
+
+class DeviceClassBody(Partial, frozen=True, kw_only=True):
+    """What scheduling reads of a class of devices."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()
+    """Which devices are of it."""
+
+
+class DeviceAttribute(Strict, frozen=True, kw_only=True):
+    """The value of an attribute; one of these."""
+
+    number: int | None = msgspec.field(default=None, name="int")
+    """A number."""
+    truth: bool | None = msgspec.field(default=None, name="bool")
+    """True or false."""
+    string: str | None = None
+    """A text."""
+    version: str | None = None
+    """A semantic version."""
+
+
+class DeviceCapacity(Partial, frozen=True, kw_only=True):
+    """How much a device has of something."""
+
+    value: Text
+    """The quantity."""
+
+
+class SliceDevice(Partial, frozen=True, kw_only=True):
+    """A device of a slice."""
+
+    name: str
+    """Its name, of which there is one in the pool."""
+    attributes: Mapping[str, DeviceAttribute] = {}
+    """What the device is like, by name; the domain of a name without one is the driver."""
+    capacity: Mapping[str, DeviceCapacity] = {}
+    """How much it has, by name."""
+    consumes_counters: tuple[object, ...] = ()
+    """A device that shares counters is never given: the feature is off in Kubernetes v1.35."""
+    binding_conditions: tuple[str, ...] = ()
+    """A device with such conditions is never given: the feature is off in Kubernetes v1.35."""
+
+
+class ResourcePool(Partial, frozen=True, kw_only=True):
+    """The pool that a slice is of."""
+
+    name: str
+    """Its name, of which there is one for each driver."""
+    generation: int = 0
+    """Raised by the driver with every change: slices of an older generation do not count."""
+    resource_slice_count: int = 1
+    """The number of slices of which the pool is made: while some are missing, no device of it is given."""
+
+
+class ResourceSliceSpec(Partial, frozen=True, kw_only=True):
+    """The devices that a driver has somewhere. Other fields are kept and returned as they are."""
+
+    driver: str
+    """Name of the driver."""
+    pool: ResourcePool
+    """The pool of which the devices are."""
+    node_name: str | None = None
+    """The node that reaches the devices."""
+    node_selector: NodeSelector | None = None
+    """Selects the nodes that reach the devices."""
+    all_nodes: bool = False
+    """All nodes reach the devices."""
+    per_device_node_selection: bool | None = None
+    """A slice with this field is passed over: the feature is off in Kubernetes v1.35."""
+    shared_counters: tuple[object, ...] = ()
+    """A slice with shared counters is passed over: the feature is off in Kubernetes v1.35."""
+    devices: tuple[SliceDevice, ...] = ()
+    """The devices."""
+
+
+class ResourceSliceBody(Partial, frozen=True, kw_only=True):
+    """What scheduling reads of a slice."""
+
+    spec: ResourceSliceSpec
+    """The devices."""
+
+
+class DeviceSubRequest(Partial, frozen=True, kw_only=True):
+    """One of several requests of which the first that can be met is met."""
+
+    name: str
+    """Its name; allocations name it after that of the request, with a slash between."""
+    device_class_name: str
+    """Name of the class of which the devices have to be."""
+    selectors: tuple[DeviceSelector, ...] = ()
+    """All of them have to select a device, besides those of the class."""
+    allocation_mode: str = "ExactCount"
+    """ExactCount: as many devices as `count`; All: all that match."""
+    count: int = 1
+    """How many devices."""
+
+
+class ExactDeviceRequest(Partial, frozen=True, kw_only=True):
+    """How many devices of which class are asked for."""
+
+    device_class_name: str
+    """Name of the class of which the devices have to be."""
+    selectors: tuple[DeviceSelector, ...] = ()
+    """All of them have to select a device, besides those of the class."""
+    allocation_mode: str = "ExactCount"
+    """ExactCount: as many devices as `count`; All: all that match."""
+    count: int = 1
+    """How many devices."""
+    admin_access: bool = False
+    """Devices may be in use, and stay free for others; for namespaces that are labelled for it."""
+
+
+class DeviceRequestBody(Partial, frozen=True, kw_only=True):
+    """A request for devices."""
+
+    name: str
+    """Its name, which containers and constraints use."""
+    exactly: ExactDeviceRequest | None = None
+    """What is asked for."""
+    first_available: tuple[DeviceSubRequest, ...] = ()
+    """What is asked for, in order of preference."""
+
+
+class DeviceConstraint(Partial, frozen=True, kw_only=True):
+    """A condition on the devices of several requests together."""
+
+    requests: tuple[str, ...] = ()
+    """Names of the requests; none: all."""
+    match_attribute: str
+    """Full name of the attribute that has to be the same for all devices."""
+
+
+class DeviceClaim(Partial, frozen=True, kw_only=True):
+    """Which devices are claimed. Other fields are kept and returned as they are."""
+
+    requests: tuple[DeviceRequestBody, ...] = ()
+    """All of them have to be met."""
+    constraints: tuple[DeviceConstraint, ...] = ()
+    """All of them have to hold."""
+    config: tuple[object, ...] = ()
+    """What drivers are told of the devices, perhaps of those for some of the requests."""
+
+
+class ResourceClaimSpec(Partial, frozen=True, kw_only=True):
+    """What is claimed."""
+
+    devices: DeviceClaim = DeviceClaim()
+    """The devices."""
+
+
+class DeviceResult(Partial, frozen=True, kw_only=True):
+    """A device that a claim was given."""
+
+    request: str
+    """Name of the request that it meets."""
+    driver: str
+    """Name of its driver."""
+    pool: str
+    """Name of its pool."""
+    device: str
+    """Its name."""
+    admin_access: bool = False
+    """Whether it stays free for others."""
+
+
+class DeviceResults(Partial, frozen=True, kw_only=True):
+    """The devices that a claim was given."""
+
+    results: tuple[DeviceResult, ...] = ()
+    """The devices."""
+
+
+class AllocationResult(Partial, frozen=True, kw_only=True):
+    """What a claim was given."""
+
+    devices: DeviceResults = DeviceResults()
+    """The devices."""
+    node_selector: NodeSelector | None = None
+    """The nodes that reach all the devices; absent: all do."""
+
+
+class ConsumerReference(Partial, frozen=True, kw_only=True):
+    """A pod that may use what a claim was given."""
+
+    resource: str = "pods"
+    """What it is: pods."""
+    name: str = ""
+    """Its name."""
+    uid: str = ""
+    """Its uid."""
+
+
+class ResourceClaimStatus(Partial, frozen=True, kw_only=True):
+    """What a claim was given, and for whom."""
+
+    allocation: AllocationResult | None = None
+    """What it was given; absent: nothing yet."""
+    reserved_for: tuple[ConsumerReference, ...] = ()
+    """Who may use it; at most 256."""
+
+
+class ResourceClaimBody(Partial, frozen=True, kw_only=True):
+    """What scheduling reads of a claim."""
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    """What is claimed."""
+    status: ResourceClaimStatus = ResourceClaimStatus()
+    """What it was given."""
+
+
+class TemplateSpec(Partial, frozen=True, kw_only=True):
+    """The claims that are made."""
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    """What they claim."""
+
+
+class ResourceClaimTemplateBody(Partial, frozen=True, kw_only=True):
+    """What scheduling reads of a template of claims."""
+
+    spec: TemplateSpec = TemplateSpec()
+    """The claims that are made, each for one pod."""

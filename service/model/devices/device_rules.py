@@ -1,0 +1,341 @@
+"""Which slices, classes and claims of devices are valid.
+
+Source: `pkg/apis/resource/validation`, v1.35. Fields of features that are off in that version are
+passed over with a warning (`service.model.core.field_warnings`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from service.model.cel.evaluation import written_out
+from service.model.core import names
+from service.model.core.resources import quantity
+from service.model.core.selector_rules import NODE_SELECTOR
+from service.model.core.type_rules import declared, fields_of
+from service.model.core.validators import (
+    Problems,
+    Record,
+    Rule,
+    at,
+    entries_of,
+    items_of,
+    list_of,
+    map_of,
+    one_of,
+    record,
+    text,
+    whole_number,
+)
+from service.model.devices.device import CONSUMERS_MAX, RESULTS_MAX
+from service.model.devices.device_fields import (
+    AllocationResult,
+    CELDeviceSelector,
+    ConsumerReference,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceClaim,
+    DeviceClassSpec,
+    DeviceConstraint,
+    DeviceRequestBody,
+    DeviceResult,
+    DeviceResults,
+    DeviceSelector,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+    ResourcePool,
+    ResourceSliceSpec,
+    SliceDevice,
+    TemplateSpec,
+)
+from service.model.devices.device_selectors import SELECTOR_LENGTH_MAX, is_version, selector_problem
+
+INT64_MAX = 2**63 - 1
+DRIVER_LENGTH_MAX = 63
+ID_LENGTH_MAX = 32
+VALUE_LENGTH_MAX = 64
+DEVICES_MAX = 128
+ATTRIBUTES_MAX = 32
+ITEMS_MAX = 32
+"""How many selectors, requests or constraints a list may have."""
+ALTERNATIVES_MAX = 8
+SELECTORS_LENGTH_MAX = 32 * 1024
+"""How long the expressions of one class, claim or template may be together, macros written out."""
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+
+
+def _few_expressions(rule: Rule) -> Rule:
+    """A rule for an object whose expressions are not longer, all together, than can soon be checked."""
+
+    def checked(value: object, path: str, problems: Problems) -> None:
+        length = sum(map(written_out, _expressions_in(value)))
+        if length > SELECTORS_LENGTH_MAX:
+            told = f"must have expressions of at most {SELECTORS_LENGTH_MAX} characters in all"
+            problems.add(path, f"{told}; they have {length}")
+        else:
+            rule(value, path, problems)
+
+    return checked
+
+
+def _expressions_in(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _expressions_in(each)
+    for name, each in entries_of(value).items():
+        if name == "expression" and isinstance(each, str):
+            yield each
+        elif name != "config":  # It is the driver's, whatever it says.
+            yield from _expressions_in(each)
+
+
+def _at_most(limit: int, rule: Rule) -> Rule:
+    def checked(value: object, path: str, problems: Problems) -> None:
+        count = len(value) if isinstance(value, list | dict) else 0
+        if count > limit:
+            problems.add(path, f"must have at most {limit} items; it has {count}", count)
+        else:
+            rule(value, path, problems)
+
+    return checked
+
+
+# Names
+
+
+def _driver(name: str) -> str | None:
+    if len(name) > DRIVER_LENGTH_MAX:
+        return f"must be no more than {DRIVER_LENGTH_MAX} characters"
+    return names.dns_subdomain(name)
+
+
+def _pool(name: str) -> str | None:
+    """One or more DNS subdomains, with slashes between."""
+    return next(filter(None, map(names.dns_subdomain, name.split("/"))), None)
+
+
+def _qualified(name: str) -> str | None:
+    """The name of an attribute or a capacity, perhaps with a domain."""
+    domain, slash, identifier = name.rpartition("/")
+    if slash and (_driver(domain) is not None):
+        return "must have a lowercase DNS subdomain before the '/'"
+    if len(identifier) > ID_LENGTH_MAX or not _IDENTIFIER.fullmatch(identifier):
+        return f"must be an identifier of C with at most {ID_LENGTH_MAX} characters"
+    return None
+
+
+def _full(name: str) -> str | None:
+    return _qualified(name) if "/" in name else "must include a domain"
+
+
+def _short(value: str) -> str | None:
+    fits = len(value) <= VALUE_LENGTH_MAX
+    return None if fits else f"must be no more than {VALUE_LENGTH_MAX} characters"
+
+
+def _semantic(value: str) -> str | None:
+    return None if is_version(value) else "must be a semantic version, such as 1.2.3"
+
+
+# Selectors
+
+
+def _expression(value: object, path: str, problems: Problems) -> None:
+    if not isinstance(value, str):
+        problems.add(path, "must be a string", value)
+        return
+    if len(value) > SELECTOR_LENGTH_MAX:
+        problems.add(path, f"must be no more than {SELECTOR_LENGTH_MAX} characters")
+        return
+    problem = selector_problem(value)
+    if problem is not None:
+        problems.add(path, problem, value)
+
+
+_SELECTORS = _at_most(
+    ITEMS_MAX,
+    list_of(
+        declared(DeviceSelector, {"cel": declared(CELDeviceSelector, {"expression": _expression})})
+    ),
+)
+_OPEN = record({}, closed=False)
+CLASS = _few_expressions(
+    declared(DeviceClassSpec, {"selectors": _SELECTORS, "config": list_of(_OPEN)})
+)
+
+
+# Slices
+
+
+_VALUES = fields_of(DeviceAttribute)
+
+
+def _one_value(attribute: Record, path: str, problems: Problems) -> None:
+    told = [name for name in _VALUES if attribute.get(name) is not None]
+    if len(told) != 1:
+        problems.add(path, "must have exactly one of int, bool, string and version")
+
+
+_ATTRIBUTE = declared(
+    DeviceAttribute,
+    {"string": text(_short), "version": text(_short, _semantic)},
+    also=(_one_value,),
+)
+_CAPACITY = declared(DeviceCapacity, {"value": quantity})
+_DEVICE = declared(
+    SliceDevice,
+    {
+        "name": text(names.dns_label),
+        "attributes": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _ATTRIBUTE)),
+        "capacity": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _CAPACITY)),
+        "consumesCounters": list_of(_OPEN),
+        "bindingConditions": list_of(text()),
+    },
+)
+
+
+def _reached_by(slice_spec: Record, path: str, problems: Problems) -> None:
+    told = [name for name in _NODES if slice_spec.get(name) not in (None, False, "")]
+    if len(told) != 1 and not items_of(slice_spec.get("sharedCounters")):
+        message = f"must have exactly one of {', '.join(_NODES)}"
+        problems.add(path, message, ", ".join(told) or None)
+
+
+def _one_term(slice_spec: Record, path: str, problems: Problems) -> None:
+    selector = entries_of(slice_spec.get("nodeSelector"))
+    if selector and len(items_of(selector.get("nodeSelectorTerms"))) != 1:
+        where = at(at(path, "nodeSelector"), "nodeSelectorTerms")
+        problems.add(where, "must have exactly one node selector term")
+
+
+def _names_differ(owner: Record, field: str, path: str, problems: Problems) -> None:
+    seen = set()
+    for index, item in enumerate(items_of(owner.get(field))):
+        name = entries_of(item).get("name")
+        if isinstance(name, str) and name in seen:
+            problems.add(f"{at(path, field)}[{index}].name", "is that of another one", name)
+        seen.add(name if isinstance(name, str) else None)
+
+
+def _devices_differ(slice_spec: Record, path: str, problems: Problems) -> None:
+    _names_differ(slice_spec, "devices", path, problems)
+
+
+_RESOURCE_POOL = declared(
+    ResourcePool,
+    {
+        "name": text(_pool),
+        "generation": whole_number(0, INT64_MAX),
+        "resourceSliceCount": whole_number(1, INT64_MAX, "must be greater than 0"),
+    },
+    required=("resourceSliceCount",),
+)
+SLICE = declared(
+    ResourceSliceSpec,
+    {
+        "driver": text(_driver),
+        "pool": _RESOURCE_POOL,
+        "nodeName": text(names.dns_subdomain, empty_ok=True),
+        "nodeSelector": NODE_SELECTOR,
+        "sharedCounters": list_of(_OPEN),
+        "devices": _at_most(DEVICES_MAX, list_of(_DEVICE)),
+    },
+    also=(_reached_by, _one_term, _devices_differ),
+)
+
+
+# Claims
+
+
+def _count_fits_mode(request: Record, path: str, problems: Problems) -> None:
+    if request.get("allocationMode") == "All" and request.get("count") is not None:
+        problems.add(at(path, "count"), "must not be set if allocationMode is All")
+
+
+_ASKED: Mapping[str, Rule] = {
+    "deviceClassName": text(names.dns_subdomain),
+    "selectors": _SELECTORS,
+    "allocationMode": one_of("ExactCount", "All"),
+    "count": whole_number(1, INT64_MAX, "must be greater than 0"),
+}
+_EXACT_REQUEST = declared(ExactDeviceRequest, _ASKED, also=(_count_fits_mode,))
+_SUBREQUEST = declared(
+    DeviceSubRequest, {**_ASKED, "name": text(names.dns_label)}, also=(_count_fits_mode,)
+)
+
+
+def _one_way(request: Record, path: str, problems: Problems) -> None:
+    ways = [request.get("exactly") is not None, bool(items_of(request.get("firstAvailable")))]
+    if sum(ways) != 1:
+        problems.add(path, "must have exactly one of exactly and firstAvailable")
+
+
+def _alternatives_differ(request: Record, path: str, problems: Problems) -> None:
+    _names_differ(request, "firstAvailable", path, problems)
+
+
+_REQUEST = declared(
+    DeviceRequestBody,
+    {
+        "name": text(names.dns_label),
+        "exactly": _EXACT_REQUEST,
+        "firstAvailable": _at_most(ALTERNATIVES_MAX, list_of(_SUBREQUEST)),
+    },
+    mistakes={"deviceClassName": "exactly.deviceClassName"},
+    also=(_one_way, _alternatives_differ),
+)
+_CONSTRAINT = declared(
+    DeviceConstraint,
+    {"requests": list_of(text(), values=True), "matchAttribute": text(_full)},
+)
+_CONFIG = record({"requests": list_of(text(), values=True)}, closed=False)
+
+
+def _requests_differ(devices: Record, path: str, problems: Problems) -> None:
+    _names_differ(devices, "requests", path, problems)
+
+
+def _names_of(devices: Record) -> Iterator[object]:
+    for each in map(entries_of, items_of(devices.get("requests"))):
+        yield each.get("name")
+        for other in map(entries_of, items_of(each.get("firstAvailable"))):
+            yield f"{each.get('name')}/{other.get('name')}"
+
+
+def _requests_are_there(devices: Record, path: str, problems: Problems) -> None:
+    known = {name for name in _names_of(devices) if isinstance(name, str)}
+    for field in ("constraints", "config"):
+        for index, item in enumerate(map(entries_of, items_of(devices.get(field)))):
+            for number, name in enumerate(items_of(item.get("requests"))):
+                if isinstance(name, str) and name not in known:
+                    where = f"{at(path, field)}[{index}].requests[{number}]"
+                    problems.add(where, "must be the name of a request in the claim", name)
+
+
+_DEVICES = declared(
+    DeviceClaim,
+    {
+        "requests": _at_most(RESULTS_MAX, list_of(_REQUEST)),
+        "constraints": _at_most(ITEMS_MAX, list_of(_CONSTRAINT)),
+        "config": _at_most(ITEMS_MAX, list_of(_CONFIG)),
+    },
+    also=(_requests_differ, _requests_are_there),
+)
+CLAIM = _few_expressions(declared(ResourceClaimSpec, {"devices": _DEVICES}))
+TEMPLATE = declared(TemplateSpec, {"spec": CLAIM}, required=("spec",))
+_RESULT = declared(
+    DeviceResult,
+    {"driver": text(_driver), "pool": text(_pool), "device": text(names.dns_label)},
+)
+_RESULTS = declared(DeviceResults, {"results": _at_most(RESULTS_MAX, list_of(_RESULT))})
+_ALLOCATION = declared(AllocationResult, {"devices": _RESULTS, "nodeSelector": NODE_SELECTOR})
+_CONSUMER = declared(ConsumerReference, {}, required=("resource", "name", "uid"))
+CLAIM_STATUS = declared(
+    ResourceClaimStatus,
+    {
+        "allocation": _ALLOCATION,
+        "reservedFor": _at_most(CONSUMERS_MAX, list_of(_CONSUMER)),
+    },
+)

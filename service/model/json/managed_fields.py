@@ -1,0 +1,343 @@
+"""Who manages which fields of an object: `metadata.managedFields` and server-side apply.
+
+Sources: `sigs.k8s.io/structured-merge-diff` for sets of fields, FieldsV1 and conflicts; for lists and
+maps see `service.model.json.merge_keys`. All functions return new values and leave their arguments as they are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import TypeAlias, cast
+
+import msgspec
+
+from service.model.core.errors import FieldError, FieldManagerConflict, InvalidManifest
+from service.model.core.managers import MANAGED_FIELDS, Fields, Manager, Operation, Path, is_item
+from service.model.json.merge_keys import (
+    APPLY_KEY_DEFAULTS,
+    APPLY_KEYS,
+    APPLY_SETS,
+    ATOMIC_MAPS,
+    at_place,
+    below,
+)
+
+Json: TypeAlias = dict[str, object]
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""Manages what was there when an object was first applied."""
+ANCIENT = "ancient-changes"
+"""Takes over what the oldest of too many managers has changed."""
+
+_NOT_MANAGED = frozenset(
+    {
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:warnings",),
+        *(
+            ("f:metadata", f"f:{name}")
+            for name in (
+                "name",
+                "namespace",
+                "uid",
+                "resourceVersion",
+                "creationTimestamp",
+                "generation",
+                "generateName",
+                "selfLink",
+                MANAGED_FIELDS,
+            )
+        ),
+    }
+)
+_ITSELF: object = object()
+"""The value of an item that is there, whatever is in it."""
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    """What an object is after it was applied, and who manages it then."""
+
+    fields: Json
+    managers: tuple[Manager, ...]
+
+
+def apply(
+    live: Json | None,
+    managers: tuple[Manager, ...],
+    applied: Json,
+    *,
+    manager: str,
+    now: str,
+    force: bool,
+) -> Applied:
+    """Merge what a manager wants into an object; what only this manager wanted before is removed.
+
+    Args:
+        live: the object as it is stored; None if there is none.
+        managers: those of the stored object.
+        applied: what the manager wants, decoded.
+        manager: its name.
+        now: RFC 3339 in UTC.
+        force: whether fields of other managers are taken over.
+
+    Raises:
+        FieldManagerConflict: others manage fields that would change, and it is not forced.
+        InvalidManifest: an item of a list is there twice.
+    """
+    _refuse_doubles(applied, "")
+    wanted = _flat(applied)
+    version = str(applied.get("apiVersion") or (live or {}).get("apiVersion") or "v1")
+    entry = Manager(
+        name=manager, operation="Apply", api_version=version, time=now, fields=frozenset(wanted)
+    )
+    if live is None:
+        return Applied(fields=applied, managers=(entry,))
+    before = _flat(live)
+    if not managers:
+        managers = (_first(live, before, now),)
+    own = next((each for each in managers if _is(each, manager, "Apply")), None)
+    others = [each for each in managers if each is not own]
+    merged = cast("Json", _merge(live, applied, ""))
+    changing = _changing(before, _flat(merged))
+    conflicts = [(each, path) for each in others for path in sorted(_met(each.fields, changing))]
+    if conflicts and not force:
+        raise FieldManagerConflict(
+            [
+                FieldError(
+                    _dotted(path), f"is managed by {each.name} ({each.operation})", each.name
+                )
+                for each, path in conflicts
+            ]
+        )
+    kept = [
+        msgspec.structs.replace(each, fields=each.fields - _met(each.fields, changing))
+        for each in others
+    ]
+    given_up = (own.fields if own else frozenset()) - entry.fields
+    elsewhere = frozenset().union(*(each.fields for each in kept)) | entry.fields
+    for path in sorted(given_up - elsewhere, key=len):
+        if not any(other[: len(path)] == path for other in elsewhere):
+            _remove(merged, path)
+    there = frozenset(_flat(merged))
+    entry = msgspec.structs.replace(entry, fields=entry.fields & there)
+    if own is not None and own.fields == entry.fields and merged == live:
+        entry = own
+    left = [msgspec.structs.replace(each, fields=each.fields & there) for each in kept]
+    return Applied(fields=merged, managers=_ordered([entry, *left]))
+
+
+def update(
+    old: Json, new: Json, managers: tuple[Manager, ...], *, manager: str, now: str, at_most: int
+) -> tuple[Manager, ...]:
+    """Who manages an object after another write: whoever changed a field manages it alone."""
+    before, after = _flat(old), _flat(new)
+    changed = _changing(before, after)
+    gone = before.keys() - after.keys()
+    if not changed and not gone:
+        return managers
+    taken = frozenset(changed) | gone
+    left = [msgspec.structs.replace(each, fields=each.fields - taken) for each in managers]
+    own = next((each for each in left if _is(each, manager, "Update")), None)
+    fields = frozenset(changed) | (own.fields if own else frozenset())
+    entry = Manager(
+        name=manager,
+        operation="Update",
+        api_version=str(new.get("apiVersion", "v1")),
+        time=now,
+        fields=fields,
+    )
+    rest = [each for each in left if each is not own]
+    return _at_most(_ordered([*rest, entry]), at_most)
+
+
+def _at_most(managers: tuple[Manager, ...], count: int) -> tuple[Manager, ...]:
+    """The managers, of which those that updated first are made one if there are too many."""
+    updating = sorted((m for m in managers if m.operation == "Update"), key=lambda m: m.time)
+    if len(managers) <= count or len(updating) < 2:  # noqa: PLR2004 - one alone cannot be made one
+        return managers
+    old = updating[: len(managers) - count + 1]
+    one = msgspec.structs.replace(
+        old[-1], name=ANCIENT, fields=frozenset().union(*(each.fields for each in old))
+    )
+    return _ordered([*(each for each in managers if each not in old), one])
+
+
+def _first(live: Json, before: Mapping[Path, object], now: str) -> Manager:
+    return Manager(
+        name=BEFORE_FIRST_APPLY,
+        operation="Update",
+        api_version=str(live.get("apiVersion", "v1")),
+        time=now,
+        fields=frozenset(before),
+    )
+
+
+def _is(each: Manager, name: str, operation: Operation) -> bool:
+    return (each.name, each.operation) == (name, operation)
+
+
+def _ordered(managers: Iterable[Manager]) -> tuple[Manager, ...]:
+    """Return those that manage anything: first those that apply, then by time and name, as in Kubernetes."""
+    return tuple(
+        sorted(
+            (each for each in managers if each.fields),
+            key=lambda each: (each.operation, each.time, each.name),
+        )
+    )
+
+
+def _changing(before: Mapping[Path, object], wanted: Mapping[Path, object]) -> set[Path]:
+    """The paths that get another value."""
+    return {
+        path
+        for path, value in wanted.items()
+        if path not in before or _differs(before[path], value)
+    }
+
+
+def _differs(one: object, other: object) -> bool:
+    if one is _ITSELF or other is _ITSELF:
+        return one is not other
+    return bool(
+        msgspec.json.encode(one, order="sorted") != msgspec.json.encode(other, order="sorted")
+    )
+
+
+def _met(fields: Fields, changing: Iterable[Path]) -> Fields:
+    """The fields that a change of these paths changes: the same, and those below them."""
+    changed = frozenset(changing)
+    return frozenset(
+        path
+        for path in fields
+        if any(
+            path[:length] in changed and (length == len(path) or not is_item(path[:length]))
+            for length in range(1, len(path) + 1)
+        )
+    )
+
+
+def _flat(value: Json) -> dict[Path, object]:
+    """What an object says: the values of its leaves by their paths, and its items."""
+    return dict(_leaves(value, (), ""))
+
+
+def _leaves(value: object, path: Path, place: str) -> Iterator[tuple[Path, object]]:
+    if path in _NOT_MANAGED:
+        return
+    if isinstance(value, dict) and value and not at_place(ATOMIC_MAPS, place):
+        for key, each in value.items():
+            yield from _leaves(each, (*path, f"f:{key}"), below(place, key))
+        return
+    keyed = _keyed(value, place)
+    if keyed is None:
+        if path:
+            yield path, value
+        return
+    for key, item in keyed.items():
+        yield (*path, key), _ITSELF
+        if isinstance(item, dict):
+            for inner, each in item.items():
+                yield from _leaves(each, (*path, key, f"f:{inner}"), below(place, inner))
+
+
+def _keyed(value: object, place: str) -> dict[str, object] | None:
+    """The items of a list that is merged, by their keys; None if it is replaced as a whole."""
+    if not isinstance(value, list) or not value:
+        return None
+    if at_place(APPLY_SETS, place):
+        return {f"v:{_json(each)}": each for each in value}
+    keys = at_place(APPLY_KEYS, place)
+    if not keys:
+        return None
+    found: dict[str, object] = {}
+    for item in value:
+        key = _key_of(item, keys)
+        if key is None or key in found:
+            return None
+        found[key] = item
+    return found
+
+
+def _key_of(item: object, keys: tuple[str, ...]) -> str | None:
+    """The key of an item; fields that it does not say and that have no default are left out of it."""
+    if not isinstance(item, dict):
+        return None
+    said = {key: item.get(key, APPLY_KEY_DEFAULTS.get(key)) for key in keys}
+    values = {key: each for key, each in said.items() if each is not None}
+    if not values or not all(isinstance(each, str | int) for each in values.values()):
+        return None
+    return f"k:{_json(values)}"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _refuse_doubles(value: object, path: str, place: str = "") -> None:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            _refuse_doubles(each, f"{path}.{key}" if path else key, below(place, key))
+    elif isinstance(value, list):
+        keys = at_place(APPLY_KEYS, place) or ()
+        found = [_key_of(each, keys) for each in value]
+        for index, each in enumerate(value):
+            if found[index] is not None and found[index] in found[:index]:
+                message = f"is there twice: {', '.join(keys)} must differ"
+                raise InvalidManifest([FieldError(f"{path}[{index}]", message)])
+            _refuse_doubles(each, f"{path}[{index}]", place)
+
+
+def _merge(live: object, applied: object, place: str) -> object:
+    if isinstance(applied, dict) and isinstance(live, dict) and not at_place(ATOMIC_MAPS, place):
+        merged = dict(live)
+        for key, value in applied.items():
+            merged[key] = _merge(live.get(key), value, below(place, key))
+        return merged
+    wanted, there = _keyed(applied, place), _keyed(live, place)
+    if wanted is None or there is None:
+        return deepcopy(applied)
+    both = {
+        key: _merge(item, wanted[key], place) if key in wanted else item
+        for key, item in there.items()
+    }
+    return list((both | {key: item for key, item in wanted.items() if key not in both}).values())
+
+
+def _remove(value: object, path: Path, place: str = "") -> None:
+    """Remove what a path leads to, and what is empty then above it."""
+    first, *rest = path
+    if isinstance(value, dict):
+        key = first.removeprefix("f:")
+        if key not in value:
+            return
+        if rest:
+            inner = deepcopy(value[key])
+            _remove(inner, tuple(rest), below(place, key))
+            if inner or inner == 0:
+                value[key] = inner
+                return
+        del value[key]
+    elif isinstance(value, list):
+        keyed = _keyed(value, place) or {}
+        if first not in keyed:
+            return
+        if rest:
+            item = deepcopy(keyed[first])
+            _remove(item, tuple(rest), place)
+            value[list(keyed).index(first)] = item
+        else:
+            del value[list(keyed).index(first)]
+
+
+def _dotted(path: Path) -> str:
+    """A path as errors name fields: `spec.containers[name=c].image`."""
+    text = ""
+    for segment in path:
+        kind, _, rest = segment.partition(":")
+        if kind == "f":
+            text += f".{rest}" if text else rest
+        elif kind == "v":
+            text += f"[{rest}]"
+        else:
+            keys = msgspec.json.decode(rest)
+            text += "[" + ",".join(f"{name}={value}" for name, value in keys.items()) + "]"
+    return text

@@ -1,1 +1,0 @@
-"""JSON that is read strictly and in steps, and the patches and field managers of decoded objects."""

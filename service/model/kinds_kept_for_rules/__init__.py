@@ -1,1 +1,0 @@
-"""The kinds of objects that are stored because rules read them; each is declared once."""

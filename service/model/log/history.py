@@ -1,0 +1,79 @@
+"""What is known of a cluster's earlier revisions, by its log: the types that API and store share.
+
+Every change in the log holds the object that it left, so an earlier state is known where the log
+still has the change that made it. It is not known of an object that was changed or deleted since,
+and whose change before that is no longer in the log.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from service.model.log.commit import Head
+
+
+class PastSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects that a read of an earlier revision is about."""
+
+    kind: str | None
+    """Their kind; None means all kinds."""
+    namespace: str | None = None
+    """Their namespace; None means all namespaces."""
+    name: str | None = None
+    """The name of the only one; None means all of them."""
+
+
+class PastKey(NamedTuple):
+    """An object that was there, and the revision that had last changed it then."""
+
+    namespace: str
+    name: str
+    revision: int
+
+
+class PastIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects were there at a revision, in the order of namespace and name."""
+
+    head: Head
+    """The head at the instant of the read."""
+    reach: int
+    """The revision up to which the log is gone, or is not looked at: none before it can be read."""
+    unknown: int
+    """The number of objects of which it is not known what they were; if it is not 0, the keys are incomplete."""
+    keys: list[PastKey]
+
+
+class PastState(NamedTuple):
+    """An object that has changed since a revision, and what it was then."""
+
+    kind: str
+    namespace: str
+    name: str
+    revision: int | None
+    """The revision that had last changed it then; None if it was not there."""
+
+
+class PastChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects have changed since a revision."""
+
+    head: Head
+    reach: int
+    """The revision up to which the log is gone, or is not looked at."""
+    unknown: int
+    """The number of objects of which it is not known what they were."""
+    states: list[PastState]
+
+
+class ReadableHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """The revisions from which on everything is known."""
+
+    head: Head
+    reach: int
+    """The revision up to which the log is gone, or is not looked at."""
+    by_kind: Mapping[str, int]
+    """The oldest readable revision of each kind of which that is later than `reach`."""
+
+    def oldest_of(self, kind: str) -> int:
+        """The oldest revision at which all objects of a kind can be read."""
+        return self.by_kind.get(kind, self.reach)

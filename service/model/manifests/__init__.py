@@ -1,1 +1,0 @@
-"""Objects of all kinds between JSON and values."""

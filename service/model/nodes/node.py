@@ -1,0 +1,77 @@
+"""Nodes and namespaces: what decisions need of them, and what manifests of nodes hold."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from service.model.core import primitives
+from service.model.core.primitives import (
+    ContainerImage,
+    Quantities,
+    Taint,
+    Value,
+)
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """What decisions need of one node."""
+
+    name: str
+    labels: Mapping[str, str]
+    allocatable: Quantities
+    """`status.allocatable`, or `status.capacity` where that is absent."""
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    images: tuple[ContainerImage, ...] = ()
+    uid: str = ""
+    ready: str = ""
+    """The status of the condition Ready: True, False or Unknown; "" if the node has none."""
+    conditions: tuple[tuple[str, str], ...] = ()
+    """Type and status of each other condition of the node that may ask for a taint."""
+
+
+class Namespace(msgspec.Struct, frozen=True, kw_only=True):
+    """What decisions need of one namespace."""
+
+    name: str
+    labels: Mapping[str, str]
+    uid: str = ""
+
+
+class NodeSpec(Value, frozen=True, kw_only=True):
+    """What keeps pods off a node."""
+
+    unschedulable: bool | None = None
+    """Takes no new pods that do not tolerate it."""
+    taints: list[primitives.Taint] | None = None
+    """What keeps pods off that do not tolerate it."""
+
+
+class NodeCondition(Value, frozen=True, kw_only=True):
+    """One condition of a node, such as Ready."""
+
+    type: str
+    """What the condition is about; of Ready it depends whether the node has taints for that."""
+    status: str
+    """True, False or Unknown."""
+    reason: str = ""
+    """One word in CamelCase."""
+    message: str = ""
+    """A sentence for people."""
+    last_heartbeat_time: str = ""
+    """When the condition was last reported, RFC 3339."""
+    last_transition_time: str = ""
+    """When `status` last changed, RFC 3339."""
+
+
+class NodeStatus(Value, frozen=True, kw_only=True):
+    """What a node has to give, and the images that it already holds."""
+
+    allocatable: Quantities | None = None
+    """What pods may use, by resource name."""
+    capacity: Quantities | None = None
+    """Taken as allocatable where that is absent."""
+    images: list[primitives.ContainerImage] | None = None
+    """Images on the node."""
+    conditions: list[NodeCondition] | None = None
+    """What is known of the node, one condition for each type."""

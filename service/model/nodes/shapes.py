@@ -1,0 +1,44 @@
+"""Shapes of nodes: all that the nodes of a pool share, read once."""
+
+from collections import OrderedDict
+
+import msgspec
+
+from service.model.core.primitives import ContainerImage, Quantities, Taint
+
+NODE_SHAPES_MAX = 1_024
+NODE_SHAPE_BYTES_MAX = 8 * 1024
+
+
+class NodeShape(msgspec.Struct, frozen=True):
+    """All that the nodes of a pool share: everything but the metadata."""
+
+    rest: bytes
+    allocatable: Quantities
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    images: tuple[ContainerImage, ...]
+    ready: str
+    conditions: tuple[tuple[str, str], ...]
+
+
+class NodeShapes:
+    """A cache of shapes by the bytes that they were read from; the least recently used are dropped."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, NodeShape] = OrderedDict()
+
+    def find(self, rest: bytes) -> NodeShape | None:
+        """The shape that is known under these bytes."""
+        found = self._known.get(rest)
+        if found is not None:
+            self._known.move_to_end(rest)
+        return found
+
+    def add(self, rest: bytes, shape: NodeShape) -> None:
+        """Remember a shape, unless it is too large to be that of many."""
+        if len(rest) > NODE_SHAPE_BYTES_MAX:
+            return
+        self._known[rest] = shape
+        if len(self._known) > NODE_SHAPES_MAX:
+            self._known.popitem(last=False)

@@ -1,1 +1,0 @@
-"""What scheduling reads of Kubernetes' objects: frozen values, and what quantities and selectors mean."""

@@ -1,0 +1,1 @@
+"""Pods: specs and their templates, affinity, groups, status, and warnings."""

@@ -1,0 +1,207 @@
+"""Rules that a pod's annotation adds to those of its spec, or puts in their place.
+
+Some orchestrators make pods of a type that cannot hold Moorage's own fields. They write the same
+rules as JSON into the annotation `rules.moorage.dev/v1alpha1`. The stored pod stays as it was sent:
+annotation and spec are put together where a pod is decoded, so that no rule has to know of the
+annotation. The version is part of the key, so that the format may change.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from service.model.core.errors import InvalidManifest, MalformedJSON
+from service.model.core.metadata import RULES_PREFIX
+from service.model.core.primitives import Strict
+from service.model.core.strict_json import decode_strict
+from service.model.core.type_rules import declared
+from service.model.core.validators import (
+    Problems,
+    Record,
+    at,
+    entries_of,
+    items_of,
+    key_at,
+    without_nulls,
+)
+from service.model.pods.affinity_rules import (
+    AFFINITY,
+    CONNECTIONS,
+    DATA_AFFINITY,
+    IN_BOTH,
+    spread_constraints,
+)
+from service.model.pods.label_keys import label_keys, pod_terms
+from service.model.pods.pod import (
+    Affinity,
+    DataAffinity,
+    PodConnection,
+    PodSpec,
+    TopologySpreadConstraint,
+)
+from service.model.pods.pod_limits import check_pod_limits
+
+ANNOTATION = f"{RULES_PREFIX}v1alpha1"
+PATH = key_at("metadata.annotations", ANNOTATION)
+_MODE = "mode"
+_LABEL_KEYS = ("matchLabelKeys", "mismatchLabelKeys")
+_ALTERNATIVES = "nodeSelectorTerms"
+
+Json = dict[str, object]
+
+
+class AnnotatedRules(Strict, frozen=True, kw_only=True):
+    """What the annotation may hold: fields of a pod's spec, and what becomes of the spec's own."""
+
+    mode: Literal["Add", "Replace"] = "Add"
+    """Add: the rules come after those of the spec. Replace: a field that is here is all that counts,
+    whatever the spec has in it."""
+    affinity: Affinity | None = None
+    """Rules about nodes and about other pods."""
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] | None = None
+    """How evenly pods have to be spread over domains."""
+    connections: tuple[PodConnection, ...] | None = None
+    """Pods that the pod talks with."""
+    data_affinity: DataAffinity | None = None
+    """Rules about the data that nodes have."""
+
+
+class RulesOrigin(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    """An annotation of the pod from which some of its rules are."""
+
+    annotation: str
+    """The key of the annotation."""
+    mode: Literal["Add", "Replace"]
+    """Whether they were added to those of the spec, or count in their place."""
+    rules: list[str]
+    """Where they stand among all rules of the pod, as other answers name them: after those of the
+    spec, unless they replace these."""
+
+
+class AnnotatedSpec(PodSpec, frozen=True, kw_only=True):
+    """A spec whose rules are in part, or all, from the pod's annotation, of which it has the value."""
+
+    annotation: str
+    rules_from: RulesOrigin
+
+
+def rules_from(spec: PodSpec) -> RulesOrigin | None:
+    """Return from which annotation rules of a spec are; None if all are its own."""
+    return spec.rules_from if isinstance(spec, AnnotatedSpec) else None
+
+
+def annotation_of(spec: PodSpec) -> str | None:
+    """Return the value of the annotation that a spec was put together with; None if of none."""
+    return spec.annotation if isinstance(spec, AnnotatedSpec) else None
+
+
+def rules_in(annotation: str) -> Json:
+    """Return what the value of a valid annotation says, decoded."""
+    return entries_of(without_nulls(decode_strict(annotation.encode())))
+
+
+def check_annotations(annotations: Mapping[str, str], problems: Problems) -> None:
+    """Note what is wrong in a pod's annotation of rules, by itself."""
+    for key in annotations:
+        if key.startswith(RULES_PREFIX) and key != ANNOTATION:
+            path = key_at("metadata.annotations", key)
+            problems.add(path, f"is no known version; did you mean {ANNOTATION}?")
+    value = annotations.get(ANNOTATION)
+    if value is not None:
+        _check(value, problems)
+
+
+def merge_annotated(spec: Json, annotation: str) -> tuple[Json, RulesOrigin]:
+    """Return a decoded spec with the rules of a valid annotation, and which of them are from that."""
+    sent = rules_in(annotation)
+    mode: Literal["Add", "Replace"] = "Replace" if sent.get(_MODE) == "Replace" else "Add"
+    rules = {name: rule for name, rule in sent.items() if name != _MODE}
+    own = {name: rule for name, rule in spec.items() if mode == "Add" or name not in rules}
+    paths: list[str] = []
+    merged = entries_of(_merged(own, rules, "spec", paths))
+    return merged, RulesOrigin(annotation=ANNOTATION, mode=mode, rules=paths)
+
+
+def check_merged(spec: Json, annotation: str, problems: Problems) -> None:
+    """Note where a valid annotation cannot be added to a valid spec."""
+    sent = rules_in(annotation)
+    merged, _ = merge_annotated(spec, annotation)
+    if sent.get(_MODE) == "Replace":
+        check_pod_limits(merged, PATH, problems)
+        return
+    own, added = (_required_of_nodes(each) for each in (spec, sent))
+    for variant in own.keys() & added.keys():
+        message = (
+            "cannot be added: the spec has such terms, of which one has to match; use mode Replace"
+        )
+        problems.add(f"{PATH}.affinity.nodeAffinity.{variant}", message)
+    found = Problems(problems.limits)
+    AFFINITY(merged.get("affinity") or {}, "affinity", found)
+    spread_constraints(
+        merged.get("topologySpreadConstraints") or [], "topologySpreadConstraints", found
+    )
+    CONNECTIONS(merged.get("connections") or [], "connections", found)
+    DATA_AFFINITY(merged.get("dataAffinity") or {}, "dataAffinity", found)
+    check_pod_limits(merged, "", found)
+    for error in found.errors:
+        field = error.field.partition("[")[0]
+        problems.add(f"{PATH}.{field}", f"added to the spec's own: {error.field} {error.message}")
+
+
+def _required_of_nodes(fields: Json) -> Json:
+    rules = entries_of(entries_of(fields.get("affinity")).get("nodeAffinity"))
+    return {name: each for name, each in rules.items() if entries_of(each)}
+
+
+def _merged(own: object, added: object, path: str, paths: list[str]) -> object:
+    """Put two values of one field together; lists one after the other, and objects field by field."""
+    if isinstance(added, list):
+        before = items_of(own)
+        paths += [f"{path}[{len(before) + index}]" for index in range(len(added))]
+        return [*before, *added]
+    if not isinstance(added, dict) or _ALTERNATIVES in added:
+        paths.append(path)
+        return added
+    fields = entries_of(own)
+    return fields | {
+        name: _merged(fields.get(name), each, at(path, name), paths) for name, each in added.items()
+    }
+
+
+def _check(value: str, problems: Problems) -> None:
+    try:
+        sent = decode_strict(value.encode())
+    except MalformedJSON as error:
+        problems.add(PATH, f"must be JSON: {error}")
+        return
+    except InvalidManifest as error:
+        problems.errors += error.under(PATH).errors
+        return
+    _RULES(sent, PATH, problems)
+
+
+def _nothing_to_merge(rules: Record, path: str, problems: Problems) -> None:
+    """Labels are merged into selectors of the spec when a pod is created, and into no others."""
+    for where, term in pod_terms(entries_of(rules)):
+        for field in _LABEL_KEYS:
+            if term.get(field):
+                message = "cannot be used here: have the selector name the labels"
+                problems.add(f"{path}.{where.removeprefix('spec.')}.{field}", message)
+    constraints = "topologySpreadConstraints"
+    if label_keys({constraints: rules.get(constraints)}):
+        problems.add(at(path, constraints), IN_BOTH)
+
+
+_RULES = declared(
+    AnnotatedRules,
+    {
+        "affinity": AFFINITY,
+        "topologySpreadConstraints": spread_constraints,
+        "connections": CONNECTIONS,
+        "dataAffinity": DATA_AFFINITY,
+    },
+    mistakes={
+        "topologySpreadConstraint": "topologySpreadConstraints",
+        "spec": "the fields themselves",
+    },
+    also=(_nothing_to_merge,),
+)

@@ -1,0 +1,35 @@
+"""The topology key whose one domain is a whole cluster, so that rules can be about several clusters."""
+
+from collections.abc import Mapping
+
+from service.model.pods.pod import Pod, PodAffinityTerm
+
+CLUSTER_KEY = "moorage.dev/cluster"
+"""The topology key for rules over clusters; nodes need no label for it."""
+
+_THIS_CLUSTER = "this"
+"""The value of every node that has no such label: to the nodes of one cluster it is the same."""
+
+
+def topology_value(labels: Mapping[str, str], key: str) -> str | None:
+    """The value that a node with these labels has for a topology key; None if it has none."""
+    value = labels.get(key)
+    return _THIS_CLUSTER if value is None and key == CLUSTER_KEY else value
+
+
+def counts_other_namespaces(pod: Pod) -> bool:
+    """Whether required affinity over clusters counts pods of other namespaces than the pod's own."""
+    affinity = pod.spec.affinity
+    drawn = None if affinity is None else affinity.pod_affinity
+    if drawn is None:
+        return False
+    terms = (
+        *(drawn.required_during_scheduling_required_during_execution or ()),
+        *(drawn.required_during_scheduling_ignored_during_execution or ()),
+    )
+    return any(each.topology_key == CLUSTER_KEY and _reaches_beyond(each, pod) for each in terms)
+
+
+def _reaches_beyond(term: PodAffinityTerm, pod: Pod) -> bool:
+    others = set(term.namespaces or ()) - {pod.namespace}
+    return bool(others) or term.namespace_selector is not None

@@ -1,0 +1,96 @@
+"""Filling in the defaults that kube-apiserver sets in a pod's spec when it is created.
+
+All functions change the decoded and validated spec that they are given; a second call changes
+nothing more. Sources: `pkg/apis/core/v1/defaults.go` and `pkg/registry/core/pod/strategy.go`, v1.35;
+`maxSkew`, `whenUnsatisfiable` and the policies have the defaults that their documentation states.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from service.model.core.quantity import format_quantity
+from service.model.core.resources import is_pod_level
+from service.model.core.validators import without_nulls
+from service.model.pods.pod import Container
+from service.model.pods.requests import container_requests
+
+Json = dict[str, object]
+
+_SPREAD_DEFAULTS: Json = {
+    "maxSkew": 1,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "nodeAffinityPolicy": "Honor",
+    "nodeTaintsPolicy": "Ignore",
+}
+
+
+def fill_defaults(spec: Json) -> None:
+    """Fill in everything that does not depend on the pod's labels."""
+    host_network = spec.get("hostNetwork") is True
+    for container in _containers(spec):
+        _requests_from_limits(container)
+        if host_network:
+            _host_ports(container)
+    _pod_requests_from_limits(spec)
+    for constraint in _objects(spec.get("topologySpreadConstraints")):
+        _set_absent(constraint, _SPREAD_DEFAULTS)
+
+
+def _requests_from_limits(container: Json) -> None:
+    resources = container.get("resources")
+    if not isinstance(resources, dict) or not resources.get("limits"):
+        return
+    requests = _object(resources.get("requests"))
+    resources["requests"] = requests | {
+        name: limit for name, limit in resources["limits"].items() if name not in requests
+    }
+
+
+def _host_ports(container: Json) -> None:
+    for port in _objects(container.get("ports")):
+        if not port.get("hostPort"):
+            port["hostPort"] = port.get("containerPort")
+
+
+def _pod_requests_from_limits(spec: Json) -> None:
+    """Set pod-level requests that are absent to the containers' sum, or else to the pod's limit."""
+    resources = spec.get("resources")
+    if not isinstance(resources, dict) or not resources.get("limits"):
+        return
+    summed = {
+        name: format_quantity(nanos)
+        for name, nanos in _container_sum(spec).items()
+        if is_pod_level(name) and not name.startswith("hugepages-")
+    }
+    limits = {name: limit for name, limit in resources["limits"].items() if is_pod_level(name)}
+    resources["requests"] = limits | summed | _object(resources.get("requests"))
+
+
+def _container_sum(spec: Json) -> dict[str, int]:
+    containers, inits = (
+        msgspec.convert(without_nulls(spec.get(field) or []), list[Container])
+        for field in ("containers", "initContainers")
+    )
+    return container_requests(containers, inits)
+
+
+def _containers(spec: Json) -> Iterator[Json]:
+    for field in ("containers", "initContainers"):
+        yield from _objects(spec.get(field))
+
+
+def _set_absent(target: Json, defaults: Json) -> None:
+    for name, value in defaults.items():
+        if target.get(name) is None:
+            target[name] = value
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> Iterator[Json]:
+    return (
+        (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+    )

@@ -1,0 +1,48 @@
+"""Which terms of pod affinity and anti-affinity have a `namespaceSelector`."""
+
+from collections.abc import Iterator
+
+from service.model.core.metadata import Json
+from service.model.core.validators import entries_of, items_of
+from service.model.pods.affinity import all_terms
+from service.model.pods.pod import Affinity
+
+_SELECTOR = "namespaceSelector"
+_SIDES = ("podAffinity", "podAntiAffinity")
+_REQUIRED = (
+    "requiredDuringSchedulingRequiredDuringExecution",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+)
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def uses_namespace_selector(affinity: Affinity | None) -> bool:
+    """Whether any term has one."""
+    return affinity is not None and any(
+        term.namespace_selector is not None for term in all_terms(affinity)
+    )
+
+
+def namespace_selectors(spec: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the terms of a decoded spec that have one, each after the path of its selector."""
+    affinity = entries_of(spec.get("affinity"))
+    for side in _SIDES:
+        for path, term in _decoded_terms(entries_of(affinity.get(side))):
+            if term.get(_SELECTOR) is not None:
+                yield f"spec.affinity.{side}.{path}.{_SELECTOR}", term
+
+
+def without_namespace_selectors(spec: Json) -> Json:
+    """Drop all of them from a decoded spec, which is changed."""
+    for _, term in namespace_selectors(spec):
+        del term[_SELECTOR]
+    return spec
+
+
+def _decoded_terms(rules: Json) -> Iterator[tuple[str, Json]]:
+    for variant in _REQUIRED:
+        for index, term in enumerate(items_of(rules.get(variant))):
+            yield f"{variant}[{index}]", entries_of(term)
+    for index, weighted in enumerate(items_of(rules.get(_PREFERRED))):
+        term = entries_of(entries_of(weighted).get("podAffinityTerm"))
+        yield f"{_PREFERRED}[{index}].podAffinityTerm", term

@@ -1,0 +1,87 @@
+"""Pod groups: pods that get nodes together, once enough of them are there, or not at all.
+
+The shape is that of the coscheduling plugin of kubernetes-sigs/scheduler-plugins, or that of
+Kubernetes itself (`service.model.pods.scheduling_groups`).
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from service.model.core.primitives import AtLeastOne, Quantities, Strict, Value
+
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+"""Names the PodGroup of the pod's own namespace that the pod is a member of."""
+
+COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
+"""The API version of the groups of scheduler-plugins."""
+UPSTREAM = (
+    "scheduling.k8s.io/v1alpha2",
+    "scheduling.k8s.io/v1alpha3",
+    "scheduling.k8s.io/v1beta1",
+)
+"""The API versions of the groups of Kubernetes: of v1.36, and two of v1.37."""
+
+PodGroupPhase = Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"]
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of which `min_member` pods at least get nodes together."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    min_member: int = 1
+    """So many have to have nodes before any may have one; 0: each is placed by itself."""
+    topology_key: str | None = None
+    """All members have to be on nodes that have the same value of this label."""
+    schedule_timeout_seconds: int | None = None
+    """After so many seconds the conditions of members that still wait say that the time is over."""
+    uid: str = ""
+
+
+class PodGroupStatus(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """How the members fare, exactly as of the answer's revision; ignored where it is sent."""
+
+    phase: PodGroupPhase | None = None
+    """Scheduling: at least `minMember` have nodes; Running: and run. Unknown: fewer have."""
+    members: int | None = None
+    """Pods of the namespace that have the group's label."""
+    scheduled: int | None = None
+    """Members that have a node and have not ended."""
+    running: int | None = None
+    """Members whose `status.phase` is Running."""
+    succeeded: int | None = None
+    """Members whose `status.phase` is Succeeded."""
+    failed: int | None = None
+    """Members whose `status.phase` is Failed."""
+    schedule_start_time: str | None = None
+    """Since when the group waits: the time of `scheduleTimeoutSeconds` counts from here."""
+
+
+def phase_of(
+    min_member: int, *, scheduled: int, running: int, succeeded: int, failed: int
+) -> PodGroupPhase:
+    """Return the phase for these counts, by the rules of the controller of scheduler-plugins."""
+    if failed and failed + running + succeeded >= min_member:
+        return "Failed"
+    if succeeded >= min_member:
+        return "Finished"
+    if running + succeeded >= min_member:
+        return "Running"
+    if scheduled + succeeded >= min_member:
+        return "Scheduling"
+    return "Unknown" if scheduled else "Pending"
+
+
+class PodGroupSpec(Strict, frozen=True, kw_only=True):
+    """How many pods get nodes together, or not at all."""
+
+    min_member: AtLeastOne | None = None
+    """So many members have to be there, and to have a place, before any of them gets a node; 1 if
+    absent."""
+    min_resources: Quantities | None = None
+    """Kept, but not read: the search for places knows what each member needs."""
+    schedule_timeout_seconds: AtLeastOne | None = None
+    """Members that have waited so long are told so; they go on waiting."""

@@ -1,0 +1,141 @@
+"""How much one pod may ask of others and of nodes, in all its lists together.
+
+A scheduler keeps something for each of these: counters for terms and constraints, a column of all
+nodes for each label and resource, an entry of an index for each value. Kubernetes bounds them only
+by the size of a manifest.
+"""
+
+from collections.abc import Iterator
+
+from service.model.core.validators import (
+    Limits,
+    Problems,
+    Record,
+    at,
+    entries_of,
+    items_of,
+)
+
+_POD_RULES = ("podAffinity", "podAntiAffinity")
+_POD_SELECTORS = ("labelSelector", "namespaceSelector", "exceptNamespaceSelector")
+
+
+class _Asked:
+    """What the rules of a pod come to."""
+
+    def __init__(self, spec: Record) -> None:
+        self.terms = 0
+        self.expressions = 0
+        self.values = 0
+        self.keys: set[str] = set()
+        self.constraints = 0
+        self.resources: set[str] = set()
+        self.ports = 0
+        affinity = entries_of(spec.get("affinity"))
+        for kind in _POD_RULES:
+            for term in _listed(affinity.get(kind)):
+                self._add_pod_term(entries_of(term.get("podAffinityTerm") or term))
+        for term in _listed(affinity.get("nodeAffinity")):
+            self._add_node_term(term)
+        for connection in items_of(spec.get("connections")):
+            self._add_pod_term(entries_of(connection))
+        self._add_constraints(spec)
+        self._add_node_labels(entries_of(spec.get("nodeSelector")))
+        self._add_containers(spec)
+
+    def _add_pod_term(self, term: Record) -> None:
+        self.terms += 1
+        self.values += len(items_of(term.get("namespaces")))
+        self._add_selectors(term)
+
+    def _add_node_term(self, term: Record) -> None:
+        """Add a preferred term of node affinity, or the selector that nodes have to match.
+
+        The alternatives of a selector are cheap: they count by their requirements alone.
+        """
+        alternatives = items_of(term.get("nodeSelectorTerms"))
+        self.terms += not alternatives
+        for each in alternatives or [term.get("preference")]:
+            fields = entries_of(each)
+            self.expressions += not fields
+            self._add_expressions(items_of(fields.get("matchFields")))
+            self._add_expressions(items_of(fields.get("matchExpressions")), of_nodes=True)
+
+    def _add_constraints(self, spec: Record) -> None:
+        for each in items_of(spec.get("topologySpreadConstraints")):
+            self.constraints += 1
+            self._add_selectors(entries_of(each))
+
+    def _add_node_labels(self, labels: Record) -> None:
+        self.expressions += len(labels)
+        self.keys.update(labels)
+
+    def _add_containers(self, spec: Record) -> None:
+        parts = [spec.get("resources"), {"requests": spec.get("overhead")}]
+        for field in ("initContainers", "containers"):
+            for container in map(entries_of, items_of(spec.get(field))):
+                parts.append(container.get("resources"))
+                for port in map(entries_of, items_of(container.get("ports"))):
+                    self.ports += bool(port.get("hostPort"))
+        for part in map(entries_of, parts):
+            self.resources.update(entries_of(part.get("requests")), entries_of(part.get("limits")))
+
+    def _add_selectors(self, rule: Record) -> None:
+        """Add the selectors of a term or constraint, and its topology key."""
+        key = rule.get("topologyKey")
+        if isinstance(key, str):
+            self.keys.add(key)
+        for name in _POD_SELECTORS:
+            selector = entries_of(rule.get(name))
+            labels = entries_of(selector.get("matchLabels"))
+            self.expressions += len(labels)
+            self.values += len(labels)
+            self._add_expressions(items_of(selector.get("matchExpressions")))
+        for name in ("matchLabelKeys", "mismatchLabelKeys"):
+            self.expressions += len(items_of(rule.get(name)))
+
+    def _add_expressions(self, expressions: list[object], *, of_nodes: bool = False) -> None:
+        self.expressions += len(expressions)
+        for each in map(entries_of, expressions):
+            self.values += len(items_of(each.get("values")))
+            key = each.get("key")
+            if of_nodes and isinstance(key, str):
+                self.keys.add(key)
+
+
+def _listed(rules: object) -> Iterator[Record]:
+    """Yield all that the lists of an affinity have, whatever it is required or preferred by."""
+    for value in entries_of(rules).values():
+        for each in items_of(value) or [value]:
+            if entries_of(each):
+                yield entries_of(each)
+
+
+def check_pod_limits(spec: Record, path: str, problems: Problems) -> None:
+    """Note by which limits of a pod its spec asks for too much."""
+    for field, found, name, thing in _counts(_Asked(spec)):
+        most = getattr(problems.limits, name)
+        if found > most:
+            message = f"has {found} {thing}, over the limit ({name}) of {most}"
+            problems.add(at(path, field), message, found)
+
+
+def exceeds(spec: Record, limits: Limits) -> bool:
+    """Whether a spec asks for more than a new pod may."""
+    problems = Problems(limits)
+    check_pod_limits(spec, "spec", problems)
+    return bool(problems.errors)
+
+
+def _counts(asked: _Asked) -> tuple[tuple[str, int, str, str], ...]:
+    """Return fields with how many they have of what, and the limit of that."""
+    affinity, constraints, containers = "affinity", "topologySpreadConstraints", "containers"
+    return (
+        (affinity, asked.terms, "pod_terms_max", "affinity terms"),
+        (affinity, asked.expressions, "pod_expressions_max", "requirements in all selectors"),
+        (affinity, asked.values, "pod_values_max", "values in all selectors"),
+        (affinity, len(asked.keys), "pod_topology_keys_max", "different labels of nodes"),
+        (constraints, asked.constraints, "pod_constraints_max", "constraints"),
+        (containers, len(asked.resources), "pod_resources_max", "different resources"),
+        (containers, asked.ports, "pod_ports_max", "host ports"),
+    )

@@ -1,0 +1,226 @@
+"""The resources and host ports that a pod needs of a node.
+
+Source: `k8s.io/component-helpers/resource` and kube-scheduler's `framework/types.go`, v1.35, with
+one deliberate difference: the score of an incoming pod honours pod-level requests, as documented.
+Sums are exact (in nanos) and rounded up once per pod.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from service.model.core.primitives import Quantities
+from service.model.core.quantity import amount, ceil_milli, ceil_whole, parse_quantity
+from service.model.core.resources import NATIVE_RESOURCES, is_pod_level
+from service.model.pods.pod import (
+    Container,
+    ContainerStatus,
+    PodResize,
+    PodSpec,
+    ResourceRequirements,
+)
+
+DEFAULT_CPU_MILLI = 100
+DEFAULT_MEMORY_BYTES = 200 * 1024**2
+"""How much scoring assumes for a container that does not state it (`pkg/scheduler/util`)."""
+
+
+Nanos = dict[str, int]
+"""Resource name to exact amount in nanos."""
+
+_DEFAULTS: Nanos = {"cpu": DEFAULT_CPU_MILLI * 10**6, "memory": DEFAULT_MEMORY_BYTES * 10**9}
+
+
+class PodRequests(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod's requests.
+
+    `amounts` has every resource that the pod mentions and scheduling counts, zeros too: cpu in
+    milli, all others whole. The `nonzero_` ones are for scoring: containers that are silent about
+    cpu or memory count with a default.
+    """
+
+    amounts: Mapping[str, int]
+    nonzero_cpu: int
+    nonzero_memory: int
+
+
+def pod_requests(spec: PodSpec) -> PodRequests:
+    """The requests of an incoming pod: every container silent about a resource has its default."""
+    return _requests(spec, None, lambda _: _DEFAULTS)
+
+
+def placed_requests(spec: PodSpec, resize: PodResize | None) -> PodRequests:
+    """The requests of a placed pod, which an in-place resize under way may raise.
+
+    With pod-level requests only resources that are missing on both levels get the default.
+    """
+    return _requests(spec, resize, lambda total: _placed_defaults(spec, total))
+
+
+def exact_requests(spec: PodSpec, resize: PodResize | None = None) -> Nanos:
+    """Return the requests of a pod for every resource, not rounded: quotas charge these."""
+    return _pod_total(spec, *_each_container(spec, resize))
+
+
+def exact_limits(spec: PodSpec) -> Nanos:
+    """Return the limits of a pod, not rounded; overhead is added to the limits that it has.
+
+    Source: `PodLimits` of `k8s.io/component-helpers/resource`.
+    """
+    limits = _aggregate(
+        [_limited(c.resources) for c in spec.containers],
+        [(_limited(c.resources), is_sidecar(c)) for c in spec.init_containers],
+    )
+    limits |= {n: nanos for n, nanos in _limited(spec.resources).items() if is_pod_level(n)}
+    overhead = _exact(spec.overhead)
+    return {name: nanos and nanos + overhead.get(name, 0) for name, nanos in limits.items()}
+
+
+def _each_container(
+    spec: PodSpec, resize: PodResize | None
+) -> tuple[list[Nanos], list[tuple[Nanos, bool]]]:
+    """The requests of each container, and of each init container with whether it is a sidecar."""
+    statuses = _statuses(resize)
+    infeasible = resize is not None and resize.infeasible
+    containers = [_effective(c, statuses.get(c.name), infeasible) for c in spec.containers]
+    inits = [
+        (_effective(c, statuses.get(c.name) if sidecar else None, infeasible), sidecar)
+        for c, sidecar in ((c, is_sidecar(c)) for c in spec.init_containers)
+    ]
+    return containers, inits
+
+
+def _requests(
+    spec: PodSpec, resize: PodResize | None, defaults_of: Callable[[Nanos], Nanos]
+) -> PodRequests:
+    containers, inits = _each_container(spec, resize)
+    total = _pod_total(spec, containers, inits)
+    defaults = defaults_of(total)
+    nonzero = _pod_total(
+        spec,
+        [defaults | container for container in containers],
+        [(defaults | container, sidecar) for container, sidecar in inits],
+    )
+    return PodRequests(
+        amounts={name: amount(name, nanos) for name, nanos in total.items() if is_counted(name)},
+        nonzero_cpu=ceil_milli(nonzero.get("cpu", 0)),
+        nonzero_memory=ceil_whole(nonzero.get("memory", 0)),
+    )
+
+
+def container_requests(
+    containers: Iterable[Container], init_containers: Iterable[Container]
+) -> Nanos:
+    """Return the requests of all containers together, without pod-level requests and overhead."""
+    return _aggregate(
+        [_effective(c, None, infeasible=False) for c in containers],
+        [(_effective(c, None, infeasible=False), is_sidecar(c)) for c in init_containers],
+    )
+
+
+def requirements(spec: PodSpec) -> object:
+    """Return all requests and limits of a pod, to compare them."""
+    each = (*spec.containers, *spec.init_containers)
+    return [container.resources for container in each], spec.resources
+
+
+def is_sidecar(container: Container) -> bool:
+    """An init container that keeps running beside the others."""
+    return container.restart_policy == "Always"
+
+
+def is_counted(resource: str) -> bool:
+    """Whether kube-scheduler counts a resource at all; it ignores names it doesn't know."""
+    return (
+        resource in NATIVE_RESOURCES
+        or "/" in resource
+        or resource.startswith(("hugepages-", "attachable-volumes-"))
+    )
+
+
+def host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
+    """(ip, protocol, port) of all host ports; those of ordinary init containers don't count."""
+    running = (*spec.containers, *(c for c in spec.init_containers if is_sidecar(c)))
+    return tuple(
+        (port.host_ip or "0.0.0.0", port.protocol, port.host_port)  # noqa: S104 - the wildcard
+        for container in running
+        for port in container.ports
+        if port.host_port > 0
+    )
+
+
+def _exact(quantities: Quantities | None) -> Nanos:
+    return {name: parse_quantity(text) for name, text in (quantities or {}).items()}
+
+
+def _requested(resources: ResourceRequirements | None) -> Nanos:
+    return _exact(resources.requests) if resources is not None else {}
+
+
+def _limited(resources: ResourceRequirements | None) -> Nanos:
+    return _exact(resources.limits) if resources is not None else {}
+
+
+def _statuses(resize: PodResize | None) -> dict[str, ContainerStatus]:
+    if resize is None:
+        return {}
+    both = (*resize.container_statuses, *resize.init_container_statuses)
+    return {status.name: status for status in both if status.resources is not None}
+
+
+def _effective(container: Container, status: ContainerStatus | None, infeasible: bool) -> Nanos:  # noqa: FBT001
+    """One container's requests: the greatest of spec, actual and allocated while it resizes.
+
+    A resize that is infeasible never happens, so the spec then does not count.
+    """
+    if status is None:
+        return _requested(container.resources)
+    held = _greatest(_requested(status.resources), _exact(status.allocated_resources))
+    return held if infeasible else _greatest(_requested(container.resources), held)
+
+
+def _greatest(one: Nanos, other: Nanos) -> Nanos:
+    return {name: max(one.get(name, n), other.get(name, n)) for name, n in (one | other).items()}
+
+
+def _sum(one: Nanos, other: Nanos) -> Nanos:
+    if not (one and other):
+        return one or other
+    return {name: one.get(name, 0) + other.get(name, 0) for name in one | other}
+
+
+def _aggregate(containers: Iterable[Nanos], inits: Sequence[tuple[Nanos, bool]]) -> Nanos:
+    """Containers and sidecars run together; each init container runs beside earlier sidecars."""
+    running: Nanos = {}
+    for container in containers:
+        running = _sum(running, container)
+    if not inits:
+        return running
+    sidecars: Nanos = {}
+    peak: Nanos = {}
+    for init, sidecar in inits:
+        starting = _sum(sidecars, init)
+        if sidecar:
+            running, sidecars = _sum(running, init), starting
+        peak = _greatest(peak, starting)
+    return _greatest(running, peak)
+
+
+def _pod_total(spec: PodSpec, containers: list[Nanos], inits: list[tuple[Nanos, bool]]) -> Nanos:
+    """Pod-level requests replace what the containers add up to, then overhead comes on top."""
+    total = _aggregate(containers, inits) | _pod_level(spec)
+    return _sum(total, _exact(spec.overhead))
+
+
+def _pod_level(spec: PodSpec) -> Nanos:
+    if spec.resources is None:
+        return {}
+    requests = _requested(spec.resources)
+    return {name: nanos for name, nanos in requests.items() if is_pod_level(name)}
+
+
+def _placed_defaults(spec: PodSpec, total: Nanos) -> Nanos:
+    """Return the defaults for scoring if a placed pod's container does not state cpu or memory."""
+    if not _pod_level(spec):
+        return _DEFAULTS
+    return {name: nanos for name, nanos in _DEFAULTS.items() if name not in total}

@@ -1,0 +1,236 @@
+"""Gangs as Kubernetes has them itself: the groups that pods name in their specs, and Workloads.
+
+In v1.35 a Workload of `scheduling.k8s.io/v1alpha1` lists the pod groups of an application, and a pod
+names one of them in `spec.workloadRef`. Since v1.36 a PodGroup is an object of its own
+(`scheduling.k8s.io/v1alpha2`, `v1alpha3`, `v1beta1`), which a pod names in `spec.schedulingGroup`;
+Workloads then have templates of groups only.
+
+Source: `core/v1` and `scheduling/*` of kubernetes/api, v0.35.4, v0.36.3 and July 2026 (v1beta1).
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from service.model.core import names
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.kind import KindSpec
+from service.model.core.primitives import AtLeastOne, Partial
+from service.model.core.type_rules import declared
+from service.model.core.validators import (
+    INT32_MAX,
+    REQUIRED,
+    Problems,
+    Record,
+    Rule,
+    at,
+    entries_of,
+    items_of,
+    list_of,
+    record,
+    text,
+    whole_number,
+)
+from service.model.pods.pod_group import POD_GROUP_LABEL, UPSTREAM
+
+WORKLOAD_GROUPS_MAX = 8
+"""A Workload has at most so many pod groups, as in Kubernetes."""
+
+Json = Mapping[str, object]
+
+
+class GroupMembership(msgspec.Struct, frozen=True):
+    """The group that a pod's spec says the pod is a member of."""
+
+    name: str
+    """Name of a PodGroup, or of a pod group within a Workload."""
+    workload: str = ""
+    """Name of the Workload; "" if the group is a PodGroup."""
+    replica_key: str = ""
+    """Tells the replicas of a Workload's pod group apart: each is a group of its own."""
+
+    @property
+    def field(self) -> str:
+        """The field of a pod that says so."""
+        return "spec.workloadRef" if self.workload else "spec.schedulingGroup.podGroupName"
+
+
+def membership_of(spec: Json) -> GroupMembership | None:
+    """Return the group that a valid spec names; None if it names none."""
+    named = entries_of(spec.get("schedulingGroup")).get("podGroupName")
+    if named:
+        return GroupMembership(str(named))
+    reference = entries_of(spec.get("workloadRef"))
+    if not reference:
+        return None
+    replica_key = reference.get("podGroupReplicaKey") or ""
+    return GroupMembership(str(reference["podGroup"]), str(reference["name"]), str(replica_key))
+
+
+def refuse_other_group(labels: Mapping[str, str], membership: GroupMembership) -> None:
+    """Refuse a pod whose label names another group than its spec.
+
+    Raises:
+        InvalidManifest: it does, naming the field of the spec.
+    """
+    label = labels.get(POD_GROUP_LABEL)
+    if not label or (label, "") == (membership.name, membership.workload):
+        return
+    if membership.workload:
+        message, shown = f"must not be set together with the label {POD_GROUP_LABEL}", None
+    else:
+        message = f"must be {label}, as the label {POD_GROUP_LABEL} says"
+        shown = membership.name
+    raise InvalidManifest([FieldError(membership.field, message, shown)])
+
+
+class GangSchedulingPolicy(Partial, frozen=True, kw_only=True):
+    """Pods get nodes together, or not at all."""
+
+    min_count: AtLeastOne
+    """So many pods have to have nodes before any of them may have one."""
+
+
+class PodGroupSchedulingPolicy(Partial, frozen=True, kw_only=True):
+    """How the pods of a group are placed: exactly one of its fields is set."""
+
+    gang: GangSchedulingPolicy | None = None
+    """They get nodes together, or not at all."""
+    basic: dict[str, object] | None = None
+    """Each of them is placed like any other pod."""
+
+
+class TopologyConstraint(Partial, frozen=True, kw_only=True):
+    """All members of the group have to be in one domain."""
+
+    key: str
+    """The label of nodes whose values are the domains."""
+
+
+class PodGroupSchedulingConstraints(Partial, frozen=True, kw_only=True):
+    """Where the pods of a group may go."""
+
+    topology: tuple[TopologyConstraint, ...] = ()
+    """At most one."""
+
+
+class ScheduledGroupSpec(Partial, frozen=True, kw_only=True):
+    """What scheduling reads of a PodGroup of `scheduling.k8s.io`."""
+
+    scheduling_policy: PodGroupSchedulingPolicy
+    """How its members are placed."""
+    scheduling_constraints: PodGroupSchedulingConstraints | None = None
+    """Where they may go."""
+
+    @property
+    def topology_key(self) -> str | None:
+        """The label of which all members' nodes have to have the same value; None: there is none."""
+        constraints = self.scheduling_constraints
+        return constraints.topology[0].key if constraints and constraints.topology else None
+
+
+class WorkloadPodGroup(Partial, frozen=True, kw_only=True):
+    """A pod group within a Workload."""
+
+    name: str
+    """The name by which pods name it."""
+    policy: PodGroupSchedulingPolicy
+    """How its pods are placed."""
+
+
+class WorkloadSpec(Partial, frozen=True, kw_only=True):
+    """The groups of an application. Other fields are kept and returned as they are."""
+
+    pod_groups: tuple[WorkloadPodGroup, ...] = ()
+    """The pod groups that pods name in `workloadRef`; only in v1alpha1."""
+
+
+class WorkloadBody(Partial, frozen=True, kw_only=True):
+    """What scheduling reads of a Workload."""
+
+    spec: WorkloadSpec
+    """The groups of an application."""
+
+    def pod_group(self, name: str) -> WorkloadPodGroup | None:
+        """The pod group of this name; None if there is none."""
+        return next((each for each in self.spec.pod_groups if each.name == name), None)
+
+
+def _exactly_one(policy: Record, path: str, problems: Problems) -> None:
+    stated = [name for name in ("basic", "gang") if policy.get(name) is not None]
+    if len(stated) != 1:
+        problems.add(path, "must have exactly one of basic, gang")
+
+
+_POLICY: Rule = record(
+    {
+        "basic": record({}, closed=False),
+        "gang": declared(
+            GangSchedulingPolicy,
+            {"minCount": whole_number(1, INT32_MAX, "must be greater than 0")},
+        ),
+    },
+    also=(_exactly_one,),
+)
+"""A third policy, of which nothing is known here, is an error."""
+
+
+def _one_constraint(constraints: Record, path: str, problems: Problems) -> None:
+    if len(items_of(constraints.get("topology"))) > 1:
+        problems.add(at(path, "topology"), "must have at most 1 item, as in Kubernetes")
+
+
+_TOPOLOGY = declared(TopologyConstraint, {"key": text(names.label_key)})
+_CONSTRAINTS = declared(
+    PodGroupSchedulingConstraints,
+    {"topology": list_of(_TOPOLOGY)},
+    also=(_one_constraint,),
+)
+
+
+SCHEDULED_GROUP_SPEC = declared(
+    ScheduledGroupSpec, {"schedulingPolicy": _POLICY, "schedulingConstraints": _CONSTRAINTS}
+)
+"""The rule for the `spec` of a PodGroup of `scheduling.k8s.io`."""
+
+
+def _has_groups(spec: Record, path: str, problems: Problems) -> None:
+    fields = ("podGroups", "podGroupTemplates", "compositePodGroupTemplates")
+    if all(spec.get(field) is None for field in fields):
+        problems.add(at(path, "podGroups"), REQUIRED)
+
+
+def _groups_differ(spec: Record, path: str, problems: Problems) -> None:
+    where, groups = at(path, "podGroups"), items_of(spec.get("podGroups"))
+    if len(groups) > WORKLOAD_GROUPS_MAX:
+        problems.add(where, f"must have at most {WORKLOAD_GROUPS_MAX} items", len(groups))
+    seen = set()
+    for index, group in enumerate(groups):
+        name = entries_of(group).get("name")
+        if isinstance(name, str) and name in seen:
+            message = "is the name of another pod group already"
+            problems.add(f"{where}[{index}].name", message, name)
+        seen.add(name if isinstance(name, str) else None)
+
+
+_POD_GROUP = declared(WorkloadPodGroup, {"name": text(names.dns_label), "policy": _POLICY})
+
+WORKLOAD = KindSpec(
+    kind="Workload",
+    plural="workloads",
+    api_version="scheduling.k8s.io/v1alpha1",
+    other_versions=UPSTREAM,
+    body=WorkloadBody,
+    fields={
+        "spec": record(
+            {"podGroups": list_of(_POD_GROUP)}, closed=False, also=(_has_groups, _groups_differ)
+        )
+    },
+    required=("spec",),
+    description="Workloads: which pods of an application get nodes together, or not at all. Pods "
+    "name a pod group of a Workload in `spec.workloadRef`. The templates of later versions are kept.",
+    example={
+        "metadata": {"name": "training", "namespace": "shop"},
+        "spec": {"podGroups": [{"name": "workers", "policy": {"gang": {"minCount": 4}}}]},
+    },
+)

@@ -1,0 +1,95 @@
+"""The `status` of pods: what scheduling reads of it, and what Moorage writes into it."""
+
+from typing import cast
+
+import msgspec
+
+from service.model.core.metadata import Json, in_utc
+from service.model.core.validators import entries_of, items_of, without_nulls
+from service.model.pods.pod import PodResize
+
+FINISHED = frozenset({"Succeeded", "Failed"})
+CLAIM_STATUSES = "resourceClaimStatuses"
+"""The field of a pod's status that names the claims that were made for it."""
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTED_REASON = "PreemptionByScheduler"
+DELETED_NODE_REASON = "DeletionByPodGC"
+"""Why a pod has ended whose node was deleted. The words are those of Kubernetes."""
+OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
+"""Conditions that Moorage writes; a client's update that lacks them does not remove them."""
+
+
+def is_finished(status: Json) -> bool:
+    """Whether a pod has run to its end and holds nothing any more."""
+    return status.get("phase") in FINISHED
+
+
+def started_at(status: Json) -> str:
+    """Since when the pod runs, RFC 3339 in UTC; "" where nobody has reported it."""
+    return in_utc(cast("str", status.get("startTime") or ""))
+
+
+def nominated_node(status: Json) -> str | None:
+    """The node on which preemption makes room for the pod; None where there is none."""
+    return cast("str | None", status.get("nominatedNodeName")) or None
+
+
+def is_preempted(status: Json) -> bool:
+    """Whether the pod has to go because preemption needs its place."""
+    return _disruption_reason(status) == PREEMPTED_REASON
+
+
+def is_ended_with_its_node(status: Json) -> bool:
+    """Whether Moorage has said that the pod ended because its node was deleted."""
+    return status.get("phase") == "Failed" and _disruption_reason(status) == DELETED_NODE_REASON
+
+
+def _disruption_reason(status: Json) -> object:
+    """Return why the pod has to go; None if it need not. The first such condition counts."""
+    for condition in map(entries_of, items_of(status.get("conditions"))):
+        if condition.get("type") == DISRUPTION_TARGET:
+            return condition.get("reason") if condition.get("status") == "True" else None
+    return None
+
+
+def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
+    """Which claim to devices was made for each that the pod's spec has a template for."""
+    return tuple(
+        [
+            (cast("str", each["name"]), cast("str | None", each.get("resourceClaimName")))
+            for each in map(entries_of, items_of(status.get(CLAIM_STATUSES)))
+        ]
+    )
+
+
+def resize_of(status: Json) -> PodResize | None:
+    """Read the state of an in-place resize; None if no container reports its actual resources."""
+    fields = ("containerStatuses", "initContainerStatuses")
+    lists = {field: items_of(status.get(field)) for field in fields}
+    if not any(entries_of(s).get("resources") for both in lists.values() for s in both):
+        return None
+    infeasible = any(
+        (c.get("type"), c.get("reason")) == ("PodResizePending", "Infeasible")
+        for c in map(entries_of, items_of(status.get("conditions")))
+    )
+    return msgspec.convert(
+        cast("Json", without_nulls(lists)) | {"infeasible": infeasible}, PodResize
+    )
+
+
+def preserve_server_fields(status: Json, old_status: Json) -> Json:
+    """A client's status with what Moorage wrote into the stored one: conditions, and claims it made."""
+    kept = _keeping_conditions(status, old_status)
+    made = old_status.get(CLAIM_STATUSES)
+    return kept | {CLAIM_STATUSES: made} if made and CLAIM_STATUSES not in kept else kept
+
+
+def _keeping_conditions(status: Json, old_status: Json) -> Json:
+    conditions = items_of(status.get("conditions"))
+    present = {entries_of(c).get("type") for c in conditions}
+    kept = [
+        c
+        for c in map(entries_of, items_of(old_status.get("conditions")))
+        if c.get("type") in OWN_CONDITIONS - present
+    ]
+    return status | {"conditions": [*conditions, *kept]} if kept else status

@@ -1,0 +1,468 @@
+"""Templates: what all pods with the same spec, or all nodes of a pool, share, worked out once.
+
+A cache maps the bytes of a spec to its decoded, validated and defaulted form, and that to what it
+becomes for a pod that is created with certain labels. Pods of one Deployment or Job differ in
+metadata only, so nearly every pod is a hit. Lookup needs compact JSON, which is what clients in Go
+and Rust and our own renderer send; other spellings are decoded, encoded compactly and looked up as
+that. Pods of one DaemonSet name a node each, and those of one StatefulSet claims: their templates
+are made from that of the first one (`service.model.pods.spec_families`).
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Protocol
+from weakref import WeakValueDictionary
+
+import msgspec
+from msgspec.structs import replace
+from typing_extensions import override
+
+from service.model.core.field_warnings import FieldWarning, warnings_in_part
+from service.model.core.quantity import INT64_MAX
+from service.model.core.strict_json import encode
+from service.model.core.validators import Limits, Problems, without_nulls
+from service.model.nodes.shapes import NodeShapes
+from service.model.pods.annotated_rules import AnnotatedSpec, check_merged, merge_annotated
+from service.model.pods.connections import with_connections
+from service.model.pods.defaults import Json, fill_defaults
+from service.model.pods.label_keys import LabelKeys, label_keys, merge_label_keys
+from service.model.pods.pod import PodSpec
+from service.model.pods.pod_limits import exceeds
+from service.model.pods.pod_rules import SPEC
+from service.model.pods.requests import pod_requests
+from service.model.pods.rule_warnings import warnings_of_rules
+from service.model.pods.scheduling_groups import GroupMembership, membership_of
+from service.model.pods.spec_families import (
+    ByteTemplate,
+    claim_names,
+    cut_claim_names,
+    cut_node_name,
+    known_name,
+    names_node,
+    naming,
+    split_claims,
+)
+
+CACHE_BYTES_MAX = 64 * 1024**2
+OVERHEAD_BYTES = 2 * 1024
+"""What a template weighs besides what follows from the length of its JSON."""
+
+DECODED_FACTOR = 6
+"""The decoded objects of a template take about as many times the bytes of its JSON."""
+
+FAMILIES_SHARE = 8
+"""One part in so many of a cache's bytes is for what the specs of daemons have in common."""
+
+
+Labels = Mapping[str, str]
+
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class Amendment(Protocol, Hashable):
+    """Something that admission adds to the specs of new pods."""
+
+    def amend(self, spec: Json) -> None:
+        """Add it to a valid spec, which is changed; a second time changes nothing."""
+
+
+class PodTemplate(msgspec.Struct, frozen=True):
+    """All that pods with the same spec share.
+
+    `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
+    `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
+    `label_keys` are the labels that decide what is merged into it at a pod's creation; `warnings` are
+    about its fields that are passed over, and its rules without effect. `claims` are the claims that its volumes name, in their
+    order; `spec` does not name them. `group` is the group that it names, if any. `exceeds` is whether
+    it asks for more than a new pod may, as stored pods did before a limit was lowered.
+    """
+
+    spec: PodSpec
+    spec_json: bytes
+    label_keys: LabelKeys = ()
+    warnings: tuple[FieldWarning, ...] = ()
+    claims: tuple[str, ...] = ()
+    group: GroupMembership | None = None
+    exceeds: bool = False
+
+    def decoded(self) -> Json:
+        """The whole spec."""
+        return msgspec.json.decode(self.spec_json, type=Json)
+
+
+class _Entry:
+    """A template, and the templates that it becomes for new pods, by their values of its label keys."""
+
+    __slots__ = ("_gaps", "created", "size", "template")
+
+    def __init__(self, template: PodTemplate) -> None:
+        self.template = template
+        self.size = 0
+        self._gaps: frozenset[int] | None = None
+        self.created: dict[tuple[object, ...], PodTemplate] = {}
+
+    def has_gap(self, sent: bytes, at: int) -> bool:
+        """Whether another member of the spec itself could stand at this place of its bytes."""
+        if self._gaps is None:
+            self._gaps = _gaps(sent)
+        return at in self._gaps
+
+
+class _Family:
+    """What specs have in common that differ only in the node, or the claims, that they name."""
+
+    __slots__ = ("_gaps", "_group", "_spec", "_spec_json", "_warnings", "claims", "size")
+
+    is_of_daemons: ClassVar[bool]
+    """Whether each member has a spec of its own, because its node is part of that."""
+
+    def __init__(self, template: PodTemplate, spec_json: ByteTemplate) -> None:
+        self._spec = template.spec
+        self._warnings = template.warnings
+        self._group = template.group
+        self.claims = template.claims
+        self._spec_json = spec_json
+        self._gaps: frozenset[int] | None = None
+        self.size = 0
+
+    def has_gap(self, sent: ByteTemplate, at: int) -> bool:
+        """Whether another member of the spec itself could stand at this place of its bytes."""
+        if self._gaps is None:
+            self._gaps = _gaps(sent.filled((b"",) * len(sent.names)))
+        return sent.before_cut(at) in self._gaps
+
+    def spec_json(self, names: tuple[bytes, ...]) -> bytes:
+        """Return the spec of the member that has these names, as JSON."""
+        return self._spec_json.filled(names)
+
+    def member(self, names: tuple[str, ...], spec_json: bytes) -> PodTemplate:
+        """Return the template of the member that has these names."""
+        raise NotImplementedError
+
+    def template(self, spec: PodSpec, spec_json: bytes, claims: tuple[str, ...]) -> PodTemplate:
+        """Return the template of a member with this spec and these claims."""
+        return PodTemplate(
+            spec, spec_json, warnings=self._warnings, claims=claims, group=self._group
+        )
+
+
+class _DaemonSetFamily(_Family):
+    """Each member names a node in its node affinity, so that it is a spec of its own."""
+
+    __slots__ = ()
+    is_of_daemons: ClassVar[bool] = True
+
+    @override
+    def member(self, names: tuple[str, ...], spec_json: bytes) -> PodTemplate:
+        return self.template(naming(self._spec, names[0]), spec_json, self.claims)
+
+
+class _StatefulSetFamily(_Family):
+    """Each member names claims, which its template has apart, so that the spec is one for all."""
+
+    __slots__ = ()
+    is_of_daemons: ClassVar[bool] = False
+
+    @override
+    def member(self, names: tuple[str, ...], spec_json: bytes) -> PodTemplate:
+        return self.template(self._spec, spec_json, claim_names(self._spec_json, names))
+
+
+class SpecFamilies:
+    """A cache of families by the bytes around the names, bounded in bytes; the oldest are dropped.
+
+    A member is for one pod. It is known as long as its spec is in use, and no other is dropped for it.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._known: OrderedDict[tuple[bytes, ...], _Family] = OrderedDict()
+        self._members: WeakValueDictionary[bytes, PodSpec] = WeakValueDictionary()
+        """The specs, not the templates: the engine keeps a spec as long as it has a pod of its class."""
+
+    @property
+    def size_in_bytes(self) -> int:
+        """How many bytes all families count, toward the bound."""
+        return self._bytes
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many bytes each family counts, the least recently used first."""
+        return [each.size for each in self._known.values()]
+
+    @property
+    def members(self) -> int:
+        """How many members have specs of their own that are still in use."""
+        return len(self._members)
+
+    def find(self, sent: bytes, gap: int) -> PodTemplate | None:
+        """The template for a spec whose family is known, if its names are valid."""
+        return self._find(cut_node_name(sent), gap) or self._find(cut_claim_names(sent), gap)
+
+    def _find(self, cut: ByteTemplate | None, gap: int) -> PodTemplate | None:
+        family = self._known.get(cut.parts) if cut is not None else None
+        if cut is None or family is None or (gap and not family.has_gap(cut, gap)):
+            return None
+        self._known.move_to_end(cut.parts)
+        spec_json = family.spec_json(cut.names)
+        found = self._members.get(spec_json)
+        if found is not None:
+            return family.template(found, spec_json, family.claims)
+        names = _known_names(cut)
+        if names is None:
+            return None
+        member = family.member(names, spec_json)
+        if family.is_of_daemons:
+            self._members[spec_json] = member.spec
+        return member
+
+    def add(self, sent: bytes, template: PodTemplate) -> None:
+        """Remember the family of a spec, if it has one."""
+        if template.label_keys:
+            return
+        if names_node(template.spec):
+            cut, spec_json = cut_node_name(sent), cut_node_name(template.spec_json)
+            self._add(sent, template, cut, spec_json and _DaemonSetFamily(template, spec_json))
+        elif template.claims:
+            cut, spec_json = cut_claim_names(sent), cut_claim_names(template.spec_json)
+            self._add(sent, template, cut, spec_json and _StatefulSetFamily(template, spec_json))
+
+    def _add(
+        self, sent: bytes, template: PodTemplate, cut: ByteTemplate | None, family: _Family | None
+    ) -> None:
+        if cut is None or family is None or cut.parts in self._known:
+            return
+        if _known_names(cut) is None or not _is_family(family, cut):
+            return
+        if family.is_of_daemons:
+            self._members.setdefault(template.spec_json, template.spec)
+        self._known[cut.parts] = family
+        family.size = _size(sent, template)
+        self._bytes = _evict(self._known, self._bytes + family.size, self._bytes_max)
+
+
+def _known_names(cut: ByteTemplate) -> tuple[str, ...] | None:
+    """The names as strings; None if one of them is not valid."""
+    names = [known_name(name) for name in cut.names]
+    valid = tuple(name for name in names if name is not None)
+    return valid if len(valid) == len(names) else None
+
+
+def _is_family(family: _Family, sent: ByteTemplate) -> bool:
+    """Whether changing the names in a spec gives the same template as parsing that spec in full.
+
+    It does not if the bytes that look like the names are something else, such as a preference, or if
+    more depends on them. No name is treated differently from others, so trying one is enough.
+    """
+    names = tuple(b"%b%d" % (name, number) for number, name in enumerate(sent.names))
+    spec = msgspec.json.decode(sent.filled(names), type=Json)
+    fill_defaults(spec)
+    member = family.member(tuple(name.decode() for name in names), family.spec_json(names))
+    return build_template(spec, encode(spec)) == member
+
+
+class TemplateCache:
+    """Templates by spec, least recently used first out, bounded in bytes."""
+
+    def __init__(self, bytes_max: int = CACHE_BYTES_MAX, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.node_shapes = NodeShapes()
+        families_bytes_max = bytes_max // FAMILIES_SHARE
+        self.families = SpecFamilies(families_bytes_max)
+        """The families of specs that differ only in the names that they have."""
+        self._bytes_max = bytes_max - families_bytes_max
+        self._bytes = 0
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+
+    def find(self, sent: bytes, *, gap: int = 0) -> PodTemplate | None:
+        """The template for a spec as sent, without `nodeName`, if it is known to be valid.
+
+        `gap` is where the member `nodeName` was cut out, 0 if it came first or was not there.
+        """
+        entry = self._entries.get(sent)
+        if entry is None:
+            return self.families.find(sent, gap)
+        if gap and not entry.has_gap(sent, gap):
+            return None
+        self._entries.move_to_end(sent)
+        return entry.template
+
+    def add(self, sent: bytes, spec: Json, *, stored: bool = False) -> PodTemplate:
+        """Work out the template for a spec that is valid; `spec` itself is changed.
+
+        A `stored` one may ask for more than new pods may.
+
+        Raises `InvalidManifest` if the pod asks for more than can be counted.
+        """
+        fill_defaults(spec)
+        spec_json = encode(spec)
+        template = self.find(spec_json) or build_template(spec, spec_json)
+        if stored and exceeds(spec, self.limits):
+            template = replace(template, exceeds=True)
+        for each in dict.fromkeys((sent, spec_json)):
+            self._remember(each, template)
+            if not template.exceeds:
+                self.families.add(each, template)
+        return template
+
+    def of(self, spec: Json) -> PodTemplate:
+        """The template for a decoded spec that is valid; it may be changed."""
+        sent = encode(spec)
+        return self.find(sent) or self.add(sent, spec)
+
+    def created(
+        self, template: PodTemplate, labels: Labels, *, elsewhere: bool = False
+    ) -> PodTemplate:
+        """Return what a template becomes for a pod that is created with these labels.
+
+        Raises `InvalidManifest` as `merge_label_keys`.
+        """
+        if not template.label_keys:
+            return template
+        entry = self._entries.get(template.spec_json)
+        variant = (elsewhere, *map(labels.get, template.label_keys))
+        found = entry.created.get(variant) if entry is not None else None
+        if found is not None:
+            return found
+        spec = template.decoded()
+        merge_label_keys(spec, labels, elsewhere=elsewhere)
+        merged = self.of(spec)
+        if entry is not None:
+            entry.created[variant] = merged
+            self._grow(entry, OVERHEAD_BYTES)
+        return merged
+
+    def amended(self, template: PodTemplate, amendment: Amendment) -> PodTemplate:
+        """Return what a template becomes by an amendment.
+
+        Raises:
+            InvalidManifest: it contradicts what is added to it.
+        """
+        entry = self._entries.get(template.spec_json)
+        found = entry.created.get((amendment,)) if entry is not None else None
+        if found is not None:
+            return found
+        spec = template.decoded()
+        amendment.amend(spec)
+        amended = self.find(encode(spec))
+        if amended is None:
+            problems = Problems(self.limits)
+            SPEC(spec, "spec", problems)
+            problems.raise_any()
+            amended = self.of(spec)
+        if entry is not None:
+            entry.created[amendment,] = amended
+            self._grow(entry, OVERHEAD_BYTES)
+        return amended
+
+    def annotated(
+        self, template: PodTemplate, annotation: str, *, checked: bool = False
+    ) -> PodTemplate:
+        """Return what a template becomes for a pod whose annotation has rules.
+
+        Args:
+            template: what the pod's spec is without them.
+            annotation: the value of the annotation, which is valid by itself.
+            checked: whether the two are known to go together.
+
+        Raises:
+            InvalidManifest: they do not.
+        """
+        entry = self._entries.get(template.spec_json)
+        found = entry.created.get((annotation,)) if entry is not None else None
+        if found is not None and (checked or not found.exceeds):
+            return found
+        if not checked:
+            problems = Problems(self.limits)
+            check_merged(template.decoded(), annotation, problems)
+            problems.raise_any()
+        together, _ = merge_annotated(template.decoded(), annotation)
+        annotated = replace(
+            _with_rules(template, annotation), exceeds=exceeds(together, self.limits)
+        )
+        if entry is not None:
+            entry.created[annotation,] = annotated
+            self._grow(entry, DECODED_FACTOR * (len(annotation) + len(template.spec_json)))
+        return annotated
+
+    def updated(self, template: PodTemplate, stored: PodTemplate, labels: Labels) -> PodTemplate:
+        """Return what a template becomes for a stored pod, whose terms stay as they were created.
+
+        Raises `InvalidManifest` as `merge_label_keys`.
+        """
+        if not template.label_keys or template.spec_json == stored.spec_json:
+            return template
+        spec = template.decoded()
+        merge_label_keys(spec, labels, stored.decoded())
+        return self.of(spec)
+
+    def _remember(self, sent: bytes, template: PodTemplate) -> None:
+        if sent in self._entries:
+            return
+        entry = self._entries[sent] = _Entry(template)
+        self._grow(entry, _size(sent, template))
+
+    def _grow(self, entry: _Entry, size: int) -> None:
+        entry.size += size
+        self._bytes = _evict(self._entries, self._bytes + size, self._bytes_max)
+
+
+def _evict(
+    known: OrderedDict[Any, _Entry] | OrderedDict[Any, _Family], size: int, size_max: int
+) -> int:
+    """Drop the least recently used entries until the size is within a bound; return the new size."""
+    while size > size_max and len(known) > 1:
+        _, oldest = known.popitem(last=False)
+        size -= oldest.size
+    return size
+
+
+def _size(sent: bytes, template: PodTemplate) -> int:
+    """Return about how many bytes a template takes that was sent in this form."""
+    return len(sent) + DECODED_FACTOR * len(template.spec_json) + OVERHEAD_BYTES
+
+
+def _gaps(sent: bytes) -> frozenset[int]:
+    """Find where the members of a compact object end; nothing if keys are encoded in another way."""
+    ends, end = [], 0
+    for name, value in _decode_members(sent).items():
+        end += 1 + len(encode(name)) + 1 + len(bytes(value))
+        ends.append(end)
+    return frozenset(ends if end + 1 == len(sent) else ())
+
+
+def build_template(spec: Json, spec_json: bytes) -> PodTemplate:
+    """Make the template of a whole spec, which is valid and has its defaults, by decoding it."""
+    decoded, claims = split_claims(msgspec.convert(without_nulls(spec), PodSpec))
+    decoded = with_connections(decoded)
+    _refuse_uncountable(decoded)
+    # Daemons differ in the node that they name, and share all else with the first of them.
+    rules = () if names_node(decoded) else warnings_of_rules(decoded)
+    warnings = (*warnings_in_part("spec", spec_json), *rules)
+    return PodTemplate(decoded, spec_json, label_keys(spec), warnings, claims, membership_of(spec))
+
+
+def _with_rules(template: PodTemplate, annotation: str) -> PodTemplate:
+    """Make the template of a spec whose pod has rules in an annotation; its JSON stays the spec's own."""
+    spec, rules_from = merge_annotated(template.decoded(), annotation)
+    fill_defaults(spec)
+    decoded = build_template(spec, template.spec_json).spec
+    fields = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
+    annotated = AnnotatedSpec(**fields, annotation=annotation, rules_from=rules_from)
+    return replace(template, spec=annotated)
+
+
+def _refuse_uncountable(spec: PodSpec) -> None:
+    """Refuse a spec whose requests add up to more than 64 bits can hold."""
+    problems = Problems()
+    for resource, amount in pod_requests(spec).amounts.items():
+        if amount > INT64_MAX:
+            problems.add("spec.containers", f"must request less {resource} in all (64-bit integer)")
+    problems.raise_any()
+
+
+def split_node_name(spec: Json) -> tuple[Json, object]:
+    """Separate a spec from its `nodeName`, which may be any value; None if it is absent or empty."""
+    rest = {name: value for name, value in spec.items() if name != "nodeName"}
+    return rest, spec.get("nodeName") or None

@@ -1,0 +1,1 @@
+"""Quotas, limit ranges, runtime classes, and priority classes."""

@@ -1,0 +1,229 @@
+"""Limit ranges: what the containers of a namespace ask for by default, and what they may ask for.
+
+Source: `plugin/pkg/admission/limitranger`, `SetDefaults_LimitRangeItem` and the messages of both,
+v1.35. Which limit ranges are valid is in `service.model.policies.limit_rules`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.core.kind import KindSpec
+from service.model.core.primitives import Partial, Quantities
+from service.model.core.quantity import NANO, parse_quantity
+from service.model.core.validators import entries_of, items_of, key_at
+from service.model.pods.pod import Container, PodSpec
+from service.model.pods.requests import exact_limits, exact_requests
+from service.model.policies.limit_rules import CLAIM, CONTAINER, LIMIT_RANGE_SPEC, POD
+from service.model.policies.quota import format_amount
+
+Json = dict[str, object]
+Stated = tuple[tuple[str, str | int | float], ...]
+
+
+class LimitRangeItem(Partial, frozen=True, kw_only=True):
+    """Defaults and bounds for one type of objects."""
+
+    type: str
+    """Container, Pod or PersistentVolumeClaim."""
+    default: Quantities | None = None
+    """The limits of containers that state none."""
+    default_request: Quantities | None = None
+    """The requests of containers that state none."""
+    min: Quantities | None = None
+    """The least that may be requested."""
+    max: Quantities | None = None
+    """The highest limit."""
+    max_limit_request_ratio: Quantities | None = None
+    """How many times the request a limit may be at most."""
+
+    @property
+    def limits(self) -> Quantities:
+        """The limits of containers that state none: `max`, where there is no `default`."""
+        return {**(self.max or {}), **(self.default or {})}
+
+    @property
+    def requests(self) -> Quantities:
+        """The requests of containers that state none: `min` or the limit, where there is no other."""
+        return {**(self.min or {}), **self.limits, **(self.default_request or {})}
+
+
+class LimitRangeSpec(Partial, frozen=True, kw_only=True):
+    """What holds for the objects of the namespace."""
+
+    limits: tuple[LimitRangeItem, ...] = ()
+    """Defaults and bounds, by the type of objects."""
+
+
+class LimitRangeBody(Partial, frozen=True, kw_only=True):
+    """What admission reads of a limit range."""
+
+    spec: LimitRangeSpec = LimitRangeSpec()
+    """What holds for the objects of the namespace."""
+
+
+LIMIT_RANGE = KindSpec(
+    kind="LimitRange",
+    plural="limitranges",
+    body=LimitRangeBody,
+    fields={"spec": LIMIT_RANGE_SPEC},
+    changed_by="configure",
+    short_names=("limits",),
+    description="Limit ranges: what containers of the namespace ask for that do not say it, and how "
+    "much containers, pods and claims may ask for. They hold for objects that are created.",
+    example={
+        "metadata": {"name": "usual", "namespace": "shop"},
+        "spec": {
+            "limits": [
+                {"type": "Container", "defaultRequest": {"cpu": "250m", "memory": "64Mi"}},
+                {"type": "PersistentVolumeClaim", "max": {"storage": "1Ti"}},
+            ]
+        },
+    },
+)
+
+
+class ContainerDefaults(msgspec.Struct, frozen=True):
+    """What containers get that do not say it themselves."""
+
+    limits: Stated
+    requests: Stated
+
+    def amend(self, spec: Json) -> None:
+        """Add it to the containers of a valid spec, which is changed; again changes nothing."""
+        for field in ("containers", "initContainers"):
+            for each in items_of(spec.get(field)):
+                container = entries_of(each)
+                sent = entries_of(container.get("resources"))
+                own = {name: entries_of(sent.get(name)) for name in ("limits", "requests")}
+                full = {
+                    "limits": dict(self.limits) | own["limits"],
+                    "requests": dict(self.requests) | own["requests"],
+                }
+                if full != own:
+                    container["resources"] = sent | {n: q for n, q in full.items() if q}
+
+
+def defaults_of(body: LimitRangeBody) -> ContainerDefaults | None:
+    """Return what a limit range has added to containers; None if that is nothing."""
+    items = [each for each in body.spec.limits if each.type == CONTAINER]
+    limits = {name: sent for each in items for name, sent in each.limits.items()}
+    requests = {name: sent for each in items for name, sent in each.requests.items()}
+    if not limits and not requests:
+        return None
+    return ContainerDefaults(tuple(limits.items()), tuple(requests.items()))
+
+
+def violations(spec: PodSpec, body: LimitRangeBody) -> list[str]:
+    """Say which bounds of a limit range a pod exceeds, each with the pod's field."""
+    return [
+        told
+        for item in body.spec.limits
+        for use in _uses(spec, item.type)
+        for told in (*_too_little(use, item), *_too_much(use, item), *_too_far_apart(use, item))
+    ]
+
+
+def claim_violations(requests: Quantities, body: LimitRangeBody) -> list[str]:
+    """Say which bounds of a limit range a claim exceeds."""
+    stated = _Stated(requests)
+    use = _Use(CLAIM, "spec.resources.", stated, _Stated({}))
+    found: list[str] = []
+    for item in body.spec.limits:
+        if item.type == CLAIM:
+            found += _too_little(use, item)
+            found += _too_large(use, item)
+    return found
+
+
+class _Stated:
+    """Quantities, in nanos and as they are shown."""
+
+    def __init__(self, sent: Quantities) -> None:
+        self.nanos = {name: parse_quantity(text) for name, text in sent.items()}
+        self.text = {name: str(text) for name, text in sent.items()}
+
+
+class _Use(msgspec.Struct, frozen=True):
+    """What a container, a pod or a claim asks for."""
+
+    type: str
+    path: str
+    """The path of the object that has requests and limits, with a dot; empty for sums of the containers'."""
+    requests: _Stated
+    limits: _Stated
+
+    def told(self, field: str, resource: str, message: str) -> str:
+        """Put the field before a message."""
+        where = key_at(f"{self.path}{field}s", resource) if self.path else "spec.containers"
+        return f"{where}: {message}"
+
+
+def _uses(spec: PodSpec, type_: str) -> Iterator[_Use]:
+    if type_ == CONTAINER:
+        yield from _uses_of_containers("containers", spec.containers)
+        yield from _uses_of_containers("initContainers", spec.init_containers)
+    elif type_ == POD:
+        alone = replace(spec, overhead=None)
+        yield _Use(POD, "", _summed(exact_requests(alone)), _summed(exact_limits(alone)))
+
+
+def _uses_of_containers(field: str, containers: Iterable[Container]) -> Iterator[_Use]:
+    for index, each in enumerate(containers):
+        requests = each.resources.requests if each.resources else None
+        limits = each.resources.limits if each.resources else None
+        path = f"spec.{field}[{index}].resources."
+        yield _Use(CONTAINER, path, _Stated(requests or {}), _Stated(limits or {}))
+
+
+def _summed(nanos: Mapping[str, int]) -> _Stated:
+    return _Stated({name: format_amount(name, each) for name, each in nanos.items()})
+
+
+def _too_little(use: _Use, item: LimitRangeItem) -> Iterator[str]:
+    for name, sent in sorted((item.min or {}).items()):
+        rule, bound = f"minimum {name} usage per {use.type} is {sent}", parse_quantity(sent)
+        if name not in use.requests.nanos:
+            yield use.told("request", name, f"{rule}.  No request is specified")
+        elif use.requests.nanos[name] < bound:
+            told = f"{rule}, but request is {use.requests.text[name]}"
+            yield use.told("request", name, told)
+        elif use.limits.nanos.get(name, bound) < bound:
+            yield use.told("limit", name, f"{rule}, but limit is {use.limits.text[name]}")
+
+
+def _too_much(use: _Use, item: LimitRangeItem) -> Iterator[str]:
+    for name, sent in sorted((item.max or {}).items()):
+        rule, bound = f"maximum {name} usage per {use.type} is {sent}", parse_quantity(sent)
+        if name not in use.limits.nanos:
+            yield use.told("limit", name, f"{rule}.  No limit is specified")
+        elif use.limits.nanos[name] > bound:
+            yield use.told("limit", name, f"{rule}, but limit is {use.limits.text[name]}")
+        elif use.requests.nanos.get(name, bound) > bound:
+            told = f"{rule}, but request is {use.requests.text[name]}"
+            yield use.told("request", name, told)
+
+
+def _too_large(use: _Use, item: LimitRangeItem) -> Iterator[str]:
+    """Compare what a claim requests with the maximum: a claim has no limits."""
+    for name, sent in sorted((item.max or {}).items()):
+        rule, bound = f"maximum {name} usage per {use.type} is {sent}", parse_quantity(sent)
+        if name not in use.requests.nanos:
+            yield use.told("request", name, f"{rule}.  No request is specified")
+        elif use.requests.nanos[name] > bound:
+            told = f"{rule}, but request is {use.requests.text[name]}"
+            yield use.told("request", name, told)
+
+
+def _too_far_apart(use: _Use, item: LimitRangeItem) -> Iterator[str]:
+    for name, sent in sorted((item.max_limit_request_ratio or {}).items()):
+        rule = f"{name} max limit to request ratio per {use.type} is {sent}"
+        request, limit = use.requests.nanos.get(name, 0), use.limits.nanos.get(name, 0)
+        if not request:
+            yield use.told("request", name, f"{rule}, but no request is specified or request is 0")
+        elif not limit:
+            yield use.told("limit", name, f"{rule}, but no limit is specified or limit is 0")
+        elif limit * NANO > request * parse_quantity(sent):
+            told = f"{rule}, but provided ratio is {limit / request:f}"
+            yield use.told("limit", name, told)

@@ -1,0 +1,188 @@
+"""Which resource quotas and priority classes are valid.
+
+Source: `ValidateResourceQuotaSpec` and `ValidatePriorityClass`, v1.35. `opportunity.…` is
+Moorage's own.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from service.model.core import names
+from service.model.core.kind_rules import KindRules, kind_rules, metadata_rule
+from service.model.core.quantity import NANO
+from service.model.core.resources import (
+    COMPUTE,
+    EPHEMERAL,
+    HUGE_PAGES,
+    OPPORTUNITY,
+    is_extended,
+    nanos_or_none,
+    quantity,
+)
+from service.model.core.type_rules import declared
+from service.model.core.validators import (
+    INT32_MAX,
+    Problems,
+    Record,
+    anything,
+    at,
+    entries_of,
+    items_of,
+    key_at,
+    list_of,
+    nullable,
+    one_of,
+    text,
+    whole_number,
+)
+from service.model.policies.priority_classes import PriorityClassFields
+from service.model.policies.quota_spec import MatchScope, QuotaScopeSelector, ResourceQuotaSpec
+
+SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+PRIORITY_MAX = 1_000_000_000
+"""The highest priority that is not the system's."""
+SCOPES = (
+    "BestEffort",
+    "NotBestEffort",
+    "Terminating",
+    "NotTerminating",
+    "PriorityClass",
+    "CrossNamespaceAffinity",
+    "CrossNamespacePodAffinity",
+)
+"""Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
+
+_COUNTED = frozenset(
+    {
+        "pods",
+        "services",
+        "services.nodeports",
+        "services.loadbalancers",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+    }
+)
+_STANDARD = _COUNTED | COMPUTE | EPHEMERAL | OPPORTUNITY | {"requests.storage"}
+_CONFLICTS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+
+
+def quota_resource(name: str) -> str | None:
+    """A resource that a quota may limit."""
+    wrong = names.label_key(name)
+    if wrong is not None or "/" in name:
+        return wrong
+    if name in _STANDARD or name.startswith(HUGE_PAGES):
+        return None
+    return "must be a standard resource for quota, or have a domain: requests.example.com/name"
+
+
+def _is_integer(resource: str) -> bool:
+    counted = resource in _COUNTED or resource.startswith("count/")
+    extended = is_extended(resource.removeprefix("requests."))
+    return counted or extended or resource == "opportunity.nodes"
+
+
+def _hard(value: object, path: str, problems: Problems) -> None:
+    """A map from resource to quantity."""
+    if not isinstance(value, dict):
+        problems.add(path, "must be an object", value)
+        return
+    for resource, sent in value.items():
+        where = key_at(path, resource)
+        wrong = quota_resource(resource)
+        if wrong is not None:
+            problems.add(where, f"the resource {wrong}", resource)
+        quantity(sent, where, problems)
+        if _is_integer(resource) and (nanos_or_none(sent) or 0) % NANO:
+            problems.add(where, "must be an integer", sent)
+
+
+def scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
+    """The scopes that a spec names, each with its path below `spec`."""
+    for index, scope in enumerate(items_of(spec.get("scopes"))):
+        if isinstance(scope, str):
+            yield f"scopes[{index}]", scope
+    selector = entries_of(spec.get("scopeSelector"))
+    for index, each in enumerate(items_of(selector.get("matchExpressions"))):
+        scope = entries_of(each).get("scopeName")
+        if isinstance(scope, str):
+            yield f"scopeSelector.matchExpressions[{index}].scopeName", scope
+
+
+def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
+    """Scopes must not exclude each other, and have to be about the resources that are limited."""
+    found = list(scopes_of(spec))
+    present = {scope for _, scope in found}
+    for one, other in _CONFLICTS:
+        if {one, other} <= present:
+            problems.add(at(path, "scopes"), f"conflicting scopes: {one} and {other}")
+    resources = entries_of(spec.get("hard"))
+    for where, scope in found:
+        fitting = {"pods", *OPPORTUNITY} | (set() if scope == "BestEffort" else COMPUTE)
+        for resource in resources:
+            if scope in SCOPES and resource not in fitting:
+                problems.add(at(path, where), f"unsupported scope applied to {resource}", scope)
+
+
+def _scope_fits_operator(scope: Record, path: str, problems: Problems) -> None:
+    operator, values = scope.get("operator") or "Exists", items_of(scope.get("values"))
+    if scope.get("scopeName") != "PriorityClass" and operator != "Exists":
+        problems.add(at(path, "operator"), "must be Exists for this scope", operator)
+    elif operator in ("In", "NotIn") and not values:
+        problems.add(at(path, "values"), "must be specified when operator is In or NotIn")
+    elif operator in ("Exists", "DoesNotExist") and values:
+        problems.add(at(path, "values"), "may not be specified when operator is Exists")
+
+
+MATCH_SCOPE = declared(
+    MatchScope,
+    {"scopeName": one_of(*SCOPES), "values": list_of(text(names.dns_subdomain), values=True)},
+    also=(_scope_fits_operator,),
+)
+"""One scope of a quota's `scopeSelector`, or of a limited resource."""
+_SCOPE_SELECTOR = declared(QuotaScopeSelector, {"matchExpressions": list_of(MATCH_SCOPE)})
+_QUOTA_SPEC = declared(
+    ResourceQuotaSpec,
+    {"hard": _hard, "scopes": list_of(one_of(*SCOPES)), "scopeSelector": _SCOPE_SELECTOR},
+    also=(_scopes_fit,),
+)
+
+
+def _class_has_value(fields: Record, path: str, problems: Problems) -> None:
+    """Built-in priority classes have their values; all others have one that is not the system's."""
+    name, value = entries_of(fields.get("metadata")).get("name"), fields.get("value")
+    where = at(path, "value")
+    if not isinstance(name, str):
+        return
+    if name in SYSTEM_PRIORITY_CLASSES:
+        if value != SYSTEM_PRIORITY_CLASSES[name]:
+            problems.add(where, f"must be {SYSTEM_PRIORITY_CLASSES[name]} for this class", value)
+        return
+    if name.startswith("system-"):
+        problems.add("metadata.name", "must not start with system-, but for built-in classes", name)
+    whole_number(-INT32_MAX - 1, PRIORITY_MAX)(value, where, problems)
+
+
+QUOTA_RULES = kind_rules(
+    "ResourceQuota", names.dns_subdomain, namespaced=True, spec=nullable(_QUOTA_SPEC)
+)
+PRIORITY_CLASS_RULES = KindRules(
+    namespaced=False,
+    envelope=declared(
+        PriorityClassFields,
+        {
+            "apiVersion": one_of("scheduling.k8s.io/v1"),
+            "kind": one_of("PriorityClass"),
+            "metadata": metadata_rule(names.dns_subdomain, namespaced=False),
+            "value": anything,
+        },
+        required=("metadata", "value"),
+        also=(_class_has_value,),
+    ),
+    spec=anything,
+)

@@ -1,1 +1,0 @@
-"""Resource quotas and limit ranges: what a namespace may ask for."""

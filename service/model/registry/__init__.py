@@ -1,0 +1,1 @@
+"""The kinds of objects, and reading a manifest of any kind."""

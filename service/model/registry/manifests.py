@@ -1,0 +1,257 @@
+"""JSON manifests to objects and back.
+
+A manifest is parsed once, at the door: everything wrong in it is reported together, what scheduling
+reads becomes frozen values, and the rest is kept as bytes. Rendering joins those bytes; a spec is
+never encoded again. `parse_…` is for manifests from anyone, `load_…` for those rendered here.
+
+A rendered body starts with `{"apiVersion":"v1","kind":"…","metadata":{` and has no
+`resourceVersion`, which `with_resource_version` adds for an answer. In a pod's body `nodeName`
+comes first in `spec`, so that the bytes after it are those of the template.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias, TypeVar
+
+from service.model.core.declared_manifest import DeclaredManifest, load_object, parse_object
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.fast_parse import cut_any
+from service.model.core.manifest import (
+    DEFAULT_NAMESPACE,
+    ObjectManifest,
+    decode_object,
+    with_resource_version,
+)
+from service.model.core.strict_json import decode_items, decode_members, decode_strict
+from service.model.core.validators import Limits, unknown
+from service.model.nodes.namespaces import NamespaceManifest, load_namespace, parse_namespace
+from service.model.nodes.node_manifest import (
+    NodeManifest,
+    load_node,
+    parse_node,
+    parse_plain_node,
+)
+from service.model.pods.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
+from service.model.pods.template_cache import PodTemplate, TemplateCache
+from service.model.policies.quota_manifest import (
+    PriorityClassManifest,
+    QuotaManifest,
+    load_quota,
+    parse_priority_class,
+    parse_quota,
+)
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.workloads.group_manifest import (
+    PodGroupManifest,
+    load_pod_group,
+    parse_pod_group,
+)
+
+__all__ = [
+    "DEFAULT_NAMESPACE",
+    "STORED_KINDS",
+    "AnyManifest",
+    "Applicable",
+    "DeclaredManifest",
+    "Limits",
+    "NamespaceManifest",
+    "NodeManifest",
+    "ObjectManifest",
+    "PodGroupManifest",
+    "PodManifest",
+    "PodTemplate",
+    "PriorityClassManifest",
+    "QuotaManifest",
+    "TemplateCache",
+    "decode_items",
+    "decode_members",
+    "decode_strict",
+    "load_any",
+    "load_namespace",
+    "load_node",
+    "load_pod",
+    "load_pod_group",
+    "load_quota",
+    "parse_any",
+    "parse_any_declared",
+    "parse_as",
+    "parse_declared",
+    "parse_namespace",
+    "parse_new",
+    "parse_node",
+    "parse_pod",
+    "parse_pod_group",
+    "parse_quota",
+    "with_resource_version",
+]
+
+
+AnyManifest: TypeAlias = (
+    NodeManifest
+    | NamespaceManifest
+    | PodManifest
+    | QuotaManifest
+    | PodGroupManifest
+    | DeclaredManifest
+)
+"""Every kind of object that clients can store."""
+Applicable: TypeAlias = AnyManifest | PriorityClassManifest
+"""Every kind of object that `apply` takes."""
+
+
+def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
+    """Parse a manifest of whatever kind it says it is.
+
+    Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or unknown.
+    """
+    plain = cut_any(raw) if isinstance(raw, bytes) else None
+    if plain is not None and plain.kind == "Pod":
+        return parse_plain_pod(plain, templates) or parse_pod(raw, templates)
+    if plain is not None and plain.kind == "Node" and isinstance(raw, bytes):
+        return parse_plain_node(plain, raw, templates.node_shapes, templates.limits)
+    kind = _kind_of(raw)
+    parse = _PARSERS.get(kind) if isinstance(kind, str) else None
+    if parse is None:
+        raise InvalidManifest([_unknown_kind(kind, _PARSERS)])
+    return parse(raw, templates, None, None)
+
+
+def parse_declared(
+    kind: str,
+    raw: bytes | object,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    limits: Limits | None = None,
+) -> DeclaredManifest:
+    """Parse a manifest of a declared kind; name and namespace, where given, are those it has to have.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    declared = DECLARED_KINDS[kind]
+    return parse_object(declared, raw, name=name, namespace=namespace, limits=limits)
+
+
+def parse_any_declared(raw: bytes | object, templates: TemplateCache) -> DeclaredManifest:
+    """Parse a manifest of any kind that is kept for rules.
+
+    Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or another.
+    """
+    kind = _kind_of(raw)
+    if not isinstance(kind, str) or kind not in DECLARED_KINDS:
+        raise InvalidManifest([_unknown_kind(kind, DECLARED_KINDS)])
+    return parse_declared(kind, raw, limits=templates.limits)
+
+
+def parse_as(
+    kind: str, raw: bytes | object, templates: TemplateCache, namespace: str, name: str
+) -> AnyManifest:
+    """Parse a manifest that has to be of this kind, namespace ("" if it has none) and name.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    return _STORED[kind](raw, templates, name, namespace or None)
+
+
+def parse_new(
+    kind: str, raw: bytes | object, templates: TemplateCache, namespace: str | None
+) -> AnyManifest:
+    """Parse a manifest that has to be of this kind and namespace, and names itself.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    return _STORED[kind](raw, templates, None, namespace)
+
+
+def load_any(kind: str, body: bytes, templates: TemplateCache) -> AnyManifest:
+    """Read an object that was rendered here; KeyError for a kind that has no manifest."""
+    if kind in DECLARED_KINDS:
+        return load_object(DECLARED_KINDS[kind], body)
+    return _LOADERS[kind](body, templates)
+
+
+M = TypeVar("M")
+Parse: TypeAlias = Callable[[bytes | object, TemplateCache, str | None, str | None], M]
+"""Reads a manifest; name and namespace, where they are given, are those it has to have."""
+
+
+def _as_node(
+    raw: bytes | object, templates: TemplateCache, name: str | None, _: str | None
+) -> NodeManifest:
+    return parse_node(raw, name=name, limits=templates.limits)
+
+
+def _as_namespace(
+    raw: bytes | object, templates: TemplateCache, name: str | None, _: str | None
+) -> NamespaceManifest:
+    return parse_namespace(raw, name=name, limits=templates.limits)
+
+
+def _as_pod(
+    raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+) -> PodManifest:
+    return parse_pod(raw, templates, name=name, namespace=namespace)
+
+
+def _as_quota(
+    raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+) -> QuotaManifest:
+    return parse_quota(raw, name=name, namespace=namespace, limits=templates.limits)
+
+
+def _as_pod_group(
+    raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+) -> PodGroupManifest:
+    return parse_pod_group(raw, name=name, namespace=namespace, limits=templates.limits)
+
+
+def _as_kept(kind: str) -> Parse[DeclaredManifest]:
+    def parse(
+        raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+    ) -> DeclaredManifest:
+        return parse_declared(kind, raw, name=name, namespace=namespace, limits=templates.limits)
+
+    return parse
+
+
+def _as_priority_class(
+    raw: bytes | object, templates: TemplateCache, _name: str | None, _namespace: str | None
+) -> PriorityClassManifest:
+    return parse_priority_class(raw, templates.limits)
+
+
+_STORED: Mapping[str, Parse[AnyManifest]] = {
+    "Node": _as_node,
+    "Namespace": _as_namespace,
+    "Pod": _as_pod,
+    "ResourceQuota": _as_quota,
+    "PodGroup": _as_pod_group,
+    **{kind: _as_kept(kind) for kind in DECLARED_KINDS},
+}
+STORED_KINDS = tuple(_STORED)
+"""The kinds of objects that clients write and that are stored, in the order in which they are shown."""
+_PARSERS: Mapping[str, Parse[Applicable]] = {**_STORED, "PriorityClass": _as_priority_class}
+_LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
+    "Node": lambda body, templates: load_node(body, templates.node_shapes),
+    "Namespace": lambda body, _: load_namespace(body),
+    "Pod": load_pod,
+    "ResourceQuota": lambda body, _: load_quota(body),
+    "PodGroup": lambda body, _: load_pod_group(body),
+}
+
+
+def _kind_of(raw: bytes | object) -> object:
+    """Return the `kind` that an object states; if it states it twice, parsing refuses it later."""
+    if not isinstance(raw, bytes):
+        return decode_object(raw).get("kind")
+    kind = decode_members(raw).get("kind")
+    return None if kind is None else decode_strict(kind)
+
+
+def _unknown_kind(kind: object, kinds: Collection[str]) -> FieldError:
+    if kind is None:
+        return FieldError("kind", "is required")
+    known = ", ".join(kinds)
+    if not isinstance(kind, str):
+        return FieldError("kind", f"must be one of {known}")
+    hint = unknown(kind, kinds, {}).removeprefix("unknown field")
+    return FieldError("kind", f"must be one of {known}{hint}", kind[:64])

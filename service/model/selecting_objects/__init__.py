@@ -1,1 +1,0 @@
-"""By which fields and labels lists, watches and deletions select objects, and how lists order them."""

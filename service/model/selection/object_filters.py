@@ -1,0 +1,54 @@
+"""Which objects a list, a watch or a deletion is about: their labels and some of their fields."""
+
+import msgspec
+
+from service.model.core.primitives import LabelSelector
+from service.model.core.selectors import matches
+from service.model.pods.namespace_selectors import uses_namespace_selector
+from service.model.registry.manifests import PodManifest
+from service.model.selection.selectable_fields import OBJECT_FIELDS, Subject
+
+
+class FieldRequirement(msgspec.Struct, frozen=True):
+    """A field has this value as text or, if it is not `wanted`, any other."""
+
+    field: str
+    value: str
+    wanted: bool = True
+
+
+class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is asked of an object; one that asks nothing lets all objects pass."""
+
+    labels: LabelSelector | None = None
+    fields: tuple[FieldRequirement, ...] = ()
+    uses_namespace_selector: bool = False
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether all objects pass."""
+        return self == EVERYTHING
+
+    def required(self, field: str) -> str | None:
+        """The value that a field has to have; None if it may have several."""
+        return next(
+            (each.value for each in self.fields if each.wanted and each.field == field), None
+        )
+
+    def passes(self, manifest: Subject) -> bool:
+        """Whether an object is one of those that are asked for."""
+        if self.labels is not None and not matches(self.labels, manifest.labels):
+            return False
+        for each in self.fields:
+            value = OBJECT_FIELDS[each.field].of_manifest(manifest)
+            if (value == each.value) is not each.wanted:
+                return False
+        return not self.uses_namespace_selector or _uses_namespace_selector(manifest)
+
+
+EVERYTHING = ObjectFilter()
+"""The filter that all objects pass."""
+
+
+def _uses_namespace_selector(manifest: Subject) -> bool:
+    return isinstance(manifest, PodManifest) and uses_namespace_selector(manifest.pod.spec.affinity)

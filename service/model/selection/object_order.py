@@ -1,0 +1,108 @@
+"""The orders of pods and nodes that lists know besides that of their names.
+
+As with filters, what an object is ordered by is read of a manifest in memory, or of its JSON.
+"""
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from service.model.registry.manifests import NodeManifest, PodManifest
+from service.model.selection.selectable_fields import (
+    NODE_NAME,
+    OBJECT_FIELDS,
+    PENDING,
+    PHASE,
+    Subject,
+)
+
+OrderKey: TypeAlias = tuple[str | int, str, str]
+"""The value that an object is ordered by, and its namespace and name: no two objects have the same."""
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    creation_timestamp: str | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str | None = None
+    priority: int | None = None
+
+
+class _Status(msgspec.Struct, frozen=True):
+    phase: str | None = None
+
+
+class _Ordered(msgspec.Struct, frozen=True):
+    """The part of an object's JSON that orders read."""
+
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+    status: _Status | None = None
+
+
+class _OrderField(NamedTuple):
+    kinds: frozenset[str]
+    of_manifest: Callable[[Subject], str | int]
+    of_json: Callable[[_Ordered], str | int]
+
+
+def _created(manifest: Subject) -> str:
+    if isinstance(manifest, PodManifest):
+        return manifest.pod.created
+    return manifest.created if isinstance(manifest, NodeManifest) else ""
+
+
+def _priority(manifest: Subject) -> int:
+    return manifest.pod.priority if isinstance(manifest, PodManifest) else 0
+
+
+_PRIORITY = "spec.priority"
+_POD, _BOTH = frozenset({PodManifest.kind}), frozenset({PodManifest.kind, NodeManifest.kind})
+
+ORDER_FIELDS: Mapping[str, _OrderField] = {
+    "metadata.name": _OrderField(_BOTH, attrgetter("name"), attrgetter("metadata.name")),
+    "metadata.creationTimestamp": _OrderField(
+        _BOTH, _created, lambda o: o.metadata.creation_timestamp or ""
+    ),
+    NODE_NAME: _OrderField(
+        _POD, OBJECT_FIELDS[NODE_NAME].of_manifest, lambda o: o.spec.node_name or ""
+    ),
+    _PRIORITY: _OrderField(_POD, _priority, lambda o: o.spec.priority or 0),
+    PHASE: _OrderField(
+        _POD, OBJECT_FIELDS[PHASE].of_manifest, lambda o: (o.status and o.status.phase) or PENDING
+    ),
+}
+"""Every field that lists can be ordered by, and of which kinds."""
+
+_decode = msgspec.json.Decoder(_Ordered).decode
+
+
+class Order(msgspec.Struct, frozen=True):
+    """By which field objects are ordered; those with the same value by namespace and name.
+
+    If it is descending, the whole order is reversed.
+    """
+
+    field: str
+    descending: bool
+
+    def key_of(self, manifest: Subject) -> OrderKey:
+        """The place of an object that is in memory."""
+        value = ORDER_FIELDS[self.field].of_manifest(manifest)
+        return value, manifest.namespace, manifest.name
+
+    def value_in(self, body: bytes) -> str | int:
+        """The value of an object with this body."""
+        return ORDER_FIELDS[self.field].of_json(_decode(body))
+
+    def may_be(self, value: str | int) -> bool:
+        """Whether a value is of the field's type."""
+        return isinstance(value, int) == (self.field == _PRIORITY)
+
+    def follows(self, key: OrderKey, after: OrderKey) -> bool:
+        """Whether one place is behind another one."""
+        return key < after if self.descending else key > after

@@ -1,0 +1,1 @@
+"""Volumes, claims to them, storage classes, and data sets."""

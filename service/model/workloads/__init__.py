@@ -1,0 +1,1 @@
+"""Owners of pods, disruption budgets, and pod groups."""
