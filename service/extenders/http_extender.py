@@ -22,7 +22,7 @@ from service.model.cluster.extender_messages import (
     HostPriority,
     NodeList,
 )
-from service.scheduler.protocol.extenders import AsksExtenders, ExtenderQuestion, ExtenderVerdict
+from service.scheduler.protocol.extenders import ExtenderCaller, ExtenderQuestion, ExtenderVerdict
 from service.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ _PRIORITIES: msgspec.json.Decoder[list[HostPriority] | None] = msgspec.json.Deco
 )
 
 
-class Extenders(AsksExtenders):
+class Extenders(ExtenderCaller):
     """The extenders that this process calls, with their connections and failures.
 
     Raises:

@@ -39,17 +39,17 @@ from service.scheduler.commit.request_batches import LongDryRun, Ticket, key_reu
 from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.expired_leases import ExpiredLeases
-from service.scheduler.controllers.group_recovery import AllSplitGroups
+from service.scheduler.controllers.group_recovery import SplitGroupControllers
 from service.scheduler.controllers.node_heartbeats import NodeReporter
-from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
-from service.scheduler.controllers.pending_pods import AllPendingPods
-from service.scheduler.controllers.plan_execution import AllKeptPlans
-from service.scheduler.controllers.rule_evictions import AllEvictions
+from service.scheduler.controllers.node_lifecycles import NodeLifecycleControllers
+from service.scheduler.controllers.pending_pods import PendingPodControllers
+from service.scheduler.controllers.plan_execution import PlanControllers
+from service.scheduler.controllers.rule_evictions import EvictionControllers
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.object_writes import check_tags
 from service.scheduler.decide.writing.config import refuse_hosts
-from service.scheduler.multi_cluster.cluster_prospects import AsksClusters, PlaceOverClusters
-from service.scheduler.multi_cluster.placer import OverClusters
+from service.scheduler.multi_cluster.cluster_prospects import ClusterClient, MultiClusterRequest
+from service.scheduler.multi_cluster.placer import MultiClusterPlacer
 from service.scheduler.ownership.cluster_owners import (
     ClusterOwners,
     NoClusterOwners,
@@ -58,12 +58,12 @@ from service.scheduler.planner import Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.expressions import (
-    AnswersQuestions,
+    ExpressionEvaluator,
     Unanswered,
     answer_until,
     until_unanswered,
 )
-from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
+from service.scheduler.protocol.extenders import ExtenderCaller, ExtendersRequired
 from service.scheduler.protocol.intents import (
     NO_PRECONDITIONS,
     A,
@@ -77,9 +77,9 @@ from service.scheduler.protocol.intents import (
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.ports import Clock, Ids, Store
-from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
+from service.scheduler.protocol.suspects import NoSuspects, SuspectRegistry
 from service.scheduler.simulation import Simulation, simulating
-from service.scheduler.watching import Watching
+from service.scheduler.watching import Watches
 
 _log = logging.getLogger(__name__)
 
@@ -105,9 +105,9 @@ class Scheduler:
         cluster_owners: ClusterOwners | None = None,
         *,
         tracer: Tracer | None = None,
-        extenders: AsksExtenders | None = None,
-        expressions: AnswersQuestions | None = None,
-        suspects: KnowsSuspects | None = None,
+        extenders: ExtenderCaller | None = None,
+        expressions: ExpressionEvaluator | None = None,
+        suspects: SuspectRegistry | None = None,
     ) -> None:
         """Create a scheduler; without `expressions`, decisions evaluate CEL expressions themselves."""
         self._suspects = suspects or NoSuspects()
@@ -121,21 +121,21 @@ class Scheduler:
         """The cache is shared with the API, which parses manifests, so each spec is processed
         once.
         """
-        self.watching = Watching(store, clock, self._limits, self._spawn)
+        self.watching = Watches(store, clock, self._limits, self._spawn)
         """The watches of all clusters."""
         holder = ids.uid()
         self._upkeep = Upkeep(store, clock, holder, self._limits)
         self._cluster_owners = cluster_owners or NoClusterOwners()
-        self.pending = self._controllers_of(AllPendingPods, holder)
+        self.pending = self._controllers_of(PendingPodControllers, holder)
         """The controllers that place pending pods."""
         self.pending.place, self.pending.suspects = self.submit, self._suspects
-        self.evictions = self._controllers_of(AllEvictions, holder)
+        self.evictions = self._controllers_of(EvictionControllers, holder)
         """The controllers that evict pods whose rules required during execution are broken."""
-        self.nodes = self._controllers_of(AllNodeLifecycles, holder)
+        self.nodes = self._controllers_of(NodeLifecycleControllers, holder)
         """The controllers that monitor nodes that are not ready, tainted, or deleted."""
-        self.plans = self._controllers_of(AllKeptPlans, holder)
+        self.plans = self._controllers_of(PlanControllers, holder)
         """The controllers that carry out stored plans."""
-        self._groups = self._controllers_of(AllSplitGroups, holder)
+        self._groups = self._controllers_of(SplitGroupControllers, holder)
         # All but the last hear of commits.
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
@@ -254,7 +254,7 @@ class Scheduler:
         """
         try:
             return await self._decided(cluster, intent, idempotency, caller)
-        except ExtendersToAsk as asking:
+        except ExtendersRequired as asking:
             if self._extenders is None or not isinstance(intent, PlacePods):
                 raise
             calls = ExtenderCalls(self._extenders, self._clock, self._limits, intent)
@@ -362,7 +362,7 @@ class Scheduler:
         """
         loop = await self.loop_of(cluster)
         reports = await self._node_reports.report(loop.cluster_id, names)
-        self.nodes.reported(loop.cluster_id)
+        self.nodes.on_reported(loop.cluster_id)
         return reports
 
     async def simulate(self, simulation: Simulation) -> PlacementAnswer:
@@ -424,14 +424,14 @@ class Scheduler:
         return loop
 
     async def place_over_clusters(
-        self, request: PlaceOverClusters, clusters: AsksClusters
+        self, request: MultiClusterRequest, clusters: ClusterClient
     ) -> OverClustersAnswer:
         """Place pods over several clusters, which are queried through `clusters`.
 
         Raises:
             NotFound, Overloaded, Conflict, MoorageError: as for `MultiClusterPlacer.place`.
         """
-        placing = OverClusters(self._store, self._clock, self._limits, self._ids.uid())
+        placing = MultiClusterPlacer(self._store, self._clock, self._limits, self._ids.uid())
         task = asyncio.create_task(placing.place(request, clusters))
         self._keep(task)
         # If the caller goes away, this ends in order, so that its leases are given back.
@@ -463,7 +463,7 @@ class Scheduler:
         counts = {name: self.pending.counts(loop.cluster_id) for name, loop in self.loops.items()}
         return {name: pods for name, pods in counts.items() if pods is not None}
 
-    def vitals(self) -> ProcessState:
+    def gauges(self) -> ProcessState:
         """Return the gauges of this process."""
         loops = self.loops.awake
         lags = [loop.lag() for loop in loops]
@@ -634,7 +634,7 @@ class Scheduler:
 
     def _new_loop(self, cluster: str, cluster_id: int) -> ClusterLoop:
         *own, _ = [kind.of(cluster_id, cluster) for kind in self._controllers]
-        groups = self._groups.toward(cluster_id)
+        groups = self._groups.get(cluster_id)
         loop = ClusterLoop(
             cluster_id,
             store=self._store,
@@ -680,7 +680,7 @@ class Scheduler:
             await self._look(
                 {loop.cluster_id for loop in alive.values()} | self.watching.cluster_ids
             )
-            self._meter.vitals(self.vitals())
+            self._meter.gauges(self.gauges())
 
     def _look_after(self, name: str, loop: ClusterLoop) -> None:
         """Have the controllers of a cluster work; put it to sleep if nothing is left to do."""
@@ -717,9 +717,9 @@ class Scheduler:
             _log.debug("The heads could not be read.", exc_info=True)
             return
         for loop in loops:
-            if loop.hear(heads.get(loop.cluster_id)):
+            if loop.on_head(heads.get(loop.cluster_id)):
                 self.loops.wake(loop.cluster_id)
-        self.watching.hear(heads, cluster_ids)
+        self.watching.on_head(heads, cluster_ids)
 
     def _drop_unused(self, looked_at: Mapping[str, ClusterLoop]) -> None:
         """Drop clusters that are no longer needed, and those whose loops have ended by themselves."""

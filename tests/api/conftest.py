@@ -16,7 +16,7 @@ from service.app import create_app, templates_of
 from service.extenders import Extenders
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
-from service.scheduler.protocol.expressions import AnswersQuestions
+from service.scheduler.protocol.expressions import ExpressionEvaluator
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.scheduler import Scheduler
@@ -48,7 +48,7 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
             limits: Limits | None = None,
             refusals: Refusals | None = None,
             spans: Spans | None = None,
-            expressions: AnswersQuestions | None = None,
+            expressions: ExpressionEvaluator | None = None,
             **settings: Any,
         ) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
@@ -95,7 +95,7 @@ async def _started(
     refusals: Refusals | None = None,
     spans: Spans | None = None,
     *,
-    expressions: AnswersQuestions | None = None,
+    expressions: ExpressionEvaluator | None = None,
 ) -> Harness:
     clock = clock or SystemClock()
     metrics = Metrics()

@@ -14,7 +14,7 @@ import pytest
 from service.model.log.results import Committed, Lost
 from service.model.registry.manifests import TemplateCache
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Replica
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
@@ -82,7 +82,7 @@ async def names_of_pods(harness):
 
 
 def replica_of(store, cluster_id):
-    loading = Loading(
+    loading = Loader(
         cluster_id,
         source=store,
         new_target=lambda: Replica(TemplateCache()),

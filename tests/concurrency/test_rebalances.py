@@ -12,7 +12,7 @@ import pytest
 from service.model.log.commit import Change
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.plans.broken_rules import BrokenRules
-from service.scheduler.plans.rebalance.rebalance import Rebalancing
+from service.scheduler.plans.rebalance.rebalance import RebalancePlan
 from service.scheduler.protocol.intents import CordonNode, PutObject, SetPlanState
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanStep
@@ -188,14 +188,14 @@ async def test_who_ignores_rules_of_others_is_found(monkeypatch: pytest.MonkeyPa
 
     targets = ["n3", "n4", "n5"]
 
-    def search(rebalancing: Rebalancing) -> Iterator[None]:
+    def search(rebalancing: RebalancePlan) -> Iterator[None]:
         yield
         rebalancing.complete = True
         if targets:
             move = {"namespace": "default", "name": "cache1", "from_node": "n1", "reason": ""}
             rebalancing.steps = [PlanStep(action="Evict", to=targets.pop(), wave=1, **move)]
 
-    monkeypatch.setattr(Rebalancing, "rebalance", search)
+    monkeypatch.setattr(RebalancePlan, "rebalance", search)
     changes, _ = await history(0, "Skew")
     assert not any("has to stay" in each for each in Rebalances(NEVER).wrongs(changes))
 

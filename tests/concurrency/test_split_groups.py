@@ -16,11 +16,15 @@ from msgspec.structs import replace
 
 from service.model.core.errors import MoorageError, StorageUnavailable
 from service.model.log.commit import Change
-from service.scheduler.controllers.group_recovery import SplitGroups
+from service.scheduler.controllers.group_recovery import SplitGroupController
 from service.scheduler.decide.context import at_once
 from service.scheduler.decide.placing.split_groups import advance_group
 from service.scheduler.dispatch import DECISIONS
-from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters, Unit
+from service.scheduler.multi_cluster.cluster_prospects import (
+    ClusterQuery,
+    MultiClusterRequest,
+    Unit,
+)
 from service.scheduler.protocol.intents import AdvanceGroup, ApplyObjects, DeleteObject, PutConfig
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer
@@ -47,7 +51,7 @@ class Asks:
     def __init__(self, run: "Run", pods: list[Any], worker: int) -> None:
         self._run, self._pods, self._worker = run, pods, worker
 
-    async def place(self, ask: Ask) -> PlacementAnswer:
+    async def place(self, ask: ClusterQuery) -> PlacementAnswer:
         manifests = [self._pods[each] for each in ask.indices]
         intent = self._run.w.placing(
             *manifests,
@@ -172,7 +176,7 @@ class Run(PlanRun):
             is_group=True,
         )
         parsed = self.w.placing(*pods)
-        asked = PlaceOverClusters(
+        asked = MultiClusterRequest(
             clusters=CLUSTERS,
             units=[unit],
             split_groups=True,
@@ -303,7 +307,7 @@ async def test_many_histories_of_groups_in_several_clusters(seed: int) -> None:
 
 
 async def test_who_ends_no_groups_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SplitGroups, "tick", lambda _: None)
+    monkeypatch.setattr(SplitGroupController, "tick", lambda _: None)
     assert any("left over" in each for each in await found())
 
 

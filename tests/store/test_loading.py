@@ -10,7 +10,7 @@ from service.model.core.errors import StorageUnavailable
 from service.model.log.commit import Diverged, LogPage, ObjectKey
 from service.model.log.pages import ObjectPage
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.replica.loading import Loading, Rows, load
+from service.scheduler.replica.loading import Loader, Rows, load
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
@@ -151,7 +151,7 @@ async def test_p13_a_load_goes_on_where_a_lost_connection_left_it(
             raise StorageUnavailable("PostgreSQL was restarted.")
 
     interrupted = Interrupted(postgres, fail)
-    loading = Loading(cluster_id, source=interrupted, new_target=Rows, limits=LIMITS)
+    loading = Loader(cluster_id, source=interrupted, new_target=Rows, limits=LIMITS)
     with pytest.raises(StorageUnavailable):
         await loading.run()
     await committed(postgres, cluster_id, delete("pod-00"), put("pod-90", body=b"new"))

@@ -24,7 +24,7 @@ from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.strict_json import decode_strict
 from service.model.pods.pod_manifest import parse_pod
 from service.model.pods.template_cache import TemplateCache
-from service.scheduler.protocol.intents import NOTHING_SAID, BindPod, FindVictims, PlacePods
+from service.scheduler.protocol.intents import NO_VERDICTS, BindPod, FindVictims, PlacePods
 from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
 
 T = TypeVar("T", ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs)
@@ -84,7 +84,7 @@ def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCach
         dry_run=True,
         explain="Full",
         without_groups=True,
-        consulted=NOTHING_SAID,
+        extender_verdicts=NO_VERDICTS,
     )
 
 

@@ -18,7 +18,7 @@ from service.model.pods.cluster_topology import (
     counts_other_namespaces,
 )
 from service.model.pods.template_cache import TemplateCache
-from service.scheduler.multi_cluster.cluster_prospects import Ask, Unit
+from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery, Unit
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Strategy
 from service.scheduler.replica.pod_groups import group_of
@@ -42,7 +42,7 @@ class OverClustersBody(NamedTuple):
     """The manifests of its pods, as they are sent to a cluster."""
     units: Sequence[Unit]
 
-    def to_cluster(self, ask: Ask) -> bytes:
+    def to_cluster(self, ask: ClusterQuery) -> bytes:
         """The body of a placement of some of these pods in one cluster."""
         return encode(
             {
@@ -54,7 +54,7 @@ class OverClustersBody(NamedTuple):
             }
         )
 
-    def _together(self, ask: Ask) -> bool:
+    def _together(self, ask: ClusterQuery) -> bool:
         return ask.reserving is not None or (self.intent.all_or_nothing and not ask.alone)
 
 

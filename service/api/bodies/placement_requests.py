@@ -24,7 +24,7 @@ from service.model.json.streaming import Member, whole
 from service.model.pods.pod_manifest import PodManifest, parse_pod
 from service.model.pods.template_cache import TemplateCache
 from service.model.registry.manifests import AnyManifest
-from service.scheduler.protocol.intents import NOTHING_SAID, PlacePods
+from service.scheduler.protocol.intents import NO_VERDICTS, PlacePods
 from service.scheduler.protocol.placements import PodRef
 
 Subject = Literal["pods", "podRefs", "template"]
@@ -125,7 +125,7 @@ async def _intent(
         explain=options.explain,
         preemption=options.preemption,
         preemption_scope=options.preemption_scope,
-        consulted=NOTHING_SAID,
+        extender_verdicts=NO_VERDICTS,
     )
 
 

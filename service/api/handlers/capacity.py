@@ -22,7 +22,7 @@ from service.model.core import names
 from service.model.core.strict_json import decode_strict, encode
 from service.model.core.type_rules import declared
 from service.model.core.validators import Problems, anything, text, whole_number
-from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.answers import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, PlacePods
 
 _LIMIT = 1_000

@@ -21,7 +21,7 @@ from service.api.worker_forwarding.requests_to_other_clusters_as_caller import a
 from service.api.worker_forwarding.sockets import ForwardedAnswer
 from service.model.core.access import Principal
 from service.model.core.errors import Forbidden, OutcomeUnknown, Unavailable
-from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters
+from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery, MultiClusterRequest
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
@@ -99,7 +99,7 @@ async def place_pods_over_clusters(
     dry = dry or body.intent.dry_run
     if dry:
         holding_of(request.scope).changes_nothing = True
-    asked = PlaceOverClusters(
+    asked = MultiClusterRequest(
         clusters=names,
         units=body.units,
         strategy=body.strategy,
@@ -143,7 +143,7 @@ def _may_place(principal: Principal, cluster: str, intent: PlacePods) -> bool:
 
 
 class ClustersAsCaller:
-    """Asks clusters on behalf of the caller of one request, as `AsksClusters` demands.
+    """Asks clusters on behalf of the caller of one request, as `ClusterClient` demands.
 
     Each step is a request of its own to the worker that decides the cluster, so that tests which
     stop a request between two steps do so here.
@@ -159,8 +159,8 @@ class ClustersAsCaller:
         """The answer of a cluster because of which an error was raised; then it is that to the whole request."""
         return next((answer for raised, answer in self._failed if raised is error), None)
 
-    async def place(self, ask: Ask) -> PlacementAnswer:
-        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_prospects.AsksClusters` demands.
+    async def place(self, ask: ClusterQuery) -> PlacementAnswer:
+        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_prospects.ClusterClient` demands.
 
         Raises:
             OutcomeUnknown: the cluster may have placed them.
@@ -178,7 +178,7 @@ class ClustersAsCaller:
         raise self._error(ask.cluster, answer, changes=not ask.dry_run)
 
     async def advance(self, cluster: str, step: AdvanceGroup) -> GroupAnswer:
-        """Take a step of a group in several clusters, as `AsksClusters` demands.
+        """Take a step of a group in several clusters, as `ClusterClient` demands.
 
         Raises:
             OutcomeUnknown: the cluster may have taken it.

@@ -100,7 +100,7 @@ async def check_ready(proof: CommitProbe, scheduler: Scheduler, lag_seconds_max:
     await proof.check()
     if not scheduler.running:
         raise ReplicaLags("This process has ceased to follow the logs; it has to be started again.")
-    lag_seconds = scheduler.vitals().lag_seconds
+    lag_seconds = scheduler.gauges().lag_seconds
     if lag_seconds > lag_seconds_max:
         raise ReplicaLags(f"A replica has been behind its log for {lag_seconds:.1f} s.")
 

@@ -31,8 +31,7 @@ from service.model.log.commit import ObjectRow
 from service.model.log.pages import ObjectPage
 from service.model.registry.kinds import EVERYBODYS, sees
 from service.scheduler.decide.status.references import without_references
-from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
-from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.answers import CapacityAnswer, ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.placements import (
     GroupFailure,
     PlacementAnswer,

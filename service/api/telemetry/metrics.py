@@ -337,16 +337,16 @@ class Metrics:
         """Count events that will never be stored."""
         self._events_dropped.inc(events)
 
-    def vitals(self, vitals: ProcessState) -> None:
+    def gauges(self, gauges: ProcessState) -> None:
         """Set the gauges to the present state of this process."""
         for queue in QUEUES:
-            self._pending.labels(queue).set(vitals.pending.get(queue, 0))
-        self._inbox.set(vitals.inbox)
-        self._watches.set(vitals.watches)
-        self._lag_revisions.set(vitals.lag_revisions)
-        self._lag_seconds.set(vitals.lag_seconds)
-        self._log.set(vitals.log_changes)
-        self._objects.set(vitals.objects)
+            self._pending.labels(queue).set(gauges.pending.get(queue, 0))
+        self._inbox.set(gauges.inbox)
+        self._watches.set(gauges.watches)
+        self._lag_revisions.set(gauges.lag_revisions)
+        self._lag_seconds.set(gauges.lag_seconds)
+        self._log.set(gauges.log_changes)
+        self._objects.set(gauges.objects)
 
     def bytes_in_flight(self, count: int) -> None:
         """Set how many bytes of received bodies and unsent answers this process holds."""

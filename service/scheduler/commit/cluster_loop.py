@@ -41,11 +41,11 @@ from service.scheduler.commit.locked import CommitUnderLock, NotCaughtUp
 from service.scheduler.commit.metrics import Meter, measure
 from service.scheduler.commit.request_batches import TIME_IS_UP, Batch, Ticket, leases_of
 from service.scheduler.dispatch import is_advisory
-from service.scheduler.protocol.expressions import AnswersQuestions, answer_until
+from service.scheduler.protocol.expressions import ExpressionEvaluator, answer_until
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Ids, Store
-from service.scheduler.protocol.suspects import KnowsSuspects
+from service.scheduler.protocol.suspects import SuspectRegistry
 from service.scheduler.replica.follower import Follower, LoadObserver, Observer
 from service.scheduler.replica.lag import Lag
 from service.scheduler.replica.replica import Stored
@@ -57,7 +57,7 @@ class ClusterGone(Exception):  # noqa: N818 - a fact, not a failure
     """The cluster that a loop served was deleted; another may have its name now."""
 
 
-class CommitUnderWay(NamedTuple):
+class CommitInProgress(NamedTuple):
     """A batch whose commit is in progress."""
 
     batch: Batch
@@ -83,8 +83,8 @@ class ClusterLoop:
         at_load: LoadObserver,
         meter: Meter,
         record: Record,
-        expressions: AnswersQuestions | None = None,
-        suspects: KnowsSuspects | None = None,
+        expressions: ExpressionEvaluator | None = None,
+        suspects: SuspectRegistry | None = None,
     ) -> None:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
@@ -120,7 +120,7 @@ class ClusterLoop:
         self._wake = asyncio.Event()
         self._open: Batch | None = None
         """The batch being decided, whose commit has not begun."""
-        self._publication: CommitUnderWay | None = None
+        self._publication: CommitInProgress | None = None
         self._behind = True
         """Whether the log has to be read before anything else is decided."""
         self._mistrust = ""
@@ -153,7 +153,7 @@ class ClusterLoop:
         self._inbox.append(ticket)
         self._wake.set()
 
-    def hear(self, head: Head | None) -> bool:
+    def on_head(self, head: Head | None) -> bool:
         """Schedule reading the log if `head` is news; return whether it is.
 
         `head` is None if the cluster was deleted. While requests are decided or committed, this
@@ -162,7 +162,7 @@ class ClusterLoop:
         """
         replica = self.follower.replica
         if head is not None and replica is not None:
-            self._lag.hear(head.revision, replica.committed_revision, self._clock.monotonic())
+            self._lag.observe(head.revision, replica.committed_revision, self._clock.monotonic())
         known = head == self.follower.head and not self.follower.is_of_another_history
         if not self.idle or known:
             return False
@@ -201,7 +201,7 @@ class ClusterLoop:
     async def _head_from(self, head: Head) -> Head | None:
         """Wait a short time for the replica to reach a head; return the head that it is at, or None."""
         if not self.follower.has_reached(head.revision):
-            self.hear(head)
+            self.on_head(head)
         if not await self.follower.reach(head.revision, self._limits.list_wait_seconds):
             return None
         return self._known_from(head)
@@ -484,7 +484,7 @@ class ClusterLoop:
         begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
         await asyncio.wait({task})
         if locked.batch is not None:
-            self._finish(CommitUnderWay(locked.batch, task, begun))
+            self._finish(CommitInProgress(locked.batch, task, begun))
             return
         self._behind = True
         error = task.exception()
@@ -512,10 +512,10 @@ class ClusterLoop:
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
         task.add_done_callback(lambda _: self._wake.set())
-        self._publication = CommitUnderWay(batch, task, self._clock.monotonic())
+        self._publication = CommitInProgress(batch, task, self._clock.monotonic())
         self._open = None
 
-    def _finish(self, publication: CommitUnderWay) -> None:
+    def _finish(self, publication: CommitInProgress) -> None:
         """Answer the requests of a batch or requeue them, depending on how its commit ended."""
         self._publication = None
         batch = publication.batch
@@ -538,7 +538,7 @@ class ClusterLoop:
         else:
             self.conclude(publication, result)
 
-    def _trace(self, publication: CommitUnderWay) -> None:
+    def _trace(self, publication: CommitInProgress) -> None:
         """Record in traced requests of a batch how long they waited for its commit."""
         task = publication.task
         outcome = type(task.exception() or task.result()).__name__
@@ -547,7 +547,7 @@ class ClusterLoop:
                 ended = self._clock.monotonic()
                 ticket.span.part("commit", publication.begun, ended, outcome)
 
-    def conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
+    def conclude(self, publication: CommitInProgress, result: CommitResult) -> None:
         """Answer a committed batch, or requeue one that was not committed (protocol rules P8 and P9)."""
         batch = publication.batch
         match result:

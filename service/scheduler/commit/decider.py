@@ -14,14 +14,14 @@ from service.scheduler.commit.request_batches import (
     LongDryRun,
     Ticket,
 )
-from service.scheduler.commit.suffixes import DrawnOnce
-from service.scheduler.decide.context import Decision, DecisionContext, kept_of
+from service.scheduler.commit.suffixes import RepeatableIds
+from service.scheduler.decide.context import Decision, DecisionContext, count_kept_nodes
 from service.scheduler.dispatch import DECISIONS
 from service.scheduler.protocol.expressions import Unanswered, until_unanswered
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Ids
-from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
+from service.scheduler.protocol.suspects import NoSuspects, SuspectRegistry
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
 _LOCKED_STEPS = 8
@@ -46,7 +46,7 @@ class Decider:
         set_aside: SetAside | None = None,
         *,
         cluster_id: int = 0,
-        suspects: KnowsSuspects | None = None,
+        suspects: SuspectRegistry | None = None,
     ) -> None:
         """Create a decider; without `set_aside`, decisions evaluate expressions themselves."""
         self._clock = clock
@@ -174,7 +174,7 @@ class Decider:
                 yield from self._forget(replica)
                 return
         if ticket.attempts > 1:
-            self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
+            self._meter.decided_again(len(hints), count_kept_nodes(hints, ticket.hints))
         entries, batch.end = replica.since(start), replica.mark()
         batch.add(ticket, outcome, entries)
         if context.not_before is not None:
@@ -201,7 +201,7 @@ class Decider:
         ticket.attempts -= 1
         ticket.began = None
         ticket.now = ticket.now or batch.now
-        ticket.ids = ticket.ids or DrawnOnce(self._ids)
+        ticket.ids = ticket.ids or RepeatableIds(self._ids)
         self._suspects.decided()
         assert self._set_aside is not None
         self._set_aside(ticket, questions)

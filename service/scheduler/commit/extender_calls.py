@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from service.model.core.errors import FieldError, InvalidManifest, Overloaded
 from service.model.core.primitives import ObjectName
 from service.scheduler.protocol.extenders import (
-    AsksExtenders,
+    ExtenderCaller,
     ExtenderQuestion,
-    ExtendersToAsk,
+    ExtendersRequired,
     ExtenderVerdict,
 )
 from service.scheduler.protocol.intents import PlacePods
@@ -25,7 +25,7 @@ class ExtenderCalls:
     """The extender verdicts on the pods of one request so far."""
 
     def __init__(
-        self, extenders: AsksExtenders, clock: Clock, limits: Limits, intent: PlacePods
+        self, extenders: ExtenderCaller, clock: Clock, limits: Limits, intent: PlacePods
     ) -> None:
         self._extenders = extenders
         self._clock = clock
@@ -50,7 +50,7 @@ class ExtenderCalls:
             intent = await self._ask(question)
             try:
                 return await decide(intent)
-            except ExtendersToAsk as asking:
+            except ExtendersRequired as asking:
                 question = asking.question
 
     async def _ask(self, question: ExtenderQuestion) -> PlacePods:
@@ -71,4 +71,4 @@ class ExtenderCalls:
             message = "The time for the request ran out while extenders were asked."
             raise Overloaded(message) from None
         self._consulted = {**self._consulted, question.pod: verdict}
-        return replace(self._intent, consulted=self._consulted)
+        return replace(self._intent, extender_verdicts=self._consulted)

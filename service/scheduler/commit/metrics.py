@@ -80,7 +80,7 @@ class Meter(Protocol):
         """Count events that will never be stored, as they were too many or storing them failed."""
         ...
 
-    def vitals(self, vitals: ProcessState) -> None:
+    def gauges(self, gauges: ProcessState) -> None:
         """Update the process gauges; called periodically."""
         ...
 
@@ -112,7 +112,7 @@ class NoMeter:
     def events_dropped(self, events: int) -> None:
         pass
 
-    def vitals(self, vitals: ProcessState) -> None:
+    def gauges(self, gauges: ProcessState) -> None:
         pass
 
 
@@ -147,11 +147,11 @@ def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> 
         tried: Iterable[tuple[str, Result]] = ()
         if isinstance(intent, PlacePods) and isinstance(outcome, PlacementAnswer):
             if not intent.dry_run:
-                tried = _asked(intent, outcome, replica)
+                tried = _attempts_of_request(intent, outcome, replica)
                 placed = sum(result.outcome == "Placed" for result in outcome.results)
                 scheduled.append((placed, now - ticket.asked))
         elif isinstance(intent, PlacePending) and isinstance(outcome, PendingAnswer):
-            tried = _found_due(outcome, replica)
+            tried = _attempts_of_queue(outcome, replica)
         for attempt in tried:
             attempts[attempt] = attempts.get(attempt, 0) + 1
     known = _of_known_profiles(attempts, replica)
@@ -180,7 +180,7 @@ def failed_attempts(intent: Intent[Any]) -> Attempts:
     return {(profile, "error"): pods for profile, pods in sent.items() if pods}
 
 
-def _asked(
+def _attempts_of_request(
     intent: PlacePods, answer: PlacementAnswer, replica: Replica | None
 ) -> list[tuple[str, Result]]:
     if intent.pods:
@@ -194,7 +194,7 @@ def _asked(
     ]
 
 
-def _found_due(answer: PendingAnswer, replica: Replica | None) -> list[tuple[str, Result]]:
+def _attempts_of_queue(answer: PendingAnswer, replica: Replica | None) -> list[tuple[str, Result]]:
     placed: list[tuple[str, Result]] = [
         (_profile(replica, key), "scheduled") for key in answer.placed
     ]

@@ -19,7 +19,7 @@ from service.model.log.events import Event
 from service.model.log.lease import HeldLeases
 from service.model.registry.manifests import PodManifest
 from service.model.selection.selectable_fields import fields_before
-from service.scheduler.commit.suffixes import DrawnOnce
+from service.scheduler.commit.suffixes import RepeatableIds
 from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
 from service.scheduler.protocol.answers import Answer, RecordedAnswer
@@ -70,7 +70,7 @@ class Ticket(msgspec.Struct, eq=False):
     """Whether it was set aside for expressions as long as it may be."""
     waited: float = 0.0
     """For how many seconds it was set aside in total."""
-    ids: DrawnOnce | None = None
+    ids: RepeatableIds | None = None
     """The names generated for it, or None if it was never set aside."""
     now: str | None = None
     """When it was first decided, if it was set aside since: objects are written as of then."""

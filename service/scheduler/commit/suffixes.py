@@ -5,7 +5,7 @@ from uuid import UUID
 from service.scheduler.protocol.ports import Ids
 
 
-class DrawnOnce:
+class RepeatableIds:
     """Ids that repeat their name suffixes in each decision of one request.
 
     A decision that needs expressions about an object is repeated once their values are known. Under
@@ -17,7 +17,7 @@ class DrawnOnce:
         self._drawn: list[str] = []
         self._next = 0
 
-    def again(self) -> "DrawnOnce":
+    def again(self) -> "RepeatableIds":
         """Restart at the first suffix, for another decision."""
         self._next = 0
         return self

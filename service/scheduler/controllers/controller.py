@@ -47,7 +47,7 @@ class Controller(ABC):
         """Whether a request for the lease is in progress."""
         self._is_neglected = False
         self._closed = False
-        self.heeds_arrivals = False
+        self.wants_new_pods = False
         """Whether commits that only add new pods with their nodes have to be reported."""
 
     @property
@@ -70,7 +70,7 @@ class Controller(ABC):
             self._ask(self._renew)
         self._advance()
 
-    def neglected(self) -> None:
+    def on_lease_expired(self) -> None:
         """Note that the lease has expired: its holder may have known of work that is not visible here."""
         self._is_neglected = True
 
@@ -120,9 +120,9 @@ class Controller(ABC):
     def _ask(self, work: Callable[[], Awaitable[None]]) -> None:
         if self.lease.due and not self._asking:
             self._asking = True
-            self._spawn(self._asked(work))
+            self._spawn(self._run_lease_request(work))
 
-    async def _asked(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run_lease_request(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except MoorageError:
@@ -177,10 +177,10 @@ class Controllers(ABC, Generic[D]):
         made = self._controller(adopted or self._lease(cluster_id, cluster))
         self._by_cluster[cluster_id] = made
         if adopted is not None:
-            made.neglected()
+            made.on_lease_expired()
         return made
 
-    def toward(self, cluster_id: int) -> D:
+    def get(self, cluster_id: int) -> D:
         """Return the controller of a cluster.
 
         Raises:
@@ -214,7 +214,7 @@ class Controllers(ABC, Generic[D]):
         """
         cluster_id = await self._store.find_cluster(name)
         if cluster_id in self._by_cluster:
-            self._by_cluster[cluster_id].neglected()
+            self._by_cluster[cluster_id].on_lease_expired()
             return
         lease = self._lease(cluster_id, name)
         if await lease.acquire():

@@ -33,7 +33,7 @@ _PAGE = 1_000
 """How many reservations of another cluster are read at once."""
 
 
-class SplitGroups(Controller):
+class SplitGroupController(Controller):
     """Ends the split groups of one cluster whose time is over, while this process holds the lease.
 
     It is not notified of commits, but checks the replica periodically: groups are not urgent.
@@ -48,7 +48,7 @@ class SplitGroups(Controller):
         self._working = False
         self._not_before = clock.monotonic()
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
 
@@ -160,7 +160,7 @@ class SplitGroups(Controller):
         _log.info("A group in several clusters was ended by its cluster.", extra=context)
 
 
-class AllSplitGroups(Controllers[SplitGroups]):
+class SplitGroupControllers(Controllers[SplitGroupController]):
     """The controllers of split groups, for all clusters that this process has in memory."""
 
     name = "split-groups"
@@ -171,8 +171,8 @@ class AllSplitGroups(Controllers[SplitGroups]):
         return self._limits.evictions_lease_seconds
 
     @override
-    def _controller(self, lease: HeldLease) -> SplitGroups:
-        return SplitGroups(
+    def _controller(self, lease: HeldLease) -> SplitGroupController:
+        return SplitGroupController(
             lease=lease,
             clock=self._clock,
             limits=self._limits,

@@ -42,8 +42,8 @@ class HeldLease:
         self._name = name
         self._holder = holder
         self._seconds = seconds
-        self._told = {"lease": name, "cluster": cluster}
-        self._is_told = False
+        self._log_context = {"lease": name, "cluster": cluster}
+        self._is_logged = False
         """Whether the log already says that this process holds the lease."""
         self._until = self._asked = float("-inf")
         self._taken: tuple[datetime, float] | None = None
@@ -78,7 +78,7 @@ class HeldLease:
         if lease is not None:
             taken = lease.until - timedelta(seconds=self._seconds)
             self._taken = (taken, self._clock.monotonic())
-        self._tell()
+        self._log_transition()
         return self.held
 
     def database_time(self) -> datetime:
@@ -111,15 +111,15 @@ class HeldLease:
             self._give_back()
             await self._store.acquire_lease(self.cluster_id, self._name, self._holder, 0.0)
 
-    def _tell(self) -> None:
+    def _log_transition(self) -> None:
         """Log that this process has just acquired or lost the lease."""
-        if self.held and not self._is_told:
-            _log.info("The lease is taken.", extra=self._told)
-        elif self._is_told and not self.held:
-            _log.warning("The lease is lost.", extra=self._told)
-        self._is_told = self.held
+        if self.held and not self._is_logged:
+            _log.info("The lease is taken.", extra=self._log_context)
+        elif self._is_logged and not self.held:
+            _log.warning("The lease is lost.", extra=self._log_context)
+        self._is_logged = self.held
 
     def _give_back(self) -> None:
-        if self._is_told:
-            _log.debug("The lease is given back.", extra=self._told)
-        self._is_told = False
+        if self._is_logged:
+            _log.debug("The lease is given back.", extra=self._log_context)
+        self._is_logged = False

@@ -33,7 +33,7 @@ _LOOKS_MISSED_MAX = 3
 _log = logging.getLogger(__name__)
 
 
-class NodeLifecycle(SweepController):
+class NodeLifecycleController(SweepController):
     """Monitors the nodes of one cluster, while this process holds the lease.
 
     The work itself is a request among those of clients: a sweep. It is made when a commit may have
@@ -65,23 +65,23 @@ class NodeLifecycle(SweepController):
         self._looked_at: datetime | None = None
         self._all_down = False
 
-    def reported(self) -> None:
+    def on_reported(self) -> None:
         """Note that a node has reported."""
         self._reports = True
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         nodes = [node for node in replica.cluster.nodes.nodes if node is not None]
         self._tainted = {node.name for node in nodes if evicting(node.taints)}
-        self.heeds_arrivals = bool(self._tainted)
+        self.wants_new_pods = bool(self._tainted)
         unready = any(node.ready not in ("", "True") for node in nodes)
         self._changed |= unready or bool(self._tainted or replica.keys(NodeState.kind))
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         for entry in entries:
             if entry.kind == PodManifest.kind:
@@ -91,7 +91,7 @@ class NodeLifecycle(SweepController):
                 self._note_node(entry)
             elif entry.kind in (CLUSTER_KIND, NodeState.kind):
                 self._changed = True
-        self.heeds_arrivals = bool(self._tainted)
+        self.wants_new_pods = bool(self._tainted)
         self._advance()
 
     def _comes_to_leave(self, entry: Entry) -> bool:
@@ -224,16 +224,16 @@ def _needs_look(stored: Stored | None) -> bool:
     )
 
 
-class AllNodeLifecycles(Controllers[NodeLifecycle]):
+class NodeLifecycleControllers(Controllers[NodeLifecycleController]):
     """The node lifecycle controllers of all clusters that this process has in memory."""
 
     name = "nodes"
 
-    def reported(self, cluster_id: int) -> None:
+    def on_reported(self, cluster_id: int) -> None:
         """Note that a node of a cluster has reported."""
         controller = self._by_cluster.get(cluster_id)
         if controller is not None:
-            controller.reported()
+            controller.on_reported()
 
     @property
     @override
@@ -241,8 +241,8 @@ class AllNodeLifecycles(Controllers[NodeLifecycle]):
         return self._limits.evictions_lease_seconds
 
     @override
-    def _controller(self, lease: HeldLease) -> NodeLifecycle:
-        return NodeLifecycle(
+    def _controller(self, lease: HeldLease) -> NodeLifecycleController:
+        return NodeLifecycleController(
             store=self._store,
             lease=lease,
             clock=self._clock,

@@ -16,12 +16,12 @@ from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue
 from service.scheduler.pending.queueing_hints import NO_NODES
 from service.scheduler.protocol.answers import Answer, PendingAnswer
-from service.scheduler.protocol.intents import NOTHING_SAID, PlacePending, PlacePods
+from service.scheduler.protocol.intents import NO_VERDICTS, PlacePending, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.protocol.placements import PlacementAnswer, PodRef
 from service.scheduler.protocol.ports import Clock
-from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS, KnowsSuspects, NoSuspects
+from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS, NoSuspects, SuspectRegistry
 from service.scheduler.replica.replica import Entry, Replica
 
 SWEEP_SECONDS = 10.0
@@ -33,7 +33,7 @@ Place = Callable[[str, PlacePods], Awaitable[PlacementAnswer]]
 _log = logging.getLogger(__name__)
 
 
-class PendingPods(Controller):
+class PendingPodController(Controller):
     """Has the pending pods of one cluster placed, while this process holds the lease.
 
     The queue follows the log at all times. Attempts are made only while the lease is held, as one
@@ -49,7 +49,7 @@ class PendingPods(Controller):
         clock: Clock,
         limits: Limits,
         spawn: Spawn,
-        suspects: KnowsSuspects | None = None,
+        suspects: SuspectRegistry | None = None,
     ) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._suspects = suspects or NoSuspects()
@@ -74,20 +74,20 @@ class PendingPods(Controller):
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
-        self.heeds_arrivals = len(self.queue) > 0
+        self.wants_new_pods = len(self.queue) > 0
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         try:
             self.queue.observe(entries)
         except Exception:  # noqa: BLE001 - answers to what was committed must go out all the same
             _log.exception("The pending queue is of no use until the replica is loaded anew.")
             self._closed = True
-        self.heeds_arrivals = len(self.queue) > 0  # where no pod waits, none can be helped
+        self.wants_new_pods = len(self.queue) > 0  # where no pod waits, none can be helped
         self._advance()
 
     # What happens as time passes
@@ -169,7 +169,9 @@ class PendingPods(Controller):
     async def _place_asking(self, key: ObjectName, revision: int, place: Place) -> Refused | None:
         """Place one pod by extender verdicts; return why it still waits, or None."""
         ref = PodRef(namespace=key[0], name=key[1])
-        intent = PlacePods(pod_refs=(ref,), path="podRefs", queue=True, consulted=NOTHING_SAID)
+        intent = PlacePods(
+            pod_refs=(ref,), path="podRefs", queue=True, extender_verdicts=NO_VERDICTS
+        )
         try:
             (result,) = (await place(self.lease.cluster, intent)).results
         except NotFound:
@@ -184,11 +186,11 @@ class PendingPods(Controller):
         return Refused(revision, {NO_NODES: ()}, message, again_after=again_after)
 
 
-class AllPendingPods(Controllers[PendingPods]):
+class PendingPodControllers(Controllers[PendingPodController]):
     """The pending pod controllers of all clusters that this process has in memory."""
 
     name = "pending"
-    suspects: KnowsSuspects | None = None
+    suspects: SuspectRegistry | None = None
     """The pods whose decisions killed workers."""
     place: Place | None = None
     """Places stored pods, asking extenders; None if extenders are not asked, and such pods wait."""
@@ -204,8 +206,8 @@ class AllPendingPods(Controllers[PendingPods]):
         return self._limits.pending_lease_seconds
 
     @override
-    def _controller(self, lease: HeldLease) -> PendingPods:
-        made = PendingPods(
+    def _controller(self, lease: HeldLease) -> PendingPodController:
+        made = PendingPodController(
             lease=lease,
             clock=self._clock,
             limits=self._limits,

@@ -24,11 +24,11 @@ from service.scheduler.replica.replica import Entry, Replica
 from service.scheduler.replica.stored_kinds import MoveReservation
 
 _log = logging.getLogger(__name__)
-MakesPlans = Callable[[MakePlan], Awaitable[Planned]]
+PlanMaker = Callable[[MakePlan], Awaitable[Planned]]
 _MENTION = f'"kind":"{PLAN.kind}"'.encode()
 
 
-class KeptPlans(SweepController):
+class PlanController(SweepController):
     """Has the stored plans of one cluster carried out, while this process holds the lease.
 
     After each commit that may have let a plan continue, all plans take one more step, by a request
@@ -45,7 +45,7 @@ class KeptPlans(SweepController):
         clock: Clock,
         limits: Limits,
         spawn: Spawn,
-        plan: MakesPlans,
+        plan: PlanMaker,
     ) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._plan = plan
@@ -57,7 +57,7 @@ class KeptPlans(SweepController):
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         self._plans = {
@@ -65,25 +65,25 @@ class KeptPlans(SweepController):
             for stored in replica.objects(PLAN.kind)
         }
         self._changed = self._is_to_be_done
-        self.heeds_arrivals = any(self._plans.values())
+        self.wants_new_pods = any(self._plans.values())
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         for entry in entries:
             if entry.kind == PLAN.kind:
                 self._note(entry)
             elif entry.kind == MoveReservation.kind:
                 self._changed = True
-        self.heeds_arrivals = any(self._plans.values())
-        self._changed = self._changed or self.heeds_arrivals
+        self.wants_new_pods = any(self._plans.values())
+        self._changed = self._changed or self.wants_new_pods
         self._advance()
 
     def _note(self, entry: Entry) -> None:
         name = entry.key[1]
         if entry.after is None:
             self._plans.pop(name, None)
-            self._changed = self._changed or self._keeps_room
+            self._changed = self._changed or self._has_reservations
             return
         self._plans[name] = not has_plan_ended(entry.after.manifest)
         self._changed = True
@@ -93,10 +93,10 @@ class KeptPlans(SweepController):
     @property
     @override
     def _is_to_be_done(self) -> bool:
-        return bool(self._plans) or self._keeps_room
+        return bool(self._plans) or self._has_reservations
 
     @property
-    def _keeps_room(self) -> bool:
+    def _has_reservations(self) -> bool:
         return self._replica is not None and self._replica.count(MoveReservation.kind) > 0
 
     @override
@@ -147,7 +147,7 @@ class KeptPlans(SweepController):
         return self._limits.plan_look_seconds
 
 
-class AllKeptPlans(Controllers[KeptPlans]):
+class PlanControllers(Controllers[PlanController]):
     """The plan controllers of all clusters that this process has in memory."""
 
     name = "plans"
@@ -160,8 +160,8 @@ class AllKeptPlans(Controllers[KeptPlans]):
         return self._limits.evictions_lease_seconds
 
     @override
-    def _controller(self, lease: HeldLease) -> KeptPlans:
-        return KeptPlans(
+    def _controller(self, lease: HeldLease) -> PlanController:
+        return PlanController(
             lease=lease,
             clock=self._clock,
             limits=self._limits,

@@ -21,7 +21,7 @@ from service.scheduler.replica.stored_kinds import EvictionState
 _RULE = b"SchedulingRequiredDuringExecution"
 
 
-class Evictions(SweepController):
+class EvictionController(SweepController):
     """Has the pods of one cluster evicted, while this process holds the lease.
 
     After each commit that may have broken a rule, all rules are checked again, by a request among
@@ -31,13 +31,13 @@ class Evictions(SweepController):
 
     # What happens in the replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         self._changed = True
         self._advance()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Note changes of the replica that were committed."""
         self._changed = self._changed or not all(map(_only_evicts, entries))
         self._advance()
@@ -93,7 +93,7 @@ def _only_evicts(entry: Entry) -> bool:
     )
 
 
-class AllEvictions(Controllers[Evictions]):
+class EvictionControllers(Controllers[EvictionController]):
     """The eviction controllers of all clusters that this process has in memory."""
 
     name = "evictions"
@@ -104,8 +104,10 @@ class AllEvictions(Controllers[Evictions]):
         return self._limits.evictions_lease_seconds
 
     @override
-    def _controller(self, lease: HeldLease) -> Evictions:
-        return Evictions(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+    def _controller(self, lease: HeldLease) -> EvictionController:
+        return EvictionController(
+            lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn
+        )
 
     @override
     async def unattended(self) -> list[str]:

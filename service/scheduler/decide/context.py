@@ -16,7 +16,7 @@ from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Ids
-from service.scheduler.protocol.suspects import KnowsSuspects, NoSuspects
+from service.scheduler.protocol.suspects import NoSuspects, SuspectRegistry
 from service.scheduler.replica.replica import Replica
 
 Decision = Generator[None, None, A]
@@ -45,7 +45,7 @@ Hints = dict[ObjectName, Hint]
 """The hint of each pod, by the pod's namespace and name."""
 
 
-def kept_of(before: Hints, after: Hints) -> int:
+def count_kept_nodes(before: Hints, after: Hints) -> int:
     """Count the pods that got the same node again; each pod that was placed has a new hint."""
     return sum(
         after[key] is not hint and after[key].node_name == hint.node_name
@@ -71,7 +71,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     hints: Hints
     cluster_id: int = 0
     """The cluster; 0 for one that exists only in a request."""
-    suspects: KnowsSuspects = NoSuspects()
+    suspects: SuspectRegistry = NoSuspects()
     """The pods whose decisions killed workers."""
     has_waited: bool = False
     """Whether pending pods wait no longer for the evaluation of their expressions."""
@@ -102,15 +102,15 @@ class DecisionContext(msgspec.Struct, kw_only=True):
             self.warnings = WarningList()
         self.warnings.add(warnings, prefix)
 
-    def told(self) -> list[FieldWarning] | msgspec.UnsetType:
+    def answer_warnings(self) -> list[FieldWarning] | msgspec.UnsetType:
         """Return the warnings in the form that answers have."""
         return msgspec.UNSET if self.warnings is None else self.warnings.told()
 
-    def aside(self) -> "DecisionContext":
+    def speculative(self) -> "DecisionContext":
         """Return a context for speculative decisions, whose hints and events are discarded."""
         return msgspec.structs.replace(self, hints={}, events=[], budget_cache=None)
 
-    def give_up_in_time(self, message: str) -> None:
+    def check_attempts(self, message: str) -> None:
         """Abandon a sweep that loses every race; it is made again later.
 
         Raises:
@@ -119,7 +119,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
         if self.attempts > SWEEP_ATTEMPTS_MAX:
             raise Overloaded(message)
 
-    def rest_on(self, time: datetime) -> None:
+    def hold_until(self, time: datetime) -> None:
         """Delay the commit to a time that the decision assumes to have come (protocol rule P16)."""
         self.not_before = max(self.not_before or time, time)
 

@@ -114,7 +114,7 @@ class Allowances:
         self._allowed.clear()
         self._taken.clear()
 
-    def look(self, pods: Iterable[Pod]) -> None:
+    def observe(self, pods: Iterable[Pod]) -> None:
         """Record what the budgets of some pods allow now."""
         for pod in pods:
             for budget in self._budgets.guarding(pod):
@@ -163,7 +163,7 @@ def status_of_budget(cluster: Cluster, budget: StoredBudget) -> PodDisruptionBud
     need = need_of(
         spec,
         matching=sum(pod_class.pods for pod_class in selected),
-        wanted=_wanted(cluster, budget.namespace, selected),
+        wanted=_desired_pods(cluster, budget.namespace, selected),
     )
     allowed = max(healthy - need.desired, 0) if need.expected else 0
     return PodDisruptionBudgetStatus(
@@ -195,7 +195,7 @@ def _is_healthy(cluster: Cluster, budget: StoredBudget, name: str) -> bool:
     )
 
 
-def _wanted(cluster: Cluster, namespace: str, selected: list[PodClass]) -> int:
+def _desired_pods(cluster: Cluster, namespace: str, selected: list[PodClass]) -> int:
     managed: defaultdict[OwnerReference, int] = defaultdict(int)
     for pod_class in selected:
         for owner, pods in pod_class.owners.items():

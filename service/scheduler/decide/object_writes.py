@@ -65,9 +65,9 @@ from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.waiting_groups import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.node_lifecycle.client_writes import (
-    as_remembered,
     conditionally_tainted,
     note_deletion,
+    with_remembered_state,
 )
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.callers import Caller
@@ -86,7 +86,7 @@ Effect = Literal["Created", "Changed", "Unchanged"]
 Claim = DeclaredObject[PersistentVolumeClaimBody]
 
 
-class Written(msgspec.Struct, frozen=True, gc=False):
+class WriteResult(msgspec.Struct, frozen=True, gc=False):
     """The effect of a write, and the object as it is stored now."""
 
     effect: Effect
@@ -109,7 +109,7 @@ def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     sent = with_name(context, intent.manifest) if intent.create else intent.manifest
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if intent.create and stored is not None:
-        raise Conflict(f"There is a {sent.kind} {_named(sent)} already.")
+        raise Conflict(f"There is a {sent.kind} {_format_name(sent)} already.")
     check_preconditions(intent.preconditions, stored)
     return replace_object(context, sent, stored, intent.caller, manager=intent.manager)
 
@@ -218,7 +218,7 @@ def upsert(
     replaces_uid: bool = False,
     patched: bool = False,
     manager: str = UNKNOWN_MANAGER,
-) -> Written:
+) -> WriteResult:
     """Create an object, or change the stored one to what was sent, if it differs.
 
     With `replaces_uid`, a different uid means a new object of the same name: the old one is deleted
@@ -245,7 +245,7 @@ def upsert(
         updated = recorded(context, updated, old, manager)
     updated = _tainted(context, updated)
     if same_object(updated, old):
-        return Written("Unchanged", stored)
+        return WriteResult("Unchanged", stored)
     if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
         authorize_change(caller, updated, old)
         node_name = sent.pod.node_name if isinstance(sent, PodManifest) else None
@@ -263,7 +263,7 @@ def upsert(
         _admit_claim(context, updated, old)
     written = _put(context, updated)
     _release(context, old, updated)
-    return Written("Changed", written)
+    return WriteResult("Changed", written)
 
 
 def _as_written(
@@ -328,7 +328,7 @@ def answer_with(context: DecisionContext, stored: Stored, *, created: bool = Fal
         body=shown(context.replica, stored.manifest),
         resource_version=stored.revision,
         created=created,
-        warnings=context.told(),
+        warnings=context.answer_warnings(),
     )
 
 
@@ -337,7 +337,7 @@ def missing(kind: str, namespace: str, name: str) -> NotFound:
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
 
-def _named(manifest: AnyManifest) -> str:
+def _format_name(manifest: AnyManifest) -> str:
     return f"{manifest.namespace}/{manifest.name}" if manifest.namespace else manifest.name
 
 
@@ -354,7 +354,7 @@ def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) ->
         context.replica.end_reservation((old.namespace, old.name))
 
 
-def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Written:
+def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> WriteResult:
     if isinstance(sent, PodManifest):
         authorize_change(caller, sent)
         sent = without_features_off(context, sent, None)
@@ -375,7 +375,7 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
     manifest = _tainted(context, manifest)
     if isinstance(manifest, PodManifest):
         note_arrival(context.replica, manifest.pod)
-    return Written("Created", _put(context, manifest))
+    return WriteResult("Created", _put(context, manifest))
 
 
 def _updated(
@@ -390,7 +390,7 @@ def _updated(
     assert isinstance(old, ObjectManifest)
     if isinstance(sent, NodeManifest):
         assert isinstance(old, NodeManifest)
-        sent = as_remembered(context, sent, old)
+        sent = with_remembered_state(context, sent, old)
     if isinstance(sent, QuotaManifest):
         assert isinstance(old, QuotaManifest)
         check_scopes(context, sent, old)

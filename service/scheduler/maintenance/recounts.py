@@ -98,7 +98,7 @@ class IdleRecounts:
         """Since when the recount of each cluster has been unfinished, possibly over several
         starts.
         """
-        self._told: set[str] = set()
+        self._logged_overdue: set[str] = set()
         """The clusters whose unfinished recounts have been logged."""
 
     async def run(self) -> None:
@@ -162,7 +162,7 @@ class IdleRecounts:
         self._in_vain += 1
         if self._in_vain < BUSY_STEPS_MAX:
             return
-        self._tell_overdue(present.name)
+        self._log_overdue(present.name)
         if not self._waiting and self._clock.monotonic() >= self._begun + self._pace.seconds:
             self._wait_for_all()  # else one that is always busy would keep the others waiting
         if self._waiting:
@@ -195,7 +195,7 @@ class IdleRecounts:
             self._end()
             return
         if mistake is not None:
-            self._tell(present, mistake)
+            self._report_mistake(present, mistake)
             self._end()
             present.loop.reload(REASON)
 
@@ -203,14 +203,14 @@ class IdleRecounts:
         """End the recount of the present replica: it is right, or was replaced."""
         if self._present is not None:
             self._unended.pop(self._present.name, None)
-            self._told.discard(self._present.name)
+            self._logged_overdue.discard(self._present.name)
         self._present = None
 
     def _overdue(self) -> float:
         """Return for how long the oldest recount has been unfinished, in seconds."""
         for name in [name for name in self._unended if not self._is_loaded(name)]:
             del self._unended[name]
-            self._told.discard(name)
+            self._logged_overdue.discard(name)
         since = min(self._unended.values(), default=None)
         return 0.0 if since is None else self._clock.monotonic() - since
 
@@ -218,15 +218,15 @@ class IdleRecounts:
         loop = self._scheduler.loops.get(name)
         return loop is not None and loop.follower.replica is not None
 
-    def _tell_overdue(self, name: str) -> None:
+    def _log_overdue(self, name: str) -> None:
         """Log once that a cluster is always busy."""
         seconds = self._clock.monotonic() - self._unended.get(name, self._clock.monotonic())
-        if seconds >= OVERDUE_SECONDS and name not in self._told:
-            self._told.add(name)
+        if seconds >= OVERDUE_SECONDS and name not in self._logged_overdue:
+            self._logged_overdue.add(name)
             context = {"cluster": name, "seconds": round(seconds)}
             _log.warning("The replica is not recounted, as it is always busy.", extra=context)
 
-    def _tell(self, present: _Round, mistake: Mistake) -> None:
+    def _report_mistake(self, present: _Round, mistake: Mistake) -> None:
         self._meter.mistaken(mistake.part)
         context = {
             "cluster": present.name,

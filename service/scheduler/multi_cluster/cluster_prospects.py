@@ -32,7 +32,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all of them, or enough of them, have to be placed for any to be."""
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A query to one cluster about a unit."""
 
     cluster: str
@@ -47,10 +47,10 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """If given, all pods or none are only reserved, for a split group."""
 
 
-class AsksClusters(Protocol):
+class ClusterClient(Protocol):
     """Sends queries to the worker that decides a cluster, on behalf of the caller."""
 
-    async def place(self, ask: Ask) -> PlacementAnswer:
+    async def place(self, ask: ClusterQuery) -> PlacementAnswer:
         """Place pods in one cluster, or reserve their nodes; dry runs include comparisons."""
         ...
 
@@ -59,7 +59,7 @@ class AsksClusters(Protocol):
         ...
 
 
-class PlaceOverClusters(msgspec.Struct, frozen=True, kw_only=True):
+class MultiClusterRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Units of pods, and the clusters in which they may be placed."""
 
     clusters: Sequence[str]

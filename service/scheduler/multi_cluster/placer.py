@@ -21,10 +21,10 @@ from msgspec.structs import replace
 from service.model.core.errors import MoorageError, Overloaded, StorageUnavailable
 from service.model.log.lease import HeldLeases
 from service.scheduler.multi_cluster.cluster_prospects import (
-    Ask,
-    AsksClusters,
     ClusterBid,
-    PlaceOverClusters,
+    ClusterClient,
+    ClusterQuery,
+    MultiClusterRequest,
     Unit,
     excluded_by_rules,
     has_node,
@@ -63,7 +63,7 @@ RULE = "ClusterTopology"
 """The reason of a cluster that a multi-cluster rule excludes."""
 
 
-class OverClusters:
+class MultiClusterPlacer:
     """Places the units of requests, one after the other, each in one of several clusters."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits, holder: str) -> None:
@@ -74,7 +74,9 @@ class OverClusters:
         self._request_seconds_max = limits.request_seconds_max
         self._reservation_seconds = limits.group_reservation_seconds
 
-    async def place(self, request: PlaceOverClusters, clusters: AsksClusters) -> OverClustersAnswer:
+    async def place(
+        self, request: MultiClusterRequest, clusters: ClusterClient
+    ) -> OverClustersAnswer:
         """Place all units, or report why every cluster refused.
 
         Raises:
@@ -106,8 +108,8 @@ class OverClusters:
 
     def _work(
         self,
-        request: PlaceOverClusters,
-        clusters: AsksClusters,
+        request: MultiClusterRequest,
+        clusters: ClusterClient,
         may_go_on: Callable[[], Awaitable[None]],
         leases: HeldLeases | None,
     ) -> "_Work":
@@ -122,7 +124,7 @@ class OverClusters:
 
     @asynccontextmanager
     async def _leases(
-        self, request: PlaceOverClusters, deadline: float
+        self, request: MultiClusterRequest, deadline: float
     ) -> AsyncIterator["RequestLeases"]:
         """Hold all leases of a request, acquired in one global order, and release them.
 
@@ -211,8 +213,8 @@ class _Work:
 
     def __init__(
         self,
-        request: PlaceOverClusters,
-        clusters: AsksClusters,
+        request: MultiClusterRequest,
+        clusters: ClusterClient,
         may_go_on: Callable[[], Awaitable[None]],
         leases: HeldLeases | None,
         splitting: SplitGroupPlacement,
@@ -394,15 +396,17 @@ class _Work:
         return await asyncio.gather(*asking)
 
     async def _bid(self, cluster: str, unit: Unit) -> ClusterBid:
-        answer = await self._heard(Ask(cluster=cluster, indices=unit.indices, dry_run=True))
+        answer = await self._record_answer(
+            ClusterQuery(cluster=cluster, indices=unit.indices, dry_run=True)
+        )
         return ClusterBid(cluster=cluster, results=answer.results)
 
     async def _ask(self, cluster: str, unit: Unit, *, queue: bool = False) -> PlacementAnswer:
         await self._may_go_on()
-        ask = Ask(cluster=cluster, indices=unit.indices, queue=queue, leases=self._leases)
-        return await self._heard(ask)
+        ask = ClusterQuery(cluster=cluster, indices=unit.indices, queue=queue, leases=self._leases)
+        return await self._record_answer(ask)
 
-    async def _heard(self, ask: Ask) -> PlacementAnswer:
+    async def _record_answer(self, ask: ClusterQuery) -> PlacementAnswer:
         answer = await self._clusters.place(ask)
         self._revisions[ask.cluster] = answer.revision
         self._committed |= answer.committed

@@ -26,10 +26,10 @@ from service.model.pods.affinity import spread_selector
 from service.model.pods.cluster_topology import CLUSTER_KEY
 from service.model.pods.pod import Pod
 from service.scheduler.multi_cluster.cluster_prospects import (
-    Ask,
-    AsksClusters,
     ClusterBid,
-    PlaceOverClusters,
+    ClusterClient,
+    ClusterQuery,
+    MultiClusterRequest,
     Unit,
     has_node,
     too_full,
@@ -60,8 +60,8 @@ class SplitGroupPlacement:
 
     def __init__(
         self,
-        request: PlaceOverClusters,
-        clusters: AsksClusters,
+        request: MultiClusterRequest,
+        clusters: ClusterClient,
         may_go_on: Callable[[], Awaitable[None]],
         leases: HeldLeases | None,
         clock: Clock,
@@ -134,7 +134,7 @@ class SplitGroupPlacement:
         places = sharing.asked_of(cluster)
         indices = [unit.indices[place] for place in places]
         answer = await self._clusters.place(
-            Ask(cluster=cluster, indices=indices, dry_run=True, alone=True)
+            ClusterQuery(cluster=cluster, indices=indices, dry_run=True, alone=True)
         )
         return ClusterBid(cluster=cluster, results=answer.results)
 
@@ -203,7 +203,7 @@ class SplitGroupPlacement:
         """
         await self._may_go_on()
         places = parts[cluster]
-        ask = Ask(
+        ask = ClusterQuery(
             cluster=cluster,
             indices=[unit.indices[place] for place in places],
             dry_run=self._request.dry_run,
@@ -281,7 +281,7 @@ class _Sharing:
     """The division of a unit's pods among clusters, while it is being made."""
 
     def __init__(
-        self, request: PlaceOverClusters, unit: Unit, refused: set[tuple[str, int]]
+        self, request: MultiClusterRequest, unit: Unit, refused: set[tuple[str, int]]
     ) -> None:
         self._request = request
         self._pods = [request.pods[index] for index in unit.indices]
@@ -308,7 +308,7 @@ class _Sharing:
 
     def go_on(self, bids: Sequence[ClusterBid]) -> bool:
         """Give pods to clusters that take them; return False if no remaining pod gets one."""
-        answers_by_cluster = {bid.cluster: self._told(bid) for bid in bids}
+        answers_by_cluster = {bid.cluster: self._answers_of(bid) for bid in bids}
         if not self._has_members(answers_by_cluster):
             return False
         taking = {
@@ -347,7 +347,7 @@ class _Sharing:
             there[name] + len(joining[name]) >= least for name, least in least_members.items()
         )
 
-    def _told(self, bid: ClusterBid) -> dict[int, PlacementResult]:
+    def _answers_of(self, bid: ClusterBid) -> dict[int, PlacementResult]:
         return dict(zip(self.asked_of(bid.cluster), bid.results, strict=True))
 
     def _cluster_for(

@@ -200,7 +200,7 @@ class ClusterOwners:
         """Read the lease's holder, and acquire or renew it if possible, once at a time."""
         task = self._asking.get(cluster)
         if task is None:
-            task = self._asking[cluster] = asyncio.create_task(self._asked(cluster))
+            task = self._asking[cluster] = asyncio.create_task(self._refresh(cluster))
             task.add_done_callback(partial(self._end_asking, cluster))
         return task
 
@@ -208,7 +208,7 @@ class ClusterOwners:
         del self._asking[cluster]
         log_failure(task)
 
-    async def _asked(self, cluster: str) -> None:
+    async def _refresh(self, cluster: str) -> None:
         asked_at = self._clock.monotonic()
         try:
             if not self._closed:
@@ -217,7 +217,7 @@ class ClusterOwners:
                 if self._known.get(cluster) not in {None, before}:
                     return  # It was passed on meanwhile.
                 self._known[cluster] = claimed
-                self._tell(cluster, before, claimed)
+                self._log_transition(cluster, before, claimed)
                 if claimed.holder == self.own:
                     self._passed.pop(cluster, None)
                 elif before is not None and before.holder == self.own:
@@ -229,7 +229,7 @@ class ClusterOwners:
         except MoorageError:
             self._known.pop(cluster, None)
 
-    def _tell(self, cluster: str, before: "_Owner | None", owner: "_Owner") -> None:
+    def _log_transition(self, cluster: str, before: "_Owner | None", owner: "_Owner") -> None:
         """Log that this worker begins, or ceases, to decide all requests of a cluster."""
         had = before is not None and before.holder == self.own
         has = owner.holder == self.own

@@ -113,7 +113,7 @@ class ClusterShares:
         """Rebalance periodically, until cancelled."""
         while not self._is_leaving:
             try:
-                await self.look()
+                await self.rebalance()
             except MoorageError:
                 _log.debug("Clusters stay where they are.", exc_info=True)
             except Exception:  # noqa: BLE001 - it is told
@@ -121,7 +121,7 @@ class ClusterShares:
                 _log.exception("Clusters stay where they are.")
             await self._clock.sleep(self._seconds / 3)
 
-    async def look(self) -> None:
+    async def rebalance(self) -> None:
         """Rebalance once; a worker loads a cluster before it gets it, so that no request waits.
 
         Whatever does not fit into a third of `seconds` is left for the next time.

@@ -17,7 +17,7 @@ from service.model.core.times import rfc3339
 from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.cluster_loop import ClusterLoop
 from service.scheduler.commit.request_batches import TIME_IS_UP
-from service.scheduler.commit.suffixes import DrawnOnce
+from service.scheduler.commit.suffixes import RepeatableIds
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.planner.garbage_collection import no_collections
@@ -28,10 +28,10 @@ from service.scheduler.plans.capacity import find_capacity
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.make_plan import make_plan
 from service.scheduler.plans.repair.search import find_repairs
-from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.answers import CapacityAnswer
 from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.expressions import (
-    AnswersQuestions,
+    ExpressionEvaluator,
     Unanswered,
     answer_until,
     until_unanswered,
@@ -68,7 +68,7 @@ class Planner:
         ids: Ids,
         limits: Limits,
         templates: TemplateCache,
-        expressions: AnswersQuestions | None = None,
+        expressions: ExpressionEvaluator | None = None,
     ) -> None:
         self._expressions = expressions
         self.replica = PlanningReplica(templates, limits.plan_fork_behind_max)
@@ -142,7 +142,7 @@ class Planner:
             late = self._stopping or self._clock.monotonic() >= deadline
             return late or (client is not None and client.has_left())
 
-        ids = DrawnOnce(self._ids)
+        ids = RepeatableIds(self._ids)
 
         def decide(replica: Replica) -> Steps[PlacementAnswer]:
             return place_pods(self._context(replica, PlanBounds(), ids.again()), intent)
@@ -342,7 +342,7 @@ class Planners:
         submit: Callable[[str, MakePlan], Awaitable[Planned]],
         loop_of: Callable[[str], Awaitable[ClusterLoop]],
         keep: Callable[[asyncio.Task[Any]], None],
-        expressions: AnswersQuestions | None = None,
+        expressions: ExpressionEvaluator | None = None,
     ) -> None:
         """Create planners; `submit` decides an intent among placements, and `keep` holds a task to its end."""
         self._store = store
@@ -461,7 +461,7 @@ class Planners:
 
     def tick(self) -> None:
         """Drop replicas that no plan has used lately, and those over the limit."""
-        planners = [planner for planner in self._by_cluster.values() if planner.replica.is_kept]
+        planners = [planner for planner in self._by_cluster.values() if planner.replica.is_loaded]
         planners.sort(key=lambda planner: planner.last_used, reverse=True)
         unused = self._clock.monotonic() - self._limits.plan_fork_idle_seconds
         for rank, planner in enumerate(planners):

@@ -19,30 +19,30 @@ class PlanningReplica:
     def __init__(self, templates: TemplateCache, behind_max: int) -> None:
         self._templates = templates
         self._behind_max = behind_max
-        self.heeds_arrivals = False
+        self.wants_new_pods = False
         self._source: Replica | None = None
         """The replica that it follows, or None."""
         self._replica: Replica | None = None
         self._behind: list[Entry] = []
 
     @property
-    def is_kept(self) -> bool:
-        """Whether it takes memory."""
+    def is_loaded(self) -> bool:
+        """Whether it holds a second replica."""
         return self._source is not None
 
     def drop(self) -> None:
         """Drop it; the next plan creates a new one."""
         self._source = self._replica = None
-        self.heeds_arrivals, self._behind = False, []
+        self.wants_new_pods, self._behind = False, []
 
     # What it hears of the first replica
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Drop this replica if the first one was reloaded, as it copies another one."""
         if replica is not self._source:
             self.drop()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Record changes that it has to follow before the next plan."""
         if self._source is None:
             return
@@ -57,7 +57,7 @@ class PlanningReplica:
         """
         if self._source is not source:
             self.drop()
-            self._source, self.heeds_arrivals = source, True
+            self._source, self.wants_new_pods = source, True
             revision = source.committed_revision
             replica = yield from copying(source.committed_objects(), self._templates)
             replica.arrive(revision)

@@ -29,7 +29,7 @@ from service.scheduler.decide.status.pod_conditions import (
     EVICTION_REASON,
     evicted,
     reasons_in,
-    tell_evicted,
+    record_evicted,
 )
 from service.scheduler.plans.drain.cordon import plans_in
 from service.scheduler.plans.drained_pods import DrainUnit, pods_on, stays, units_of
@@ -41,17 +41,17 @@ from service.scheduler.plans.replace.wave import (
     WaveLimits,
     deadline_of,
     is_done,
-    look_only,
+    observe_only,
     progress_after,
     take_wave,
 )
 from service.scheduler.plans.waves import (
     EVICTIONS_OVER,
-    Kept,
-    Limited,
+    Blocked,
     Move,
+    MoveLimits,
     Waves,
-    kept_by_budget,
+    blocked_by_budget,
 )
 from service.scheduler.protocol.intents import AdvancePlans
 from service.scheduler.protocol.plans import FoundMoves, PlansAnswer, Search
@@ -67,10 +67,10 @@ def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[Pl
     Raises:
         Overloaded: too many races were lost.
     """
-    context.give_up_in_time("The plans could not be gone on with in time.")
+    context.check_attempts("The plans could not be gone on with in time.")
     advance = _Advance(context, intent.clock(), intent.found)
     plans = plans_in(context.replica)
-    advance.give_up_room(plans)
+    advance.drop_reservations(plans)
     for plan in plans:
         advance.cordon(plan_of(plan).body)
     for plan in plans:
@@ -134,7 +134,7 @@ class _Advance:
         if end > self._now:
             self._look_again(end)
             return
-        self._context.rest_on(end)
+        self._context.hold_until(end)
         self._replica.delete(PLAN.kind, "", plan.name)
 
     def _look_again(self, at: datetime) -> None:
@@ -146,7 +146,7 @@ class _Advance:
         staying = sum(map(stays, present))
         units = units_of(present)
         leaving: list[PodManifest] = []
-        blocked: list[tuple[PodManifest, Kept]] = []
+        blocked: list[tuple[PodManifest, Blocked]] = []
         if units and _is_running(body):
             leaving, blocked = yield from self._next_wave(body, units, present)
             for pod in leaving:
@@ -159,7 +159,7 @@ class _Advance:
             leaving=len(present) - staying - waiting,
             waiting=waiting,
             staying=staying,
-            waiting_pods=_told(blocked, status.waiting_pods) if _is_running(body) else (),
+            waiting_pods=_waiting_pods(blocked, status.waiting_pods) if _is_running(body) else (),
         )
         if _is_running(body) and not status.leaving and not status.waiting:
             return ended(status, "Succeeded", at)
@@ -175,7 +175,7 @@ class _Advance:
         except InvalidManifest as error:  # a limit was lowered, or another version wrote it
             return replace(status, waiting_pods=(_unreadable(error),))
         if not running:
-            wave = yield from look_only(self._context, goal)
+            wave = yield from observe_only(self._context, goal)
         else:
             most = self._most - self.evicted
             evict = partial(self._evict_replaced, name)
@@ -185,7 +185,7 @@ class _Advance:
         status = replace(
             progress_after(wave, status, at, resumed=resumed),
             phase="Running" if running else "Paused",
-            waiting_pods=_told(wave.waiting, status.waiting_pods),
+            waiting_pods=_waiting_pods(wave.waiting, status.waiting_pods),
         )
         if not running:
             return status
@@ -195,7 +195,7 @@ class _Advance:
             else self._timed(status, kept_goal)
         )
 
-    def give_up_room(self, plans: Sequence[DeclaredManifest]) -> None:
+    def drop_reservations(self, plans: Sequence[DeclaredManifest]) -> None:
         """Drop reservations of moves whose plans were deleted or have ended."""
         active = {(plan.name, plan.uid) for plan in plans if is_active(plan)}
         for reservation in reservations_in(self._replica):
@@ -217,7 +217,7 @@ class _Advance:
         status = replace(
             step.status,
             phase="Running" if _is_running(body) else "Paused",
-            waiting_pods=_told(step.waiting, status.waiting_pods),
+            waiting_pods=_waiting_pods(step.waiting, status.waiting_pods),
         )
         return ended(status, "Succeeded", at) if step.is_done else status
 
@@ -229,7 +229,7 @@ class _Advance:
         if end > self._now:
             self._look_again(end)
             return status
-        self._context.rest_on(end)
+        self._context.hold_until(end)
         return replace(status, reason=EXCEEDED)
 
     def _evict_replaced(self, plan: str, manifest: PodManifest) -> None:
@@ -241,43 +241,45 @@ class _Advance:
             return
         message = f"Replace: the plan {plan} replaces it"
         self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
-        tell_evicted(self._context, manifest, "Replace", message)
+        record_evicted(self._context, manifest, "Replace", message)
 
     def _next_wave(
         self, body: PlanBody, units: Sequence[DrainUnit], present: Sequence[PodManifest]
-    ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
+    ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Blocked]]]]:
         """Return the pods that can leave now, and why the others cannot; the fork is restored."""
-        fork = Fork(self._context.aside())
+        fork = Fork(self._context.speculative())
         limited = self._limited(body)
         waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
-        yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])
+        yield from waves.reserve_room([p for p in present if p.pod.terminating and not stays(p)])
         moves: list[Move] = yield from waves.next_wave()
         yield from fork.restore()
         leaving = [move.pod for move in moves]
-        blocked = [(unit, waves.kept[unit]) for unit in waves.waiting if unit in waves.kept]
+        blocked = [(unit, waves.blocked[unit]) for unit in waves.waiting if unit in waves.blocked]
         if body.spec.when_unschedulable == "Evict":
             blocked = self._leave_anyway(blocked, leaving, evictions_left(body))
-        blocked_pods = [(pod, kept) for unit, kept in blocked for pod in unit.pods]
-        return leaving, [(pod, kept) for pod, kept in blocked_pods if kept.reason != "MovesMax"]
+        blocked_pods = [(pod, blocked) for unit, blocked in blocked for pod in unit.pods]
+        return leaving, [
+            (pod, blocked) for pod, blocked in blocked_pods if blocked.reason != "MovesMax"
+        ]
 
-    def _limited(self, body: PlanBody) -> Limited:
+    def _limited(self, body: PlanBody) -> MoveLimits:
         """Return how many pods a drain may evict now, and which are protected."""
         room, protect = self._most - self.evicted, body.spec.bounds.protect
         most = evictions_left(body)
         if most is not None and most < room:
-            return Limited(most, over=EVICTIONS_OVER, protect=protect)
-        return Limited(room, first_whole=not self.evicted and most is None, protect=protect)
+            return MoveLimits(most, over=EVICTIONS_OVER, protect=protect)
+        return MoveLimits(room, first_whole=not self.evicted and most is None, protect=protect)
 
     def _leave_anyway(
         self,
-        blocked: Sequence[tuple[DrainUnit, Kept]],
+        blocked: Sequence[tuple[DrainUnit, Blocked]],
         leaving: list[PodManifest],
         most: int | None,
-    ) -> list[tuple[DrainUnit, Kept]]:
+    ) -> list[tuple[DrainUnit, Blocked]]:
         """Evict pods that fit nowhere else, within the budgets; return the others, with reasons."""
         allowances = Allowances(self._replica.cluster)
         allowances.take([pod.pod for pod in leaving])
-        stay: list[tuple[DrainUnit, Kept]] = []
+        stay: list[tuple[DrainUnit, Blocked]] = []
         for unit, reason in blocked:
             pods = [pod.pod for pod in unit.pods]
             room = self._most - self.evicted - len(leaving)
@@ -287,7 +289,7 @@ class _Advance:
             elif most is not None and len(leaving) + len(pods) > most:
                 stay.append((unit, EVICTIONS_OVER))
             elif (budget := allowances.blocking(pods)) is not None:
-                stay.append((unit, kept_by_budget(budget)))
+                stay.append((unit, blocked_by_budget(budget)))
             else:
                 allowances.take(pods)
                 leaving += unit.pods
@@ -296,7 +298,7 @@ class _Advance:
     def _evict(self, manifest: PodManifest) -> None:
         message = f"Drain: node {manifest.pod.node_name} is drained"
         self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
-        tell_evicted(self._context, manifest, "Drain", message)
+        record_evicted(self._context, manifest, "Drain", message)
         self.evicted += 1
 
 
@@ -308,8 +310,8 @@ def _is_running(body: PlanBody) -> bool:
     return not body.has_ended and body.spec.state == "Running"
 
 
-def _told(
-    blocked: Sequence[tuple[PodManifest, Kept]], before: Sequence[WaitingPod]
+def _waiting_pods(
+    blocked: Sequence[tuple[PodManifest, Blocked]], before: Sequence[WaitingPod]
 ) -> tuple[WaitingPod, ...]:
     """Return the first waiting pods; keep messages that differ only in numbers of nodes."""
     known = {(waiting.namespace, waiting.name): waiting for waiting in before}

@@ -26,12 +26,12 @@ class BrokenRules:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._known: set[Broken] = set()
-        self.looked = False
+        self.observed = False
         """Whether the rules broken before are known; that is seldom needed."""
 
-    def look(self) -> Steps[None]:
+    def observe(self) -> Steps[None]:
         """Record which rules are already broken; those do not keep a pod from leaving."""
-        self.looked = True
+        self.observed = True
         violations = yield from self._violations(
             filter(_may_need_others, self._cluster.placed_classes())
         )

@@ -10,7 +10,7 @@ from service.model.core.errors import MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.placing.pod_placement import candidates_of, explanation_of, place_pod
 from service.scheduler.plans.fork import Fork
-from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.answers import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, PlacePods
 from service.scheduler.protocol.placements import PlacementResult
 

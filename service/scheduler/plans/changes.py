@@ -43,7 +43,7 @@ from service.scheduler.replica.stored_kinds import ConfigManifest
 HOSTNAME = "kubernetes.io/hostname"
 
 
-class Displaced(msgspec.Struct, frozen=True):
+class DisplacedPod(msgspec.Struct, frozen=True):
     """A waiting pod that has lost its node."""
 
     name: ObjectName
@@ -51,12 +51,12 @@ class Displaced(msgspec.Struct, frozen=True):
     """The node that it was on."""
 
 
-class Changing(msgspec.Struct):
+class ForkEditor(msgspec.Struct):
     """Makes the changes of one plan to its fork."""
 
     fork: Fork
     caller: Caller
-    displaced: list[Displaced] = msgspec.field(default_factory=list)
+    displaced: list[DisplacedPod] = msgspec.field(default_factory=list)
     """The pods that the changes have displaced, in the order in which nodes were removed."""
 
     def make(self, changes: tuple[PlanChange, ...]) -> Steps[list[int]]:
@@ -77,18 +77,18 @@ class Changing(msgspec.Struct):
         return counts
 
 
-def _remove_nodes(changing: Changing, change: RemoveNodes) -> Steps[int]:
-    nodes = yield from nodes_of(changing.fork, change.nodes)
+def _remove_nodes(editor: ForkEditor, change: RemoveNodes) -> Steps[int]:
+    nodes = yield from nodes_of(editor.fork, change.nodes)
     for node in nodes:
-        _displace(changing, node.name)
-        changing.fork.replica.delete("Node", "", node.name)
-        yield from changing.fork.pause()
+        _displace(editor, node.name)
+        editor.fork.replica.delete("Node", "", node.name)
+        yield from editor.fork.pause()
     return len(nodes)
 
 
-def _displace(changing: Changing, node_name: str) -> None:
+def _displace(editor: ForkEditor, node_name: str) -> None:
     """Displace the pods of a node to be removed; delete those that name it, like daemons."""
-    replica = changing.fork.replica
+    replica = editor.fork.replica
     slot = replica.cluster.nodes.slots[node_name]
     for pod in [pod for pod, _ in replica.cluster.placed_on(slot)]:
         if names_node(pod.spec) or pod.terminating:
@@ -97,7 +97,7 @@ def _displace(changing: Changing, node_name: str) -> None:
         manifest = replica.pod(pod.namespace, pod.name)
         assert manifest is not None
         replica.put(unbound(manifest))
-        changing.displaced.append(Displaced((pod.namespace, pod.name), node_name))
+        editor.displaced.append(DisplacedPod((pod.namespace, pod.name), node_name))
 
 
 def unbound(manifest: PodManifest) -> PodManifest:
@@ -106,40 +106,40 @@ def unbound(manifest: PodManifest) -> PodManifest:
     return replace(manifest, pod=pod, status=None)
 
 
-def _cordon_nodes(changing: Changing, change: CordonNodes) -> Steps[int]:
-    nodes = yield from nodes_of(changing.fork, change.nodes)
+def _cordon_nodes(editor: ForkEditor, change: CordonNodes) -> Steps[int]:
+    nodes = yield from nodes_of(editor.fork, change.nodes)
     for node in nodes:
-        yield from _put_node(changing, node, replace(node.node, unschedulable=True))
+        yield from _put_node(editor, node, replace(node.node, unschedulable=True))
     return len(nodes)
 
 
-def _uncordon_nodes(changing: Changing, change: UncordonNodes) -> Steps[int]:
-    nodes = yield from nodes_of(changing.fork, change.nodes)
+def _uncordon_nodes(editor: ForkEditor, change: UncordonNodes) -> Steps[int]:
+    nodes = yield from nodes_of(editor.fork, change.nodes)
     for node in nodes:
-        yield from _put_node(changing, node, replace(node.node, unschedulable=False))
+        yield from _put_node(editor, node, replace(node.node, unschedulable=False))
     return len(nodes)
 
 
-def _set_labels(changing: Changing, change: SetLabels) -> Steps[int]:
-    nodes = yield from nodes_of(changing.fork, change.nodes)
+def _set_labels(editor: ForkEditor, change: SetLabels) -> Steps[int]:
+    nodes = yield from nodes_of(editor.fork, change.nodes)
     for node in nodes:
         labels = _relabelled(node.labels, change.labels)
-        yield from _put_node(changing, node, replace(node.node, labels=labels))
+        yield from _put_node(editor, node, replace(node.node, labels=labels))
     return len(nodes)
 
 
-def _set_taints(changing: Changing, change: SetTaints) -> Steps[int]:
-    nodes = yield from nodes_of(changing.fork, change.nodes)
+def _set_taints(editor: ForkEditor, change: SetTaints) -> Steps[int]:
+    nodes = yield from nodes_of(editor.fork, change.nodes)
     for node in nodes:
-        yield from _put_node(changing, node, replace(node.node, taints=change.taints))
+        yield from _put_node(editor, node, replace(node.node, taints=change.taints))
     return len(nodes)
 
 
-def _put_node(changing: Changing, stored: NodeManifest, node: Node) -> Steps[None]:
-    if changing.fork.replica.config.taints_nodes:
-        node = replace(node, taints=with_condition_taints(node, changing.fork.context.now))
-    changing.fork.put(replace(stored, node=node))
-    yield from changing.fork.pause()
+def _put_node(editor: ForkEditor, stored: NodeManifest, node: Node) -> Steps[None]:
+    if editor.fork.replica.config.taints_nodes:
+        node = replace(node, taints=with_condition_taints(node, editor.fork.context.now))
+    editor.fork.put(replace(stored, node=node))
+    yield from editor.fork.pause()
 
 
 def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str | None]) -> dict[str, str]:
@@ -147,66 +147,66 @@ def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str | None]) ->
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def _add_nodes(changing: Changing, change: AddNodes) -> Steps[int]:
+def _add_nodes(editor: ForkEditor, change: AddNodes) -> Steps[int]:
     template, domains = change.template, change.topology
     for index in range(change.count):
         name = f"{template.name}-{index}"
-        if changing.fork.replica.get("Node", "", name) is not None:
+        if editor.fork.replica.get("Node", "", name) is not None:
             raise refused("template.metadata.name", f"would name a node that is there: {name}")
         labels = {**template.labels, HOSTNAME: name}
         if domains is not None:
             labels[domains.key] = domains.values[index % len(domains.values)]
         yield from _put_node(
-            changing, template, replace(template.node, name=name, labels=labels, uid="")
+            editor, template, replace(template.node, name=name, labels=labels, uid="")
         )
     return change.count
 
 
-def _remove_pods(changing: Changing, change: RemovePods) -> Steps[int]:
-    pods = yield from pods_of(changing.fork, change.pods, changing.caller)
+def _remove_pods(editor: ForkEditor, change: RemovePods) -> Steps[int]:
+    pods = yield from pods_of(editor.fork, change.pods, editor.caller)
     for pod in pods:
-        changing.fork.replica.delete("Pod", pod.namespace, pod.name)
-        yield from changing.fork.pause()
+        editor.fork.replica.delete("Pod", pod.namespace, pod.name)
+        yield from editor.fork.pause()
     return len(pods)
 
 
-def _put_pods(changing: Changing, change: PutPods) -> Steps[int]:
-    context, caller = changing.fork.context, changing.caller
+def _put_pods(editor: ForkEditor, change: PutPods) -> Steps[int]:
+    context, caller = editor.fork.context, editor.caller
     for index, sent in enumerate(change.pods):
         known = was_admitted(sent, caller)
         try:
             created = as_created(context, sent, was_admitted=known)
         except InvalidManifest as error:
             raise error.under(f"pods[{index}]") from None
-        changing.fork.put(created)
-        yield from changing.fork.pause()
+        editor.fork.put(created)
+        yield from editor.fork.pause()
     return len(change.pods)
 
 
-def _set_config(changing: Changing, change: SetConfig) -> Steps[int]:
-    present = msgspec.json.decode(msgspec.json.encode(changing.fork.replica.config))
+def _set_config(editor: ForkEditor, change: SetConfig) -> Steps[int]:
+    present = msgspec.json.decode(msgspec.json.encode(editor.fork.replica.config))
     try:
         config = parse_config(apply_patch("merge", present, change.config))
     except InvalidManifest as error:
         raise error.under("config") from None
-    before = changing.fork.replica.config
-    yield from changing.fork.configure(ConfigManifest(config=config, body=b"{}"))
-    for node, taints in changed_taints(changing.fork.replica, before, changing.fork.context.now):
-        yield from _put_node(changing, node, replace(node.node, taints=taints))
+    before = editor.fork.replica.config
+    yield from editor.fork.configure(ConfigManifest(config=config, body=b"{}"))
+    for node, taints in changed_taints(editor.fork.replica, before, editor.fork.context.now):
+        yield from _put_node(editor, node, replace(node.node, taints=taints))
     return 1
 
 
-def _set_namespace_labels(changing: Changing, change: SetNamespaceLabels) -> Steps[int]:
-    namespaces = namespaces_of(changing.fork, change.namespaces, changing.caller)
+def _set_namespace_labels(editor: ForkEditor, change: SetNamespaceLabels) -> Steps[int]:
+    namespaces = namespaces_of(editor.fork, change.namespaces, editor.caller)
     for stored in namespaces:
         labels = _relabelled(stored.labels, change.labels)
         namespace = replace(stored.namespace_object, labels=labels)
-        changing.fork.put(replace(stored, namespace_object=namespace))
-        yield from changing.fork.pause()
+        editor.fork.put(replace(stored, namespace_object=namespace))
+        yield from editor.fork.pause()
     return len(namespaces)
 
 
-_MAKE: Mapping[type[PlanChange], Callable[[Changing, Any], Steps[int]]] = {
+_MAKE: Mapping[type[PlanChange], Callable[[ForkEditor, Any], Steps[int]]] = {
     RemoveNodes: _remove_nodes,
     CordonNodes: _cordon_nodes,
     UncordonNodes: _uncordon_nodes,

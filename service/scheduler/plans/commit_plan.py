@@ -49,7 +49,7 @@ def commit_plan(context: DecisionContext, intent: CommitPlan) -> Decision[Planne
     """
     plan = intent.plan
     _refuse_others(context, plan)
-    planned = yield from plan_among_placements(context.aside(), plan)
+    planned = yield from plan_among_placements(context.speculative(), plan)
     if intent.expected is not None:
         _refuse_changed(intent.expected, [PlanStepKey.of(step) for step in planned.steps])
     if not planned.complete:
@@ -101,8 +101,8 @@ def _refuse_changed(expected: Sequence[PlanStepKey], steps: Sequence[PlanStepKey
     if list(expected) == list(steps):
         return
     known, now = set(expected), set(steps)
-    removed = [f"no more: {_told(step)}" for step in expected if step not in now]
-    new = [f"now: {_told(step)}" for step in steps if step not in known]
+    removed = [f"no more: {_format_step(step)}" for step in expected if step not in now]
+    new = [f"now: {_format_step(step)}" for step in steps if step not in known]
     differences = [*removed, *new] or ["its steps have another order"]
     rest = f"; and {len(differences) - _TOLD_MAX} more" if len(differences) > _TOLD_MAX else ""
     raise Conflict(
@@ -110,7 +110,7 @@ def _refuse_changed(expected: Sequence[PlanStepKey], steps: Sequence[PlanStepKey
     )
 
 
-def _told(step: PlanStepKey) -> str:
+def _format_step(step: PlanStepKey) -> str:
     return f"{step.action} {step.namespace}/{step.name}" + (f" on {step.to}" if step.to else "")
 
 

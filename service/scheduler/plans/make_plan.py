@@ -4,22 +4,22 @@ from msgspec.structs import replace
 
 from service.model.core.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.plans.changes import Changing
-from service.scheduler.plans.drain.drain import Draining
+from service.scheduler.plans.changes import ForkEditor
+from service.scheduler.plans.drain.drain import DrainPlan
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.place import (
-    Placing,
-    Wanted,
+    GoalPod,
+    PlacePlan,
+    goal_pods_of,
     refuse_too_many,
-    wanted_by,
 )
 from service.scheduler.plans.plan_totals import align_resources, count
 from service.scheduler.plans.rebalance.moves import arrive
 from service.scheduler.plans.rebalance.objectives import objective_totals
-from service.scheduler.plans.rebalance.rebalance import Rebalancing
-from service.scheduler.plans.remove.removal import Removals
-from service.scheduler.plans.repair.repair import FitGoal
-from service.scheduler.plans.replace.replacement import Replacing
+from service.scheduler.plans.rebalance.rebalance import RebalancePlan
+from service.scheduler.plans.remove.removal import RemovePlan
+from service.scheduler.plans.repair.repair import FitPlan
+from service.scheduler.plans.replace.replacement import ReplacePlan
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import (
     Counted,
@@ -63,9 +63,9 @@ def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
 def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     explains = intent.explain != "None"
     before = yield from _counted(fork, intent, rules=explains)
-    changing = Changing(fork, intent.caller)
-    changed = yield from changing.make(intent.changes)
-    reached = yield from _reached(fork, intent, changing)
+    editor = ForkEditor(fork, intent.caller)
+    changed = yield from editor.make(intent.changes)
+    reached = yield from _reached(fork, intent, editor)
     after = yield from _counted(fork, intent, rules=explains)
     before, after = align_resources(before, after)
     return Planned(
@@ -76,8 +76,8 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
         unplaced=reached.unplaced,
         before=before,
         after=after,
-        repairs=reached.repairs if isinstance(reached, FitGoal) else None,
-        unfinished=reached.unfinished if isinstance(reached, FitGoal) else None,
+        repairs=reached.repairs if isinstance(reached, FitPlan) else None,
+        unfinished=reached.unfinished if isinstance(reached, FitPlan) else None,
     )
 
 
@@ -90,44 +90,44 @@ def _counted(fork: Fork, intent: MakePlan, *, rules: bool) -> Steps[Counted]:
 
 
 def _reached(
-    fork: Fork, intent: MakePlan, changing: Changing
-) -> Steps[Placing | Draining | Removals | Replacing | Rebalancing | FitGoal]:
+    fork: Fork, intent: MakePlan, editor: ForkEditor
+) -> Steps[PlacePlan | DrainPlan | RemovePlan | ReplacePlan | RebalancePlan | FitPlan]:
     """Seek the goal, as far as it can be reached."""
     goal = intent.goal
     try:
         if isinstance(goal, Drain):
-            draining = Draining(fork, intent, goal)
-            yield from draining.drain()
-            return draining
+            drain = DrainPlan(fork, intent, goal)
+            yield from drain.drain()
+            return drain
         if isinstance(goal, Remove):
-            removals = Removals(fork, intent, goal)
+            removals = RemovePlan(fork, intent, goal)
             yield from removals.remove()
             return removals
         if isinstance(goal, Replace):
-            replacing = Replacing(fork, intent, goal)
+            replacing = ReplacePlan(fork, intent, goal)
             yield from replacing.replace()
             return replacing
         if isinstance(goal, Rebalance):
             yield from arrive(fork)
-            rebalancing = Rebalancing(fork, intent, goal)
+            rebalancing = RebalancePlan(fork, intent, goal)
             yield from rebalancing.rebalance()
             return rebalancing
         if isinstance(goal, Fit):
-            fit_goal = FitGoal(fork, intent, goal)
-            yield from fit_goal.fit(changing.displaced)
+            fit_goal = FitPlan(fork, intent, goal)
+            yield from fit_goal.fit(editor.displaced)
             return fit_goal
-        goal_pods = yield from _wanted(fork, goal, changing)
+        goal_pods = yield from _goal_pods(fork, goal, editor)
     except InvalidManifest as error:
         raise error.under("goal") from None
     except Forbidden as forbidden:
         raise forbidden.under("goal") from None
-    placing = Placing(fork, intent, goal)
+    placing = PlacePlan(fork, intent, goal)
     yield from placing.place(goal_pods)
     return placing
 
 
-def _wanted(fork: Fork, goal: Place, changing: Changing) -> Steps[list[Wanted]]:
-    goal_pods = yield from wanted_by(fork, goal, changing.displaced)
+def _goal_pods(fork: Fork, goal: Place, editor: ForkEditor) -> Steps[list[GoalPod]]:
+    goal_pods = yield from goal_pods_of(fork, goal, editor.displaced)
     refuse_too_many(fork.context, goal_pods, "displaced" if goal.displaced else goal.path)
     return goal_pods
 

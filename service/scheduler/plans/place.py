@@ -18,7 +18,7 @@ from service.scheduler.decide.placing.pod_placement import (
     explanation_of,
     place_pod,
 )
-from service.scheduler.plans.changes import Displaced
+from service.scheduler.plans.changes import DisplacedPod
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.selection import refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
@@ -31,7 +31,7 @@ _ASKED = "the plan was asked for it"
 _GONE = "its node is removed"
 
 
-class Wanted(NamedTuple):
+class GoalPod(NamedTuple):
     """A pod that the goal asks to be placed."""
 
     candidate: Candidate
@@ -41,7 +41,9 @@ class Wanted(NamedTuple):
     """The group whose members are placed together with it."""
 
 
-def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[list[Wanted]]:
+def goal_pods_of(
+    fork: Fork, goal: Place, displaced: Sequence[DisplacedPod]
+) -> Steps[list[GoalPod]]:
     """Return the pods of a goal in the order in which they are placed.
 
     Displaced pods are in the order of the pending queue: by priority, the oldest first.
@@ -53,7 +55,7 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
         nodes = {pod.name: pod.node_name for pod in displaced}
         candidates = candidates_of(fork.context, as_intent(goal))
         return [
-            Wanted(candidate, nodes.get(candidate.key), group_of(candidate.manifest))
+            GoalPod(candidate, nodes.get(candidate.key), group_of(candidate.manifest))
             for candidate in candidates
         ]
     runs = []
@@ -64,7 +66,7 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
         )
         yield
     # Sorting some ten thousand pods at once would keep everybody else waiting.
-    ordered: list[Wanted] = []
+    ordered: list[GoalPod] = []
     for _, goal_pod in merge(*runs, key=itemgetter(0)):
         ordered.append(goal_pod)
         if not len(ordered) % _STEP_PODS:
@@ -75,12 +77,12 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
 _Order = tuple[int, str, str, str]
 
 
-def _lost(fork: Fork, displaced: Displaced) -> tuple[_Order, Wanted] | None:
+def _lost(fork: Fork, displaced: DisplacedPod) -> tuple[_Order, GoalPod] | None:
     """Return a displaced pod, or None if later changes removed or replaced it."""
     stored = fork.replica.pod(*displaced.name)
     if stored is None or stored.pod.node_name is not None:
         return None
-    goal_pod = Wanted(Candidate(stored, stored), displaced.node_name, group_of(stored))
+    goal_pod = GoalPod(Candidate(stored, stored), displaced.node_name, group_of(stored))
     return order_of(stored.pod), goal_pod
 
 
@@ -94,7 +96,7 @@ def as_intent(goal: Place) -> PlacePods:
     return PlacePods(pods=goal.pods, pod_refs=goal.pod_refs, path=goal.path, dry_run=True)
 
 
-class Placing:
+class PlacePlan:
     """Places the pods of one plan, and collects its steps and the pods that get no node."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Place) -> None:
@@ -103,7 +105,7 @@ class Placing:
         self._moves_left = intent.bounds.moves_max
         self._refused: dict[object, Unplaced] = {}
         """Results of refused pods since a pod was last placed, by signature."""
-        self._explaining = Explaining(fork, intent.explain)
+        self._explaining = Explainer(fork, intent.explain)
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
 
@@ -112,7 +114,7 @@ class Placing:
         """Whether all pods have got nodes."""
         return not self.unplaced
 
-    def place(self, goal_pods: Sequence[Wanted]) -> Steps[None]:
+    def place(self, goal_pods: Sequence[GoalPod]) -> Steps[None]:
         """Place the pods one after the other, but the members of a group together."""
         context = self._fork.context
         for members in together(goal_pods):
@@ -125,14 +127,14 @@ class Placing:
             else:
                 yield from self._place_members(members)
 
-    def _exceeds(self, members: Sequence[Wanted]) -> bool:
+    def _exceeds(self, members: Sequence[GoalPod]) -> bool:
         moves = sum(goal_pod.node_name is not None for goal_pod in members)
         return self._moves_left is not None and moves > self._moves_left
 
-    def _leave(self, members: Sequence[Wanted], reason: str, message: str) -> None:
+    def _leave(self, members: Sequence[GoalPod], reason: str, message: str) -> None:
         self.unplaced += [unplaced(goal_pod, reason, message) for goal_pod in members]
 
-    def _place_one(self, goal_pod: Wanted) -> Steps[None]:
+    def _place_one(self, goal_pod: GoalPod) -> Steps[None]:
         context, candidate = self._fork.context, goal_pod.candidate
         key = pod_signature(context.replica.cluster, candidate.pod) if self._refused else None
         known = self._refused.get(key)
@@ -145,14 +147,14 @@ class Placing:
             yield
         yield from self._fork.pause()
 
-    def _place_members(self, members: Sequence[Wanted]) -> Steps[None]:
+    def _place_members(self, members: Sequence[GoalPod]) -> Steps[None]:
         candidates = [goal_pod.candidate for goal_pod in members]
         answer = yield from place_one_by_one(self._fork.context, self._asked, candidates)
         for goal_pod, result in zip(members, answer.results, strict=True):
             self._note(goal_pod, result)
         yield from self._fork.pause()
 
-    def _note(self, goal_pod: Wanted, result: PlacementResult) -> None:
+    def _note(self, goal_pod: GoalPod, result: PlacementResult) -> None:
         if result.outcome == "AlreadyPlaced":
             return
         if result.node_name is None:
@@ -173,7 +175,7 @@ class Placing:
             )
         )
 
-    def _note_refused(self, goal_pod: Wanted, result: PlacementResult) -> None:
+    def _note_refused(self, goal_pod: GoalPod, result: PlacementResult) -> None:
         context, pod = self._fork.context, goal_pod.candidate.pod
         result_of_pod = unplaced(goal_pod, result.reason or result.outcome, result.message or "")
         if result.outcome == "Unschedulable" and goal_pod.group is None:
@@ -181,7 +183,7 @@ class Placing:
         self.unplaced.append(self._explaining.of(pod, result_of_pod))
 
 
-class Explaining:
+class Explainer:
     """Explains why pods get no node, within the limits of a plan."""
 
     def __init__(self, fork: Fork, explain: Explain) -> None:
@@ -200,7 +202,7 @@ class Explaining:
         return result if explanation is None else replace(result, explanation=explanation)
 
 
-def unplaced(goal_pod: Wanted, reason: str, message: str) -> Unplaced:
+def unplaced(goal_pod: GoalPod, reason: str, message: str) -> Unplaced:
     """Return the result of a pod that gets no node."""
     pod = goal_pod.candidate.pod
     return Unplaced(
@@ -212,9 +214,9 @@ def unplaced(goal_pod: Wanted, reason: str, message: str) -> Unplaced:
     )
 
 
-def together(goal_pods: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+def together(goal_pods: Sequence[GoalPod]) -> Iterator[list[GoalPod]]:
     """Yield single pods, and the members of each group at the position of the first."""
-    groups: dict[GroupRef, list[Wanted]] = {}
+    groups: dict[GroupRef, list[GoalPod]] = {}
     for goal_pod in goal_pods:
         if goal_pod.group is not None:
             groups.setdefault(goal_pod.group, []).append(goal_pod)
@@ -225,7 +227,7 @@ def together(goal_pods: Sequence[Wanted]) -> Iterator[list[Wanted]]:
             yield groups.pop(goal_pod.group)
 
 
-def refuse_too_many(context: DecisionContext, goal_pods: Sequence[Wanted], path: str) -> None:
+def refuse_too_many(context: DecisionContext, goal_pods: Sequence[GoalPod], path: str) -> None:
     """Refuse a plan that would place more pods than one plan may.
 
     Raises:

@@ -44,7 +44,7 @@ class Move(NamedTuple):
     to: str
 
 
-class Kept(NamedTuple):
+class Blocked(NamedTuple):
     """Why pods do not leave their nodes."""
 
     reason: str
@@ -53,12 +53,12 @@ class Kept(NamedTuple):
     """The disruption budget that does not allow it."""
 
 
-PROTECTED = Kept("Protected", "The plan's bounds say that it stays where it is.")
-MOVES_OVER = Kept("MovesMax", "It was not tried: `movesMax` was reached.")
-EVICTIONS_OVER = Kept("EvictionsMax", "It was not tried: `evictionsMax` was reached.")
+PROTECTED = Blocked("Protected", "The plan's bounds say that it stays where it is.")
+MOVES_OVER = Blocked("MovesMax", "It was not tried: `movesMax` was reached.")
+EVICTIONS_OVER = Blocked("EvictionsMax", "It was not tried: `evictionsMax` was reached.")
 
 
-def told_of(pod: PodManifest, reason: Kept) -> Unplaced:
+def unplaced_pod(pod: PodManifest, reason: Blocked) -> Unplaced:
     """Return the result of a pod that stays where it is, or gets no node."""
     return Unplaced(
         namespace=pod.namespace,
@@ -69,11 +69,11 @@ def told_of(pod: PodManifest, reason: Kept) -> Unplaced:
     )
 
 
-class Limited(NamedTuple):
+class MoveLimits(NamedTuple):
     """The limits on moving, and the protected pods."""
 
     moves_max: int | None = None
-    over: Kept = MOVES_OVER
+    over: Blocked = MOVES_OVER
     """The reason of pods that do not move because the limit is reached."""
     protect: ProtectedPods | None = None
     first_whole: bool = False
@@ -85,7 +85,7 @@ class Waves:
     """Moves units off nodes, wave by wave, leaving the fork as after the last wave."""
 
     def __init__(
-        self, fork: Fork, nodes: frozenset[str], units: Sequence[DrainUnit], limited: Limited
+        self, fork: Fork, nodes: frozenset[str], units: Sequence[DrainUnit], limited: MoveLimits
     ) -> None:
         self._fork = fork
         self._nodes = nodes
@@ -93,18 +93,18 @@ class Waves:
         self._moves_left = limited.moves_max
         self._allowances = Allowances(fork.replica.cluster)
         self._rules = BrokenRules(fork.replica.cluster)
-        self._refused: dict[object, Kept] = {}
+        self._refused: dict[object, Blocked] = {}
         """Why single pods were refused since the fork last changed, by signature."""
         self._apart: set[DrainUnit] = set()
         """The units that move one at a time, as they broke a rule together with others."""
         self.waiting = list(units)
         """The units that have not moved."""
-        self.kept: dict[DrainUnit, Kept] = {}
+        self.blocked: dict[DrainUnit, Blocked] = {}
         """Why they have not, as far as they were tried."""
 
-    def keep_room(self, leaving: Iterable[PodManifest]) -> Steps[None]:
+    def reserve_room(self, leaving: Iterable[PodManifest]) -> Steps[None]:
         """Place the replacements of pods that are already leaving, so that others do not take their room."""
-        self._allowances.look(pod.pod for unit in self.waiting for pod in unit.pods)
+        self._allowances.observe(pod.pod for unit in self.waiting for pod in unit.pods)
         for pod in leaving:
             if group_of(pod) is None:
                 start = self._fork.try_out()
@@ -146,7 +146,7 @@ class Waves:
                 moved, moves = yield from self._move([unit])
                 broken = yield from self._broken_by(moves, start)
             if broken:
-                self.kept[unit] = breaking(broken[0], {pod.namespace for pod in unit.pods})
+                self.blocked[unit] = breaking(broken[0], {pod.namespace for pod in unit.pods})
             elif moves:
                 self._accept(moved)
                 return moves
@@ -164,9 +164,9 @@ class Waves:
         if not broken:
             return []
         yield from self._take_back(start, len(moves))
-        if self._rules.looked:
+        if self._rules.observed:
             return broken
-        yield from self._rules.look()
+        yield from self._rules.observe()
         return None
 
     def _move(self, units: Sequence[DrainUnit]) -> Steps[tuple[list[DrainUnit], list[Move]]]:
@@ -178,8 +178,8 @@ class Waves:
             before, failed = len(moved), []
             for unit in remaining:
                 moves_or_reason = yield from self._try(unit)
-                if isinstance(moves_or_reason, Kept):
-                    self.kept[unit] = moves_or_reason
+                if isinstance(moves_or_reason, Blocked):
+                    self.blocked[unit] = moves_or_reason
                     if moves_or_reason.budget is None:
                         failed.append(unit)
                 else:
@@ -188,9 +188,9 @@ class Waves:
             remaining = failed
         return moved, moves
 
-    def _try(self, unit: DrainUnit) -> Steps[list[Move] | Kept]:
+    def _try(self, unit: DrainUnit) -> Steps[list[Move] | Blocked]:
         if self._limited.is_late():
-            return Kept("SecondsOver", "It was not tried: the plan's time was over.")
+            return Blocked("SecondsOver", "It was not tried: the plan's time was over.")
         pods = [pod.pod for pod in unit.pods]
         if any(is_protected(pod, self._limited.protect) for pod in pods):
             return PROTECTED
@@ -198,9 +198,9 @@ class Waves:
             return self._limited.over
         budget = self._allowances.blocking(pods)
         if budget is not None:
-            return kept_by_budget(budget)
+            return blocked_by_budget(budget)
         moves_or_reason = yield from self._place(unit)
-        if not isinstance(moves_or_reason, Kept):
+        if not isinstance(moves_or_reason, Blocked):
             self._refused.clear()
             self._allowances.take(pods)
             if self._moves_left is not None:
@@ -215,7 +215,7 @@ class Waves:
             return False
         return len(unit.pods) > self._moves_left
 
-    def _place(self, unit: DrainUnit) -> Steps[list[Move] | Kept]:
+    def _place(self, unit: DrainUnit) -> Steps[list[Move] | Blocked]:
         """Find nodes for all pods of a unit, as if they had left, or leave the fork as it was."""
         if self._refused and unit.group is None:
             known = self._refused.get(self._verdict_key(unit))
@@ -223,7 +223,7 @@ class Waves:
                 return known
         start = self._fork.try_out()
         results = yield from self._placed(unit)
-        reason = next((k for k in map(self._kept_by, results) if k is not None), None)
+        reason = next((k for k in map(self._blocked_by, results) if k is not None), None)
         if reason is None:
             yield from self._fork.step()
             return [
@@ -255,11 +255,11 @@ class Waves:
         answer = yield from place_one_by_one(context, _ASKED, candidates)
         return list(answer.results)
 
-    def _kept_by(self, result: PlacementResult) -> Kept | None:
+    def _blocked_by(self, result: PlacementResult) -> Blocked | None:
         if result.node_name is None:
-            return Kept(result.reason or result.outcome, result.message or "")
+            return Blocked(result.reason or result.outcome, result.message or "")
         if result.node_name in self._nodes:
-            return Kept("Unschedulable", _COMES_BACK)
+            return Blocked("Unschedulable", _COMES_BACK)
         return None
 
     def _accept(self, moved: Iterable[DrainUnit]) -> None:
@@ -267,7 +267,7 @@ class Waves:
         self._allowances.renew()
         self.waiting = [unit for unit in self.waiting if unit not in moved_units]
         for unit in moved_units:
-            self.kept.pop(unit, None)
+            self.blocked.pop(unit, None)
 
     def _take_back(self, start: Mark, moves: int) -> Steps[None]:
         yield from self._fork.take_back(start)
@@ -294,16 +294,16 @@ class Waves:
         return concerned or list(moved)
 
 
-def kept_by_budget(budget: str) -> Kept:
+def blocked_by_budget(budget: str) -> Blocked:
     """Return the reason that a disruption budget, in the pods' namespace, keeps them on their nodes."""
     message = f"The disruption budget {budget} does not allow that it leaves."
-    return Kept("DisruptionBudget", message, budget)
+    return Blocked("DisruptionBudget", message, budget)
 
 
-def breaking(violation: Violation, namespaces: set[str]) -> Kept:
+def breaking(violation: Violation, namespaces: set[str]) -> Blocked:
     """Return the reason that a rule, which would break without them, keeps pods on their nodes."""
     pod = violation.pod
     owner = pod_named(pod.namespace, pod.name, namespaces)
-    return Kept(
+    return Blocked(
         "BreaksRule", f"If it left, {violation.breach.rule.path} of {owner} would not hold."
     )

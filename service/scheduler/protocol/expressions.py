@@ -24,7 +24,7 @@ class Unanswered(Exception):  # noqa: N818 - the decision is made again
         self.questions = questions
 
 
-class AnswersQuestions(Protocol):
+class ExpressionEvaluator(Protocol):
     """Evaluates expressions within time and memory limits."""
 
     async def answer(self, questions: Sequence[Question]) -> None:
@@ -71,7 +71,7 @@ def until_unanswered(
 
 
 async def answer_until(
-    end: float, clock: Clock, expressions: AnswersQuestions, questions: Sequence[Question]
+    end: float, clock: Clock, expressions: ExpressionEvaluator, questions: Sequence[Question]
 ) -> None:
     """Have questions answered by `end`, in the clock's monotonic seconds.
 

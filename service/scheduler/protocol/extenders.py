@@ -53,7 +53,7 @@ class ExtenderVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Why a required extender could not be reached."""
 
 
-class ExtendersToAsk(Denied):
+class ExtendersRequired(Denied):
     """A decision needs extender verdicts; where extenders are not asked, the pod is refused."""
 
     def __init__(self, question: ExtenderQuestion, scheduler_name: str) -> None:
@@ -66,7 +66,7 @@ class ExtendersToAsk(Denied):
         return Denied.__name__
 
 
-class AsksExtenders(Protocol):
+class ExtenderCaller(Protocol):
     """Asks the extenders of profiles."""
 
     async def ask(self, question: ExtenderQuestion) -> ExtenderVerdict:

@@ -23,6 +23,7 @@ from service.model.selection.object_filters import ObjectFilter
 from service.scheduler.protocol.answers import (
     Answer,
     ApplyAnswer,
+    CapacityAnswer,
     ComputedAnswer,
     ConfigAnswer,
     ConfirmationAnswer,
@@ -36,7 +37,6 @@ from service.scheduler.protocol.answers import (
     ViolationsAnswer,
 )
 from service.scheduler.protocol.callers import ANYBODY, Caller
-from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.extenders import ExtenderVerdict
 from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.placements import (
@@ -259,7 +259,7 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     """The hosts allowed for extenders, as in `PutConfig`."""
 
 
-NOTHING_SAID: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})
+NO_VERDICTS: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})
 """No verdicts yet, but extenders will be asked where needed."""
 
 
@@ -296,7 +296,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Leases that have to be held still when the pods are placed, or the request is refused."""
     reserving: ReservationTerms | None = None
     """If given, all the pods or none are only reserved, for a split group."""
-    consulted: Mapping[ObjectName, ExtenderVerdict] | None = None
+    extender_verdicts: Mapping[ObjectName, ExtenderVerdict] | None = None
     """Extender verdicts by pod, or None if extenders are not asked: pods that need them then get no
     node.
     """

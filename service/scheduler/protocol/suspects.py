@@ -12,7 +12,7 @@ SET_ASIDE_TOLD = (
 )
 
 
-class KnowsSuspects(Protocol):
+class SuspectRegistry(Protocol):
     """Records which pod is being decided, and which pods have killed workers."""
 
     def refresh(self) -> int:

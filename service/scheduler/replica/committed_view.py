@@ -29,7 +29,7 @@ class CommittedObjects:
     """Pods and nodes as in the log, in groups that filters ask for."""
 
     def __init__(self) -> None:
-        self.heeds_arrivals = False
+        self.wants_new_pods = False
         self.are_grouped = False
         self._groups: dict[Group, dict[ObjectName, Stored]] = {}
         self._grouping = asyncio.Lock()
@@ -38,18 +38,18 @@ class CommittedObjects:
 
     def drop(self) -> None:
         """Forget everything, as the replica is dropped."""
-        self.heeds_arrivals, self.are_grouped, self._groups, self._meanwhile = (
+        self.wants_new_pods, self.are_grouped, self._groups, self._meanwhile = (
             False,
             False,
             {},
             None,
         )
 
-    def loaded(self, replica: Replica) -> None:  # noqa: ARG002 - it is passed when groups are asked for
+    def on_loaded(self, replica: Replica) -> None:  # noqa: ARG002 - it is passed when groups are asked for
         """Start over with a newly loaded replica, without tentative changes."""
         self.drop()
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Follow changes that are in the log."""
         if self.are_grouped:
             self._follow(entries)
@@ -72,7 +72,7 @@ class CommittedObjects:
             if self.are_grouped:
                 return
             meanwhile = self._meanwhile = list[Entry]()
-            self.heeds_arrivals = True
+            self.wants_new_pods = True
             tentative = replica.tentative()
             present = [stored for kind in INDEXED_KINDS for stored in replica.objects(kind)]
             for number, stored in enumerate(present, start=1):
@@ -97,7 +97,8 @@ class CommittedObjects:
         assert self.are_grouped
         nothing: Mapping[ObjectName, Stored] = {}
         groups = [
-            self._groups.get(group, nothing) for group in _asked(kind, object_filter, namespace)
+            self._groups.get(group, nothing)
+            for group in _groups_for(kind, object_filter, namespace)
         ]
         return list(min(groups, key=len).values())
 
@@ -126,7 +127,7 @@ def _groups_of(stored: Stored) -> Iterator[Group]:
         yield kind, _LABEL, key, value
 
 
-def _asked(kind: str, object_filter: ObjectFilter, namespace: str | None) -> Iterator[Group]:
+def _groups_for(kind: str, object_filter: ObjectFilter, namespace: str | None) -> Iterator[Group]:
     """Yield groups that each have all objects that pass a filter."""
     yield (kind,)
     if namespace is not None:

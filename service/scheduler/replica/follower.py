@@ -13,7 +13,7 @@ from service.model.registry.manifests import PodManifest, TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica.committed_view import CommittedObjects
-from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Entry, Mark, Replica
 
 _log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class LoadObserver(Protocol):
     """Receives each newly loaded replica of a cluster. Its methods raise nothing."""
 
-    def loaded(self, replica: Replica) -> None:
+    def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         ...
 
@@ -30,7 +30,7 @@ class LoadObserver(Protocol):
 class Observer(LoadObserver, Protocol):
     """Receives the committed changes of a replica. Its methods raise nothing."""
 
-    heeds_arrivals: bool
+    wants_new_pods: bool
     """Whether it has to receive commits that only add new pods, each with its node.
 
     Most commits do only that. While this is false, they are not reported, unless the cluster has
@@ -38,7 +38,7 @@ class Observer(LoadObserver, Protocol):
     that are required during execution: a new pod may break these.
     """
 
-    def settled(self, entries: Sequence[Entry]) -> None:
+    def on_committed(self, entries: Sequence[Entry]) -> None:
         """Take changes of the replica that were committed."""
         ...
 
@@ -69,7 +69,7 @@ class Follower:
         self._limits = limits
         self._reason = "the cluster is used"
         """Why the next replica is loaded."""
-        self._loading: Loading[Replica] | None = None
+        self._loading: Loader[Replica] | None = None
         """A load that stopped because the database could not be reached, to be continued."""
         self.committed = CommittedObjects()
         """Pods and nodes at `head`, without tentative changes."""
@@ -167,10 +167,10 @@ class Follower:
             self._loading = loading
             raise
         self.replica, self.head = replica, head
-        replica.on_settled = self._settled
-        self._tell_news()
+        replica.on_committed = self._on_committed
+        self._signal_news()
         for observer in (*self._observers, self._at_load):
-            observer.loaded(replica)
+            observer.on_loaded(replica)
         context = {
             "reason": self._reason,
             "revision": head.revision,
@@ -179,21 +179,21 @@ class Follower:
         }
         _log.info("The replica is loaded.", extra=context)
 
-    def _settled(self, entries: Sequence[Entry]) -> None:
+    def _on_committed(self, entries: Sequence[Entry]) -> None:
         assert self.replica is not None
-        self._tell_news()
+        self._signal_news()
         concerns_all = self.replica.cluster.has_execution_rules or not _are_arrivals(entries)
         for observer in self._observers:
-            if concerns_all or observer.heeds_arrivals:
-                observer.settled(entries)
+            if concerns_all or observer.wants_new_pods:
+                observer.on_committed(entries)
 
-    def _tell_news(self) -> None:
+    def _signal_news(self) -> None:
         if self._news is not None:
             self._news.set()
             self._news = None
 
-    def _new_loading(self) -> Loading[Replica]:
-        return Loading(
+    def _new_loading(self) -> Loader[Replica]:
+        return Loader(
             self._cluster_id,
             source=self._store,
             new_target=partial(Replica, self._templates),

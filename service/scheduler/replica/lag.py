@@ -9,7 +9,7 @@ class Lag:
         self._since = 0.0
         """When the head at revision `_missed`, which the replica lacked then, became known."""
 
-    def hear(self, head: int, replica: int, now: float) -> None:
+    def observe(self, head: int, replica: int, now: float) -> None:
         """Record that the log has reached the revision `head`, and the replica `replica`."""
         self._head = head
         if replica >= self._missed or head < self._missed:

@@ -60,7 +60,7 @@ class Target(Protocol):
 AnyTarget = TypeVar("AnyTarget", bound=Target)
 
 
-class Loading(Generic[AnyTarget]):
+class Loader(Generic[AnyTarget]):
     """Loads one cluster into a new target.
 
     If a read fails, nothing is lost: `run` may be called again and continues from there. After any
@@ -213,6 +213,6 @@ async def load(
         StorageUnavailable: not all objects could be read.
         NotFound: the cluster is gone.
     """
-    loading = Loading(cluster_id, source=source, new_target=new_rows, limits=limits)
+    loading = Loader(cluster_id, source=source, new_target=new_rows, limits=limits)
     rows, head = await loading.run()
     return Snapshot(head, sorted(rows.by_key.values(), key=lambda row: row.key))

@@ -97,7 +97,7 @@ class Replica:
         """The revision of the last digest that was computed, and this digest."""
         self._settled = 0
         """How many entries were ever dropped from the journal's start."""
-        self.on_settled: Callable[[Sequence[Entry]], None] | None = None
+        self.on_committed: Callable[[Sequence[Entry]], None] | None = None
         """Called with changes once they are in the log; the replica may have newer ones by then."""
 
     @property
@@ -346,8 +346,8 @@ class Replica:
         del self._journal[: len(entries)]
         self._settled = mark.position
         self.cluster.commit_until(mark.engine)
-        if entries and self.on_settled is not None:
-            self.on_settled(entries)
+        if entries and self.on_committed is not None:
+            self.on_committed(entries)
 
     def settle_all(self) -> None:
         """Record that all changes up to now are in the log."""

@@ -11,7 +11,7 @@ ring, then behind what the log keeps, and gets an error.
 from service.scheduler.watching.binding_changes import BindingChange, BindingSelection
 from service.scheduler.watching.logged_commits import LoggedCommit
 from service.scheduler.watching.watch_events import EventType, WatchSelection
-from service.scheduler.watching.watches import Watch, Watching
+from service.scheduler.watching.watches import Watch, Watches
 
 __all__ = [
     "BindingChange",
@@ -20,5 +20,5 @@ __all__ = [
     "LoggedCommit",
     "Watch",
     "WatchSelection",
-    "Watching",
+    "Watches",
 ]

@@ -46,7 +46,7 @@ class Feed:
         """Have the log read soon."""
         self._wake.set()
 
-    def hear(self, head: Head | None) -> None:
+    def on_head(self, head: Head | None) -> None:
         """Schedule reading the log if its head is new; it is None if the cluster was deleted."""
         if head is None or (head.revision, head.tip) != (self.ring.revision, self.ring.tip):
             self.wake()
@@ -56,7 +56,7 @@ class Feed:
         if not self.ended:
             self.ended, self._error = True, error
             self.wake()
-            self._tell()
+            self._signal()
 
     def after(self, tip: UUID) -> Sequence[LoggedCommit] | None:
         """Return the commits after `tip`, none after the newest, or None if it is not in the ring.
@@ -129,10 +129,10 @@ class Feed:
             raise lost_history(page, ring.revision)
         if page.commits:
             ring.append(page)
-            self._tell()
+            self._signal()
         return page.revision < page.head.revision
 
-    def _tell(self) -> None:
+    def _signal(self) -> None:
         news, self.news = self.news, asyncio.Event()
         news.set()
         if self.ended and self.ring.nodes is not None:

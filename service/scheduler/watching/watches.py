@@ -23,7 +23,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine in the background, and keeps its task from being collected."""
 
 
-class Watching:
+class Watches:
     """All watches of this process, and one feed for each watched cluster."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits, spawn: Spawn) -> None:
@@ -50,11 +50,11 @@ class Watching:
         """The watched clusters."""
         return set(self.feeds)
 
-    def hear(self, heads: dict[int, Head], asked: set[int]) -> None:
+    def on_head(self, heads: dict[int, Head], asked: set[int]) -> None:
         """Process the heads of the clusters `asked`; a deleted cluster has none."""
         for cluster_id, feed in list(self.feeds.items()):
             if cluster_id in asked:
-                feed.hear(heads.get(cluster_id))
+                feed.on_head(heads.get(cluster_id))
 
     def close(self) -> None:
         """End all watches, and accept no new ones."""
@@ -240,7 +240,7 @@ class Watch:
     still where the watch began. `head` is where the log ended when the watch was opened.
     """
 
-    def __init__(self, watching: Watching, begin: WatchBegin, at_end: Callable[[], None]) -> None:
+    def __init__(self, watching: Watches, begin: WatchBegin, at_end: Callable[[], None]) -> None:
         self._at_end = at_end
         self.revision = begin.since
         self.head = begin.head
@@ -371,7 +371,7 @@ class NodeWatch(Watch):
     """
 
     def __init__(
-        self, watching: Watching, begin: WatchBegin, at_end: Callable[[], None], node: str
+        self, watching: Watches, begin: WatchBegin, at_end: Callable[[], None], node: str
     ) -> None:
         super().__init__(watching, begin, at_end)
         self._node = node

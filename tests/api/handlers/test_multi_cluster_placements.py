@@ -14,7 +14,7 @@ from service.model.core.errors import StorageUnavailable
 from service.model.log.commit import Head
 from service.model.pods.template_cache import TemplateCache
 from service.scheduler.multi_cluster import placer as multi_cluster_placement
-from service.scheduler.multi_cluster.cluster_prospects import Ask
+from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem
@@ -220,11 +220,11 @@ async def test_manifests_go_to_clusters_as_they_were_sent() -> None:
     one = b'{"spec":' + spec + b',"metadata":{"name":"web-0","namespace":"shop"}}'
     several = b'{"pods": [' + one + b', {"metadata":{"name":"b"},"spec":' + spec + b"}]}"
     body = await parse_over_clusters(several, TemplateCache(), 10, 10)
-    sent = body.to_cluster(Ask(cluster="east", indices=[0]))
+    sent = body.to_cluster(ClusterQuery(cluster="east", indices=[0]))
     assert sent.startswith(b'{"pods":[' + one + b"],")
     template = b'{"template": ' + one + b', "replicas": 2, "strategy": null}'
     body = await parse_over_clusters(template, TemplateCache(), 10, 10)
-    sent = body.to_cluster(Ask(cluster="east", indices=[1]))
+    sent = body.to_cluster(ClusterQuery(cluster="east", indices=[1]))
     assert b'{"spec":' + spec + b',"metadata":{"name":"web-0-1","namespace":"shop"}}' in sent
 
 
@@ -284,7 +284,7 @@ class Stop:
     async def at(self, harness: Harness, *pods: Json, **options: Any) -> "asyncio.Task[Any]":
         """A request that stands still there."""
 
-        async def place(clusters: Any, ask: Ask) -> PlacementAnswer:
+        async def place(clusters: Any, ask: ClusterQuery) -> PlacementAnswer:
             if ask.dry_run or self._reached.is_set():
                 return await self._place(clusters, ask)
             answer = await self._place(clusters, ask) if self._after else None

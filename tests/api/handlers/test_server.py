@@ -128,8 +128,8 @@ async def test_replicas_are_compared_only_when_asked_for(make_harness) -> None:
 
 async def test_a_process_whose_replica_lags_is_not_ready(harness: Harness, monkeypatch) -> None:
     await harness.put_node("n1")
-    lagging = msgspec.structs.replace(harness.scheduler.vitals(), lag_seconds=2 * WAIT_SECONDS)
-    monkeypatch.setattr(harness.scheduler, "vitals", lambda: lagging)
+    lagging = msgspec.structs.replace(harness.scheduler.gauges(), lag_seconds=2 * WAIT_SECONDS)
+    monkeypatch.setattr(harness.scheduler, "gauges", lambda: lagging)
     assert problem(await harness.client.get("/readyz"), 503) == "ReplicaLags"
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from service.api.handlers import multi_cluster_placements as handlers
 from service.scheduler.controllers import group_recovery as unfinished_split_groups
-from service.scheduler.controllers.group_recovery import SplitGroups
-from service.scheduler.multi_cluster.cluster_prospects import Ask
+from service.scheduler.controllers.group_recovery import SplitGroupController
+from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.limits import Limits
 from service.store.postgres import PostgresStore
@@ -98,7 +98,7 @@ class Stop:
         self._leases: Any = None
         place, advance = handlers.ClustersAsCaller.place, handlers.ClustersAsCaller.advance
 
-        async def placing(clusters: Any, ask: Ask) -> Any:
+        async def placing(clusters: Any, ask: ClusterQuery) -> Any:
             if ask.dry_run or ask.reserving is None:
                 return await place(clusters, ask)
             self._leases = self._leases or ask.leases
@@ -219,13 +219,13 @@ async def test_a_group_ends_by_itself_whatever_was_killed_when(
 ) -> None:
     """R06: bound everywhere or gone everywhere, though nobody asks again; no room is kept."""
     await clusters(hasty, east=2, west=2, north=2)
-    tick = SplitGroups.tick
+    tick = SplitGroupController.tick
     for when in ("before", "after"):
         with monkeypatch.context() as patched:
-            patched.setattr(SplitGroups, "tick", lambda _: None)
+            patched.setattr(SplitGroupController, "tick", lambda _: None)
             stop = Stop(stops, patched, hasty, at, when)
             killed = await stop("job")
-            patched.setattr(SplitGroups, "tick", tick)
+            patched.setattr(SplitGroupController, "tick", tick)
 
             async def ended() -> bool:
                 return await internal(hasty) == []

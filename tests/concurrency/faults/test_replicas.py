@@ -7,7 +7,7 @@ import httpx
 
 from service.model.registry.manifests import TemplateCache
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Replica
 from service.server.local_server import LocalServer, temporary_folder
 from service.store.postgres import PostgresStore
@@ -25,7 +25,7 @@ async def tables(database_url):
     """Revision and hash of a replica that is loaded now."""
     store = PostgresStore(database_url)
     try:
-        loading = Loading(
+        loading = Loader(
             await store.find_cluster("default"),
             source=store,
             new_target=lambda: Replica(TemplateCache()),

@@ -94,17 +94,17 @@ def new_quotas_begin_at_nothing(patch):
     patch.setattr(Account, "__init__", made_empty)
 
 
-@bug("A2", "Asked.exceeded")
+@bug("A2", "QuotaRequest.exceeded")
 def one_too_many(patch):
     """A quota that is full takes one more."""
-    exceeded, made = refusals.Asked.exceeded, made_with(patch, refusals.Asked)
+    exceeded, made = refusals.QuotaRequest.exceeded, made_with(patch, refusals.QuotaRequest)
 
     def exceeded_by_far(self, quota):
         used = made[self]["ledger"].usage(quota.namespace, quota.name).used
         full = all(used[each] < limit for each, limit in quota.hard.items())
         return None if full else exceeded(self, quota)
 
-    patch.setattr(refusals.Asked, "exceeded", exceeded_by_far)
+    patch.setattr(refusals.QuotaRequest, "exceeded", exceeded_by_far)
 
 
 @bug("A13", "Charges.forget_costs")
@@ -124,13 +124,13 @@ def costs_as_before_placement(patch):
     patch.setattr(Charges, "opportunity", wherever_it_may_be)
 
 
-@bug("A2", "Asked.added")
+@bug("A2", "QuotaRequest.added")
 def costs_only_shown(patch):
     """Opportunity cost is told in the status of quotas, but keeps nobody out."""
-    added = refusals.Asked.added
+    added = refusals.QuotaRequest.added
 
     def without_costs(self, quota):
         grown = added(self, quota)
         return {name: more for name, more in grown.items() if "opportunity." not in name}
 
-    patch.setattr(refusals.Asked, "added", without_costs)
+    patch.setattr(refusals.QuotaRequest, "added", without_costs)

@@ -7,7 +7,7 @@ from service.engine.state.pods.classes import MatchIndex, Role
 from service.model.cluster.cluster_config import ClusterConfig
 from service.model.log.commit import Head, LogPage
 from service.scheduler.replica.follower import Follower
-from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import ConfigManifest
 from tests.concurrency.planted.registry import bug, made_with
@@ -149,22 +149,22 @@ def configuration_not_loaded(patch):
     patch.setattr(Replica, "load", load_all)
 
 
-@bug("P13", "Loading.is_loaded")
+@bug("P13", "Loader.is_loaded")
 def ranges_of_different_states(patch):
     """What was loaded first stays as it was then, while later ranges are newer."""
-    patch.setattr(Loading, "is_loaded", lambda self, key: False)
+    patch.setattr(Loader, "is_loaded", lambda self, key: False)
 
 
-@bug("P13", "Loading.is_loaded")
+@bug("P13", "Loader.is_loaded")
 def changes_beyond_a_range_applied(patch):
     """Objects that are still to be loaded come from the log as well, and count twice."""
-    patch.setattr(Loading, "is_loaded", lambda self, key: True)
+    patch.setattr(Loader, "is_loaded", lambda self, key: True)
 
 
-@bug("P13", "Loading.has_come_to")
+@bug("P13", "Loader.has_come_to")
 def ranges_overshoot(patch):
     """The log is followed to the end of its page, and a range added that is older."""
-    made = made_with(patch, Loading)
+    made = made_with(patch, Loader)
 
     async def has_come_to(self, head):
         source, cluster_id = made[self]["source"], made[self]["cluster_id"]
@@ -176,4 +176,4 @@ def ranges_overshoot(patch):
             self.come_to(page.head)
         return True
 
-    patch.setattr(Loading, "has_come_to", has_come_to)
+    patch.setattr(Loader, "has_come_to", has_come_to)

@@ -11,27 +11,27 @@ from service.scheduler.watching.recent_commits import RecentCommits
 from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("A10", "Watching.begin_at")
+@bug("A10", "Watches.begin_at")
 def watch_resumes_one_late(patch):
     """A resumed stream begins after the event that comes next."""
-    begin_at, made = watches.Watching.begin_at, made_with(patch, watches.Watching)
+    begin_at, made = watches.Watches.begin_at, made_with(patch, watches.Watches)
 
     async def begin_late(self, cluster_id, since, bodies, room):
         head = await made[self]["store"].head(cluster_id)
         return await begin_at(self, cluster_id, min(since + 1, head.revision), bodies, room)
 
-    patch.setattr(watches.Watching, "begin_at", begin_late)
+    patch.setattr(watches.Watches, "begin_at", begin_late)
 
 
-@bug("A10", "Watching.begin_at")
+@bug("A10", "Watches.begin_at")
 def watch_repeats_an_event(patch):
     """A resumed stream begins with the event that was seen last."""
-    begin_at = watches.Watching.begin_at
+    begin_at = watches.Watches.begin_at
 
     async def begin_early(self, cluster_id, since, bodies, room):
         return await begin_at(self, cluster_id, max(since - 1, 1), bodies, room)
 
-    patch.setattr(watches.Watching, "begin_at", begin_early)
+    patch.setattr(watches.Watches, "begin_at", begin_early)
 
 
 @bug("A10", "RecentCommits.after")
@@ -88,10 +88,10 @@ def clusters_mixed_up(patch):
     patch.setattr(Scheduler, "loop_of", any_loop)
 
 
-@bug("A10", "Watching.end_feeds")
+@bug("A10", "Watches.end_feeds")
 def streams_open_at_drain(patch):
     """A worker that is to stop takes no new watches, but leaves those that there are open."""
-    patch.setattr(watches.Watching, "end_feeds", lambda self: None)
+    patch.setattr(watches.Watches, "end_feeds", lambda self: None)
 
 
 @bug("A10", "Watch.next")

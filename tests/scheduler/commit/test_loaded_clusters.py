@@ -83,7 +83,7 @@ async def test_a_cluster_in_which_a_pod_waits_stays_awake() -> None:
         for _ in range(3 * int(AWAKE_SECONDS)):
             await w.pass_time(1)
         assert len(w.schedulers[0].loops.awake) == 1
-        assert w.schedulers[0].vitals().pending.total() == 1
+        assert w.schedulers[0].gauges().pending.total() == 1
 
 
 async def test_a_cluster_in_which_nothing_changes_is_looked_at_ever_more_seldom(

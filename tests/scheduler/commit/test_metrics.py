@@ -43,8 +43,8 @@ class Notes(NoMeter):
     def executed(self, executions):
         self.timed.append(executions)
 
-    def vitals(self, vitals):
-        self.last = vitals
+    def gauges(self, gauges):
+        self.last = gauges
 
 
 @pytest.fixture
@@ -142,11 +142,11 @@ async def test_the_log_is_measured_by_who_compacts_it(notes):
 
 def test_lag_counts_from_when_the_missing_revision_was_heard_of():
     lag = Lag()
-    lag.hear(head=5, replica=5, now=10.0)
+    lag.observe(head=5, replica=5, now=10.0)
     assert (lag.revisions(5), lag.seconds(5, 20.0)) == (0, 0.0)
-    lag.hear(head=7, replica=5, now=20.0)
-    lag.hear(head=9, replica=6, now=21.0)
+    lag.observe(head=7, replica=5, now=20.0)
+    lag.observe(head=9, replica=6, now=21.0)
     assert (lag.revisions(6), lag.seconds(6, 23.0)) == (3, 3.0)
-    lag.hear(head=9, replica=7, now=23.0)
+    lag.observe(head=9, replica=7, now=23.0)
     assert (lag.revisions(7), lag.seconds(7, 24.0)) == (2, 1.0)
     assert (lag.revisions(9), lag.seconds(9, 25.0)) == (0, 0.0)

@@ -167,7 +167,7 @@ async def test_p16_no_pod_is_placed_by_who_may_have_lost_the_lease_of_the_queue(
         w.clock.advance(seconds - 0.5)
         release.set()
         await w.others()
-        assert w.schedulers[0].pending.toward(1).lease.held
+        assert w.schedulers[0].pending.get(1).lease.held
         release.clear()
         w.clock.advance(0.5)
         await w.apply(node("n"))

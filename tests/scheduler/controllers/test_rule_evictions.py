@@ -6,7 +6,7 @@ import pytest
 
 from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.request_batches import Batch
-from service.scheduler.controllers.rule_evictions import Evictions
+from service.scheduler.controllers.rule_evictions import EvictionController
 from service.scheduler.decide.evicting import required_during_execution
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.replica import Replica
@@ -378,13 +378,13 @@ async def test_what_is_too_much_for_one_commit_follows_by_itself(monkeypatch):
 
 
 async def test_rules_are_not_looked_at_again_because_pods_are_evicted(monkeypatch):
-    sweeps, sweep = [], Evictions.sweep
+    sweeps, sweep = [], EvictionController.sweep
 
     def counted(self):
         sweeps.append(self)
         sweep(self)
 
-    monkeypatch.setattr(Evictions, "sweep", counted)
+    monkeypatch.setattr(EvictionController, "sweep", counted)
     async with world() as w:
         await apply(w, N1, ON_SSD.on("n1"))
         sweeps.clear()
@@ -481,7 +481,7 @@ async def test_two_sweeps_of_one_state_evict_once():
         await w.ask(ReadViolations(), worker=1)
         for scheduler in w.schedulers:
             await release_evictions(w)
-            await scheduler.evictions.toward(1).lease.acquire()
+            await scheduler.evictions.get(1).lease.acquire()
         await release_evictions(w)
         await apply(w, N1.label(disk="hdd"))
         await pass_seconds(w, 3)

@@ -106,10 +106,10 @@ async def both_held_by(worker):
 async def test_p19_who_has_too_many_passes_one_on_once_the_other_has_loaded_it(store, clock):
     first, second = Worker(store, clock, "w1"), Worker(store, clock, "w2")
     await both_held_by(first)
-    await first.shares.look()
+    await first.shares.rebalance()
     assert first.prepared == [], "nobody else is there"
-    await second.shares.look()
-    await first.shares.look()
+    await second.shares.rebalance()
+    await first.shares.rebalance()
     [(to, passed)] = first.prepared
     assert to == "w2"
     assert first.owners.passed_to(passed) == "w2"
@@ -117,7 +117,7 @@ async def test_p19_who_has_too_many_passes_one_on_once_the_other_has_loaded_it(s
     assert await second.owners.elsewhere(passed) is None
     assert len(first.owners.held()) == len(second.owners.held()) == 1
     for each in (first, second):
-        await each.shares.look()
+        await each.shares.rebalance()
     assert len(first.prepared) == 1
     assert second.prepared == []
 
@@ -127,7 +127,7 @@ async def test_p19_a_worker_tells_that_it_is_there_while_another_loads_a_large_c
 ):
     first, second = Worker(store, clock, "w1"), Worker(store, clock, "w2")
     await both_held_by(first)
-    await second.shares.look()
+    await second.shares.rebalance()
     told, announce = asyncio.Semaphore(0), first.owners.announce
 
     async def counted(seconds):
@@ -140,7 +140,7 @@ async def test_p19_a_worker_tells_that_it_is_there_while_another_loads_a_large_c
         return True
 
     monkeypatch.setattr(first.owners, "announce", counted)
-    await ClusterShares(first.owners, clock, 0.03, load).look()
+    await ClusterShares(first.owners, clock, 0.03, load).rebalance()
     assert len(first.owners.held()) == 1
 
 
@@ -149,7 +149,7 @@ async def test_p19_a_worker_that_is_told_to_stop_gives_its_clusters_to_other_ser
     others = [Worker(store, clock, name) for name in ("w2", "w3", "w4")]
     await both_held_by(first)
     for each in (first, *others):
-        await each.shares.look()
+        await each.shares.rebalance()
     await both_held_by(first)
     await first.shares.leave(1)
     given = {cluster: first.owners.passed_to(cluster) for cluster in ("default", "other")}
@@ -171,7 +171,7 @@ async def test_p19_a_worker_that_is_told_to_stop_gives_nothing_to_one_that_canno
     first, second, third = (Worker(store, clock, name) for name in ("w1", "w2", "w3"))
     await both_held_by(first)
     for each in (second, third):
-        await each.shares.look()
+        await each.shares.rebalance()
 
     async def not_to_the_second(worker, cluster):
         return worker != "w2"
@@ -187,7 +187,7 @@ async def test_p19_what_is_not_loaded_in_time_is_given_to_another_all_the_same(s
         await asyncio.Event().wait()
 
     await both_held_by(first)
-    await second.shares.look()
+    await second.shares.rebalance()
     await ClusterShares(first.owners, clock, 60, load_for_ever).leave(0.01)
     for cluster in ("default", "other"):
         assert first.owners.passed_to(cluster) == "w2"
@@ -197,8 +197,8 @@ async def test_p19_what_is_not_loaded_in_time_is_given_to_another_all_the_same(s
 async def test_p19_what_the_other_cannot_load_or_who_is_dead_gets_nothing(store, clock):
     first, second = Worker(store, clock, "w1", reached=False), Worker(store, clock, "w2")
     await both_held_by(first)
-    await second.shares.look()
-    await first.shares.look()
+    await second.shares.rebalance()
+    await first.shares.rebalance()
     assert len(first.prepared) == 1
     assert len(first.owners.held()) == 2
     knowing = Worker(store, clock, "w3", dead={"w1", "w2"})

@@ -7,14 +7,18 @@ from msgspec.structs import replace
 
 from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
 from service.model.core.errors import Overloaded
-from service.scheduler.multi_cluster.cluster_prospects import Ask, PlaceOverClusters, Unit
+from service.scheduler.multi_cluster.cluster_prospects import (
+    ClusterQuery,
+    MultiClusterRequest,
+    Unit,
+)
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.placements import Outcome, PlacementAnswer, PlacementResult
 from service.scheduler.protocol.split_groups import GroupAnswer
 from tests.builders import matching, pod
 from tests.scheduler.world import world
 
-Answer = Callable[[Ask, int], Outcome]
+Answer = Callable[[ClusterQuery, int], Outcome]
 """What a cluster says of the pod at an index."""
 
 
@@ -27,7 +31,7 @@ class Clusters:
         self.reserved_in: list[str] = []
         self.steps: list[tuple[str, str]] = []
 
-    async def place(self, ask: Ask) -> PlacementAnswer:
+    async def place(self, ask: ClusterQuery) -> PlacementAnswer:
         if ask.reserving is not None:
             self.reserved_in.append(ask.cluster)
         results = [self._result(ask, each) for each in ask.indices]
@@ -37,7 +41,7 @@ class Clusters:
         self.steps.append((cluster, step.step))
         return GroupAnswer(revision=1, committed=False)
 
-    def _result(self, ask: Ask, index: int) -> PlacementResult:
+    def _result(self, ask: ClusterQuery, index: int) -> PlacementResult:
         outcome = self._answer(ask, index)
         spread = SpreadOverClusters(
             pods=self._pods.get(ask.cluster, 0),
@@ -84,7 +88,7 @@ async def placed(
             names=[("default", f"g-{n}") for n in range(count)],
             is_group=group,
         )
-        asked = PlaceOverClusters(
+        asked = MultiClusterRequest(
             clusters=names,
             units=[unit],
             pods=[m.pod for m in w.placing(*made).pods],
@@ -100,7 +104,7 @@ async def test_what_was_refused_after_all_is_not_told_as_placed() -> None:
     assert await placed(clusters, ["default"], group=False) == [("Unschedulable", None)]
 
 
-def only_split(ask: Ask, reserving: Outcome) -> Outcome:
+def only_split(ask: ClusterQuery, reserving: Outcome) -> Outcome:
     """No cluster takes the group as a whole, and each one takes any of its pods."""
     if ask.reserving is not None:
         return reserving

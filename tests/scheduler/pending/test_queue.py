@@ -47,7 +47,7 @@ class Shop:
         self.templates = TemplateCache()
         self.replica = Replica(self.templates)
         self.queue = PendingQueue(LIMITS)
-        self.replica.on_settled = self.queue.observe
+        self.replica.on_committed = self.queue.observe
         self.now = 0.0
         self.ids = CountedIds(1)
         self.configure(config or {})
@@ -127,7 +127,7 @@ def test_pods_that_may_have_killed_a_worker_are_tried_last_and_alone():
     suspects = {"b", "c"}
     shop = Shop()
     shop.queue = PendingQueue(LIMITS, lambda manifest: manifest.name in suspects)
-    shop.replica.on_settled = shop.queue.observe
+    shop.replica.on_committed = shop.queue.observe
     for name, priority in (("a", 0), ("b", 100), ("c", 50), ("d", -100)):
         each = small(name)
         each["spec"]["priority"] = priority
@@ -148,7 +148,7 @@ def test_a_pod_becomes_a_suspect_while_it_waits():
     suspects: set[str] = set()
     shop = Shop()
     shop.queue = PendingQueue(LIMITS, lambda manifest: manifest.name in suspects)
-    shop.replica.on_settled = shop.queue.observe
+    shop.replica.on_committed = shop.queue.observe
     shop.put(small("a"), small("b"))
     suspects.add("a")
     shop.queue.sort_anew()
@@ -202,7 +202,7 @@ def test_back_off_begins_with_the_second_refusal_and_doubles_to_ten_seconds():
 def test_some_are_tried_in_spite_of_their_back_off_the_first_ones_first():
     shop = Shop()
     shop.queue = PendingQueue(Limits(pending_early_tries=2))
-    shop.replica.on_settled = shop.queue.observe
+    shop.replica.on_committed = shop.queue.observe
     shop.put(*(small(name) for name in "dcba"))
     for number in range(2):
         shop.put(node("n").cordon().taint(f"t{number}"))

@@ -40,15 +40,15 @@ def kept(committed):
 
 def watched(replica):
     committed = CommittedObjects()
-    replica.on_settled = committed.settled
-    committed.loaded(replica)
+    replica.on_committed = committed.on_committed
+    committed.on_loaded(replica)
     return committed
 
 
 async def fresh(replica):
     """The pods that are there in groups made of the same replica now."""
     committed = CommittedObjects()
-    committed.loaded(replica)
+    committed.on_loaded(replica)
     await committed.group(replica)
     return kept(committed)
 

@@ -30,7 +30,7 @@ def admit_by_policies(replica: Replica, sent: PodManifest, stored: PodManifest |
     Raises:
         Denied: with the policy's id and message.
     """
-    policies = _asked(replica, sent, stored) if replica.config.policies else ()
+    policies = _applicable_policies(replica, sent, stored) if replica.config.policies else ()
     if not policies or _is_a_report(sent, stored):
         return
     _refuse_large(policies[0], sent, stored)
@@ -53,14 +53,14 @@ def ask_about_new(replica: Replica, pods: Iterable[PodManifest]) -> None:
         Unanswered: a result is not known yet.
     """
     for sent in pods:
-        policies = _asked(replica, sent, None)
+        policies = _applicable_policies(replica, sent, None)
         if policies and len(sent.render()) <= OBJECT_BYTES_MAX:
             replica.questions.failing(_question(replica, policies, sent, None))
     if replica.questions:
         raise Unanswered
 
 
-def _asked(
+def _applicable_policies(
     replica: Replica, sent: PodManifest, stored: PodManifest | None
 ) -> list[AdmissionPolicy]:
     """Return the policies that apply to this operation in the pod's namespace."""

@@ -104,20 +104,24 @@ def _claim_for(
 ) -> DeclaredManifest | None:
     """Return a claim with its new allocation, created if need be, or None if there is no claim."""
     replica = context.replica
-    claim = _kept(replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim) if use.claim else None
+    claim = (
+        _stored_object(replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim)
+        if use.claim
+        else None
+    )
     if given is None:
         return claim
     if claim is None:
         claim = _make_claim(context, pod, use, uid)
     names = dict.fromkeys(grant.class_name for grant in given.grants)
-    classes = {name: _kept(replica, DEVICE_CLASS.kind, "", name) for name in names}
+    classes = {name: _stored_object(replica, DEVICE_CLASS.kind, "", name) for name in names}
     return claim_allocated(claim, allocation_of(claim, given.grants, classes))
 
 
 def _make_claim(context: DecisionContext, pod: Pod, use: DeviceUse, uid: str) -> DeclaredManifest:
     replica = context.replica
     assert use.template is not None
-    template = _kept(replica, RESOURCE_CLAIM_TEMPLATE.kind, pod.namespace, use.template)
+    template = _stored_object(replica, RESOURCE_CLAIM_TEMPLATE.kind, pod.namespace, use.template)
     assert template is not None
     name = next(
         name
@@ -139,7 +143,7 @@ def release_devices(
     if stays or pod.node_name is None:
         return
     for use in device_uses(pod):
-        claim = _kept(context.replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim or "")
+        claim = _stored_object(context.replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim or "")
         if claim is not None:
             _release(context.replica, claim, pod.uid)
 
@@ -237,7 +241,9 @@ def _admin_request(sent: DeclaredManifest) -> str | None:
     return None
 
 
-def _kept(replica: Replica, kind: str, namespace: str, name: str) -> DeclaredManifest | None:
+def _stored_object(
+    replica: Replica, kind: str, namespace: str, name: str
+) -> DeclaredManifest | None:
     stored = replica.get(kind, namespace, name)
     manifest = stored.manifest if stored is not None else None
     return manifest if isinstance(manifest, DeclaredManifest) else None

@@ -57,11 +57,11 @@ def bind_volumes(
     if volumes is None and not forced:
         raise VolumesMissingError(f"The claims of {pod.namespace}/{pod.name} find no volumes.")
     for name, volume_name in (volumes or {}).items():
-        claim = _kept(context, PERSISTENT_VOLUME_CLAIM.kind, pod.namespace, name)
+        claim = _stored_object(context, PERSISTENT_VOLUME_CLAIM.kind, pod.namespace, name)
         if volume_name == PROVISION:
             context.replica.put(claim_for_node(claim, node_name))
             continue
-        volume = _kept(context, PERSISTENT_VOLUME.kind, "", volume_name)
+        volume = _stored_object(context, PERSISTENT_VOLUME.kind, "", volume_name)
         context.replica.put(volume_bound_to(volume, claim))
         context.replica.put(claim_bound_to(claim, volume_name))
 
@@ -116,7 +116,9 @@ def _volume_bound_here(context: DecisionContext, claim: StoredManifest) -> Decla
     return None
 
 
-def _kept(context: DecisionContext, kind: str, namespace: str, name: str) -> DeclaredManifest:
+def _stored_object(
+    context: DecisionContext, kind: str, namespace: str, name: str
+) -> DeclaredManifest:
     stored = context.replica.get(kind, namespace, name)
     assert stored is not None
     assert isinstance(stored.manifest, DeclaredManifest)

@@ -145,13 +145,13 @@ class MinimalEvictions:
         for conflict in self._by_pod[key]:
             if key in conflict.owners and conflict.too_many(key):
                 other = self._first_left(conflict.members, key)
-                return self._told(key, conflict, conflict.owners[key], other)
+                return self._cause_in_domain(key, conflict, conflict.owners[key], other)
         return None
 
     def _cause_of_others(self, key: ObjectName) -> Cause | None:
         for conflict in self._repelling(key):
             if key in conflict.members and conflict.breaks_others(key):
-                return self._told_of(key, conflict, self._first_left(conflict.owners, key))
+                return self._cause_of_owner(key, conflict, self._first_left(conflict.owners, key))
         return None
 
     def _first_left(self, keys: Collection[ObjectName], key: ObjectName) -> ObjectName:
@@ -166,11 +166,11 @@ class MinimalEvictions:
         for conflict in self._by_pod[key]:
             path, other = conflict.path_of(key), _other_than(key, conflict.first_members)
             if path is not None and other is not None:
-                return self._told(key, conflict, path, other)
+                return self._cause_in_domain(key, conflict, path, other)
         for conflict in self._repelling(key):
             owner = _other_than(key, conflict.first_owners)
             if conflict.matched(key) and owner is not None:
-                return self._told_of(key, conflict, owner)
+                return self._cause_of_owner(key, conflict, owner)
         return _cause(f"A rule does not hold while this pod is on node {self._node_of(key)}.")
 
     def _node_of(self, key: ObjectName) -> str | None:
@@ -179,11 +179,13 @@ class MinimalEvictions:
     def _repelling(self, key: ObjectName) -> Iterator[RuleConflict]:
         return (conflict for conflict in self._by_pod[key] if conflict not in self._attracting)
 
-    def _told_of(self, key: ObjectName, conflict: RuleConflict, owner: ObjectName) -> Cause:
+    def _cause_of_owner(self, key: ObjectName, conflict: RuleConflict, owner: ObjectName) -> Cause:
         rule = _rule_of(owner, conflict.path_of(owner) or "", told_in=key[0])
         return _cause(f"{rule} does not hold while this pod is on node {self._node_of(key)}.")
 
-    def _told(self, key: ObjectName, conflict: RuleConflict, path: str, other: ObjectName) -> Cause:
+    def _cause_in_domain(
+        self, key: ObjectName, conflict: RuleConflict, path: str, other: ObjectName
+    ) -> Cause:
         place = f"{path} does not hold on node {self._node_of(key)}"
         if conflict in self._attracting:
             return Cause("PodAffinity", f"{place}.")

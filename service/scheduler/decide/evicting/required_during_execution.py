@@ -26,8 +26,8 @@ from service.scheduler.decide.eviction_rate import (
 from service.scheduler.decide.status.pod_conditions import (
     Rule,
     evicted,
-    tell_evicted,
-    tell_eviction_blocked,
+    record_evicted,
+    record_eviction_blocked,
 )
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
@@ -50,7 +50,7 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
     Raises:
         Overloaded: too many races were lost.
     """
-    context.give_up_in_time("Pods could not be evicted in time.")
+    context.check_attempts("Pods could not be evicted in time.")
     now, inspection = intent.clock(), Inspection(context.replica.cluster)
     broken: list[Violation] = []
     enduring = (
@@ -92,7 +92,7 @@ class Sweep:
         """Whether there are victims beyond what is allowed now."""
         self._budgets = BudgetsByNamespace(context.replica.cluster)
         self._blocked: list[BlockedEviction] = []
-        self._told = frozenset(self._state.blocked)
+        self._reported = frozenset(self._state.blocked)
         """The blocked evictions that have been reported to pods before."""
         self._conflicts = MinimalEvictions(self._config, inspection)
         self._timers = {key_of_timer(timer): timer for timer in self._running_timers()}
@@ -181,14 +181,14 @@ class Sweep:
         namespace, name = key
         blocked = BlockedEviction(namespace=namespace, name=name, uid=manifest.uid, budget=budget)
         self._blocked.append(blocked)
-        if blocked not in self._told:
-            tell_eviction_blocked(self._context, manifest, cause.rule, budget, cause.message)
+        if blocked not in self._reported:
+            record_eviction_blocked(self._context, manifest, cause.rule, budget, cause.message)
 
     def _evict(self, manifest: PodManifest, cause: Cause) -> None:
         for time in self._over:
-            self._context.rest_on(time)
+            self._context.hold_until(time)
         self._context.replica.put(evicted(self._context, manifest, cause.reason, cause.message))
-        tell_evicted(self._context, manifest, cause.rule, cause.message)
+        record_evicted(self._context, manifest, cause.rule, cause.message)
         self._gone.add((manifest.namespace, manifest.name))
 
     def _running_timers(self) -> Iterator[ViolationTimer]:

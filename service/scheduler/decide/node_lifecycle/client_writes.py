@@ -20,7 +20,9 @@ from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import NodeState
 
 
-def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
+def with_remembered_state(
+    context: DecisionContext, sent: NodeManifest, old: NodeManifest
+) -> NodeManifest:
     """Return an update of a node, with the state that the update cannot undo.
 
     Taints that evict keep the time at which they were added, so that it does not start again with

@@ -38,7 +38,7 @@ RENEWED_REASON = "NodeLeaseRenewed"
 RENEWED_MESSAGE = "The node reports again."
 
 
-class Judged(NamedTuple):
+class NodeReadiness(NamedTuple):
     """A node with its remembered state and its present readiness."""
 
     manifest: NodeManifest
@@ -54,23 +54,25 @@ class Judged(NamedTuple):
         return self.state is not None and self.state.silent
 
 
-def judge(manifest: NodeManifest, state: NodeState | None, intent: SweepNodes) -> Judged:
+def judge(manifest: NodeManifest, state: NodeState | None, intent: SweepNodes) -> NodeReadiness:
     """Determine whether a node is ready, by its last report and whether it still reports."""
     node = manifest.node
     if state is not None and state.silent:
         returned = intent.silent is not None and node.name not in intent.silent
         if returned:
-            return Judged(manifest, state, state.told_ready, is_silent=False)
-        return Judged(manifest, state, "Unknown", is_silent=True)
+            return NodeReadiness(manifest, state, state.told_ready, is_silent=False)
+        return NodeReadiness(manifest, state, "Unknown", is_silent=True)
     if intent.judges and intent.silent and node.name in intent.silent:
-        return Judged(manifest, state, "Unknown", is_silent=True)
-    return Judged(manifest, state, node.ready, is_silent=False)
+        return NodeReadiness(manifest, state, "Unknown", is_silent=True)
+    return NodeReadiness(manifest, state, node.ready, is_silent=False)
 
 
 class Readiness:
     """The effect of all nodes' readiness on the taints of each."""
 
-    def __init__(self, context: DecisionContext, judged: list[Judged], now: datetime) -> None:
+    def __init__(
+        self, context: DecisionContext, judged: list[NodeReadiness], now: datetime
+    ) -> None:
         self._context = context
         self._config = context.replica.config
         self._now = now
@@ -81,7 +83,7 @@ class Readiness:
         """When the next waiting node may get the taint that evicts, or None."""
         self._may_evict = self._chosen(judged, counts)
 
-    def as_it_should_be(self, judged: Judged) -> NodeManifest:
+    def with_due_taints(self, judged: NodeReadiness) -> NodeManifest:
         """Return the node with the condition and the taints that it should have now."""
         manifest = self._with_condition(judged)
         if judged.ready == "" and not judged.was_silent:
@@ -89,7 +91,7 @@ class Readiness:
         taints = self._taints(judged)
         return manifest if taints == manifest.node.taints else manifest.with_taints(taints)
 
-    def remember(self, judged: Judged) -> None:
+    def remember(self, judged: NodeReadiness) -> None:
         """Store that the node is silent, or no longer is."""
         replica, name = self._context.replica, judged.manifest.name
         if judged.is_silent and not judged.was_silent:
@@ -98,7 +100,7 @@ class Readiness:
         elif judged.was_silent and not judged.is_silent:
             replica.delete(NodeState.kind, "", name)
 
-    def _chosen(self, judged: list[Judged], counts: dict[Zone, ZoneCount]) -> frozenset[str]:
+    def _chosen(self, judged: list[NodeReadiness], counts: dict[Zone, ZoneCount]) -> frozenset[str]:
         """Return the nodes to get the taint that evicts now: those that are not ready longest first."""
         waiting: dict[Zone, list[tuple[str, str]]] = {}
         last: dict[Zone, datetime] = {}
@@ -122,7 +124,7 @@ class Readiness:
                 self.due = min(self.due or next_at, next_at)
         return frozenset(chosen)
 
-    def _taints(self, judged: Judged) -> tuple[Taint, ...]:
+    def _taints(self, judged: NodeReadiness) -> tuple[Taint, ...]:
         node = judged.manifest.node
         if not self._config.taints_nodes:  # It was silent when that still meant a taint.
             return with_readiness(node.taints, "True", self._at)
@@ -139,7 +141,7 @@ class Readiness:
             if taint.key not in READINESS_KEYS or taint.effect != "NoExecute"
         )
 
-    def _with_condition(self, judged: Judged) -> NodeManifest:
+    def _with_condition(self, judged: NodeReadiness) -> NodeManifest:
         manifest = judged.manifest
         if judged.is_silent:
             if manifest.node.ready == "Unknown" and judged.was_silent:

@@ -16,7 +16,7 @@ from service.model.pods.pod import PodSpec
 from service.model.pods.status import DELETED_NODE_REASON
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.node_lifecycle.readiness_taints import Judged, Readiness, judge
+from service.scheduler.decide.node_lifecycle.readiness_taints import NodeReadiness, Readiness, judge
 from service.scheduler.decide.node_lifecycle.taints import (
     AT_ONCE,
     Tolerated,
@@ -31,7 +31,7 @@ from service.scheduler.decide.status.pod_conditions import (
     evicted,
     failed,
     placed_at,
-    tell_evicted,
+    record_evicted,
 )
 from service.scheduler.protocol.answers import NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
@@ -53,7 +53,7 @@ def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesA
     Raises:
         Overloaded: too many races were lost.
     """
-    context.give_up_in_time("The nodes could not be looked at in time.")
+    context.check_attempts("The nodes could not be looked at in time.")
     sweep = _Sweep(context, intent)
     yield from sweep.run()
     return NodesAnswer(revision=context.replica.revision, due=sweep.due(), all_down=sweep.all_down)
@@ -98,13 +98,15 @@ class _Sweep:
         nodes = self._nodes()
         if not self._any_unready(nodes):
             return
-        judged: list[Judged] = []
+        judged: list[NodeReadiness] = []
         for place, node in enumerate(nodes):
             if place % _STEP_NODES == _STEP_NODES - 1:
                 yield
             manifest = self._replica.node(node.name)
             assert manifest is not None
-            judged.append(judge(manifest, self._replica.node_state(node.name), self._asked()))
+            judged.append(
+                judge(manifest, self._replica.node_state(node.name), self._effective_intent())
+            )
         readiness = Readiness(self._context, judged, self._now)
         self.all_down = readiness.all_down
         for place, node_readiness in enumerate(judged):
@@ -130,14 +132,14 @@ class _Sweep:
         """Whether conditions and silence lead to taints in this cluster."""
         return self._config.taints_nodes
 
-    def _asked(self) -> SweepNodes:
+    def _effective_intent(self) -> SweepNodes:
         """Return the intent, without silent nodes if silence has no effect in this cluster."""
         return self._intent if self._manages else replace(self._intent, silent=frozenset())
 
-    def _keep(self, readiness: Readiness, judged: Judged) -> None:
+    def _keep(self, readiness: Readiness, judged: NodeReadiness) -> None:
         if self._left <= 0:
             return
-        manifest = readiness.as_it_should_be(judged)
+        manifest = readiness.with_due_taints(judged)
         if manifest is not judged.manifest:
             self._replica.put(manifest)
             self._left -= 1
@@ -195,9 +197,9 @@ class _Sweep:
             self._times.append(end)
             return
         if end > AT_ONCE:
-            self._context.rest_on(end)
+            self._context.hold_until(end)
         self._replica.put(evicted(self._context, manifest, TAINT_REASON, TAINT_MESSAGE))
-        tell_evicted(self._context, manifest, "NoExecuteTaint", TAINT_MESSAGE)
+        record_evicted(self._context, manifest, "NoExecuteTaint", TAINT_MESSAGE)
         self._left -= 1
 
     def _tolerations(self, spec: PodSpec, taints: tuple[Taint, ...]) -> Tolerated | None:
@@ -226,7 +228,7 @@ class _Sweep:
                 self._replica.put(replace(state, deleted_at=since))
             self._times.append(end)
             return
-        self._context.rest_on(end)
+        self._context.hold_until(end)
         keys = [(pod.namespace, pod.name) for pod in pods]
         self._fail(key for key in keys[: self._left])
         if len(keys) <= self._left:
@@ -238,7 +240,7 @@ class _Sweep:
             manifest = self._replica.pod(*key)
             assert isinstance(manifest, PodManifest)
             self._replica.put(failed(self._context, manifest, DELETED_NODE_REASON, DELETED_MESSAGE))
-            tell_evicted(self._context, manifest, "DeletedNode", DELETED_MESSAGE)
+            record_evicted(self._context, manifest, "DeletedNode", DELETED_MESSAGE)
 
     def _nodes(self) -> list[Node]:
         return sorted(

@@ -23,7 +23,7 @@ from service.scheduler.decide.placing.pod_placement import (
 )
 from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
 from service.scheduler.decide.placing.step_size import StepSize
-from service.scheduler.decide.status.pod_conditions import GATED_REASON, tell_failed
+from service.scheduler.decide.status.pod_conditions import GATED_REASON, record_failed
 from service.scheduler.decide.status.references import reference
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
@@ -183,22 +183,22 @@ class GroupAttempt:
         assert self._failure is not None
         result = self.failed.get(candidate.key)
         if result is None:
-            message, reason = self._told(candidate), self._failure.reason
+            message, reason = self._group_message(candidate), self._failure.reason
             result = self._result(candidate, "GroupRefused", message, reason)
         if not self._intent.queue or result.outcome == "Denied":
             if candidate.stored is not None and result.outcome != "Denied":
-                tell_failed(self._context, candidate.stored, self._told(candidate))
+                record_failed(self._context, candidate.stored, self._group_message(candidate))
             return result
         gated = candidate.pod.spec.scheduling_gates
         uid = keep_waiting(
             self._context,
             candidate,
-            result.message or self._told(candidate),
+            result.message or self._group_message(candidate),
             GATED_REASON if gated else "Unschedulable",
         )
         return replace(result, uid=None if self._intent.dry_run else uid)
 
-    def _told(self, candidate: Candidate) -> str:
+    def _group_message(self, candidate: Candidate) -> str:
         """Return why a member gets no node, naming a failed pod of another namespace."""
         assert self._failure is not None
         failed = self._failure.failed[0]

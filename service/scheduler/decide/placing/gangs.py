@@ -111,7 +111,7 @@ class Gang:
         seconds = (deadline - datetime.fromisoformat(self._context.now)).total_seconds()
         return seconds if seconds > 0 else None
 
-    def told(self, message: str) -> str:
+    def with_timeout(self, message: str) -> str:
         """Add to a message that the group has timed out, if it has."""
         if self._members.deadline() is None or self.seconds_left() is not None:
             return message

@@ -22,14 +22,14 @@ def find_victims(context: DecisionContext, intent: FindVictims) -> VictimsAnswer
     if isinstance(preemption, NoPreemption) or preemption.candidates is None:
         return VictimsAnswer(revision=revision, nodes={})
     nodes = {
-        name: _told(victims)
+        name: _to_answer(victims)
         for name, victims in sorted(preemption.candidates.items())
         if victims.pods
     }
     return VictimsAnswer(revision=revision, nodes=nodes)
 
 
-def _told(victims: Victims) -> NodeVictims:
+def _to_answer(victims: Victims) -> NodeVictims:
     return NodeVictims(
         uids=tuple(pod.uid for pod in victims.pods),
         namespaces=frozenset(pod.namespace for pod in victims.pods),

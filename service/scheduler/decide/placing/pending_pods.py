@@ -33,7 +33,7 @@ from service.scheduler.decide.placing.with_extenders import extenders_for
 from service.scheduler.decide.status.pod_conditions import (
     GATED,
     GATED_REASON,
-    tell_failed,
+    record_failed,
     waiting,
 )
 from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
@@ -212,14 +212,14 @@ class _Attempts:
             self._context.replica.put(updated)
         if nominated is not None and nominated is not stored:
             self._verdicts.clear()
-        tell_failed(self._context, stored, refused.message)
+        record_failed(self._context, stored, refused.message)
 
     def _refused_together(self, gang: Gang, refusal: Refusal) -> Refused:
         reasons = {plugin: tuple(messages) for plugin, messages in refusal.reasons.items()}
         return Refused(
             self._context.replica.revision,
             reasons or {NO_NODES: ()},
-            gang.told(refusal.message),
+            gang.with_timeout(refusal.message),
             is_costly=gang.steps > _STEPS_CHEAP_MAX,
             again_after=gang.seconds_left(),
         )
@@ -230,7 +230,7 @@ class _Attempts:
         if manifest is not None:
             message = update.message or GATED
             if self._write(manifest, update.reason, message):
-                tell_failed(self._context, manifest, message)
+                record_failed(self._context, manifest, message)
 
     def _waiting_pod(self, key: ObjectName) -> PodManifest | None:
         manifest = self._context.replica.pod(*key)

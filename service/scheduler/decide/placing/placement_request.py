@@ -65,7 +65,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     ):
         _warn(context, intent, candidates)
     if context.warnings is not None:
-        answer = replace(answer, warnings=context.told())
+        answer = replace(answer, warnings=context.answer_warnings())
     if compared is not None:
         answer = replace(answer, results=list(map(_with, answer.results, compared)))
     if mark is not None:
@@ -112,10 +112,10 @@ def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> Non
     most = context.limits.explained_pairs_max
     if pods * nodes > most:
         message = f"a full explanation of {pods} pods on {nodes} nodes has {pods * nodes} verdicts, over the limit of {most}"
-        raise InvalidManifest([FieldError(_asked_by(intent), message)])
+        raise InvalidManifest([FieldError(_explain_path(intent), message)])
 
 
-def _asked_by(intent: PlacePods) -> str:
+def _explain_path(intent: PlacePods) -> str:
     """Return the field to blame: `explain`, or the pods' field of an always explained simulation."""
     return "explain" if intent.path in ("pods", "podRefs", "template") else intent.path
 
@@ -216,7 +216,7 @@ def _result(
             context, intent, candidate, message, before.explanation, reason=GATED_REASON
         )
     assert isinstance(gang.refusal, Refusal)
-    message = gang.told(gang.refusal.message)
+    message = gang.with_timeout(gang.refusal.message)
     result = left_waiting(context, intent, candidate, message, before.explanation)
     return result if gang.reason is None else replace(result, reason=gang.reason)
 

@@ -40,13 +40,13 @@ from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.placing.preempting import find_room, make_room
 from service.scheduler.decide.placing.preemption_answers import with_proposal
-from service.scheduler.decide.placing.with_extenders import as_extenders_say
+from service.scheduler.decide.placing.with_extenders import by_extender_verdict
 from service.scheduler.decide.status.pod_conditions import (
     GATED,
     GATED_REASON,
     bound,
-    tell_failed,
-    tell_scheduled,
+    record_failed,
+    record_scheduled,
     waiting,
 )
 from service.scheduler.protocol.intents import PlacePods
@@ -207,7 +207,7 @@ def place_pod(
     hint = context.hint(pod.namespace, pod.name) if context.hints else None
     placement = place(cluster, pod, hint, within)
     if cluster.config.profiles and isinstance(placement, Placement):
-        said, explanation = as_extenders_say(
+        said, explanation = by_extender_verdict(
             context, intent, candidate.manifest, placement, explanation
         )
         if isinstance(said, Denied):
@@ -342,7 +342,7 @@ def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -
     context.remember(pod.namespace, pod.name, node_name)
     if (pod.namespace, pod.name) in context.replica.groups.waiting:
         end_waiting(context.replica, (pod.namespace, pod.name))
-    tell_scheduled(context, candidate.manifest, node_name, uid)
+    record_scheduled(context, candidate.manifest, node_name, uid)
     return uid
 
 
@@ -360,7 +360,7 @@ def left_waiting(
     if intent.queue:
         uid = keep_waiting(context, candidate, message, reason)
     elif candidate.stored is not None:
-        tell_failed(context, candidate.stored, message)
+        record_failed(context, candidate.stored, message)
     result = result_of(
         context,
         candidate,
@@ -382,7 +382,7 @@ def keep_waiting(
     updated = waiting(context, manifest, reason, message)
     if updated is not candidate.stored:
         context.replica.put(updated)
-    tell_failed(context, updated, message)
+    record_failed(context, updated, message)
     return updated.uid
 
 

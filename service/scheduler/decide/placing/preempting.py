@@ -13,7 +13,7 @@ from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.status.pod_conditions import (
     evicted,
-    tell_evicted,
+    record_evicted,
 )
 from service.scheduler.protocol.intents import PlacePods
 
@@ -77,7 +77,7 @@ def _evict(context: DecisionContext, victim: Pod, preemptor: Pod) -> None:
     # The victim's owner may not be allowed to see the other pod, so it is not named.
     message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
     context.replica.put(evicted(context, stored, PREEMPTED_REASON, message))
-    tell_evicted(context, stored, "Preemption", message)
+    record_evicted(context, stored, "Preemption", message)
 
 
 def _end_lower_nominations(context: DecisionContext, pod: Pod, node_name: str) -> None:

@@ -20,7 +20,7 @@ from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.placing.pod_placement import RESERVED, RESERVED_REASON, Candidate
 from service.scheduler.decide.status.pod_conditions import (
     bound,
-    tell_scheduled,
+    record_scheduled,
     waiting,
 )
 from service.scheduler.protocol.intents import AdvanceGroup
@@ -166,7 +166,7 @@ def _bind(context: DecisionContext, reservation: GroupReservation) -> None:
     placed = bound(context, manifest, node_name, manifest.uid)
     replica.put(placed)
     note_arrival(replica, placed.pod)
-    tell_scheduled(context, manifest, node_name, manifest.uid)
+    record_scheduled(context, manifest, node_name, manifest.uid)
 
 
 def _release(context: DecisionContext, name: str, group: SplitGroup | None) -> None:

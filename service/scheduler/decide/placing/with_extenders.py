@@ -15,7 +15,7 @@ from service.scheduler.protocol.extenders import (
     ASKS_EXTENDERS,
     NOT_ASKED,
     ExtenderQuestion,
-    ExtendersToAsk,
+    ExtendersRequired,
     ExtenderVerdict,
 )
 from service.scheduler.protocol.intents import PlacePods
@@ -35,7 +35,7 @@ def not_asked(context: DecisionContext, pod: Pod) -> Denied | None:
     return Denied(ASKS_EXTENDERS, NOT_ASKED.format(pod.spec.scheduler_name))
 
 
-def as_extenders_say(
+def by_extender_verdict(
     context: DecisionContext,
     intent: PlacePods,
     manifest: PodManifest,
@@ -54,10 +54,10 @@ def as_extenders_say(
     extenders = extenders_for(context, manifest.pod)
     if not extenders:
         return placement, explanation
-    if intent.consulted is None:
+    if intent.extender_verdicts is None:
         denied = Denied(ASKS_EXTENDERS, NOT_ASKED.format(manifest.pod.spec.scheduler_name))
         return denied, explanation
-    verdict = intent.consulted.get((manifest.namespace, manifest.name))
+    verdict = intent.extender_verdicts.get((manifest.namespace, manifest.name))
     if verdict is None:
         raise _question(context, manifest, extenders, placement)
     if verdict.node_name is None:
@@ -75,7 +75,7 @@ def _question(
     manifest: PodManifest,
     extenders: tuple[Extender, ...],
     placement: Placement,
-) -> ExtendersToAsk:
+) -> ExtendersRequired:
     totals = explain(context.replica.cluster, manifest.pod).total or {
         placement.node_name: placement.score
     }
@@ -91,7 +91,7 @@ def _question(
         best=placement.node_name,
         nodes=nodes,
     )
-    return ExtendersToAsk(question, manifest.pod.spec.scheduler_name)
+    return ExtendersRequired(question, manifest.pod.spec.scheduler_name)
 
 
 def _refusal(context: DecisionContext, verdict: ExtenderVerdict) -> Refusal:

@@ -83,7 +83,7 @@ def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[To
     return TopologyAnswer(
         revision=context.replica.revision,
         key=intent.key,
-        domains=[domains[value].told(value) for value in sorted(domains)],
+        domains=[domains[value].totals(value) for value in sorted(domains)],
         nodes_without_key=sorted(without),
     )
 
@@ -109,7 +109,7 @@ class _Domain:
                 free = table.allocatable(resource)[slot] - table.requested(resource)[slot]
                 self._free[resource] += int(free)
 
-    def told(self, value: str) -> TopologyDomain:
+    def totals(self, value: str) -> TopologyDomain:
         return TopologyDomain(
             value=value,
             nodes=sorted(self._nodes),

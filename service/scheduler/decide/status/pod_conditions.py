@@ -146,26 +146,26 @@ Rule = Literal[
 ]
 
 
-def tell_scheduled(
+def record_scheduled(
     context: DecisionContext, manifest: PodManifest, node_name: str, uid: str
 ) -> None:
     """Record that a pod was placed on a node."""
     pod = manifest.pod
     message = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
-    _tell(context, manifest, "Normal", "Scheduled", message, uid=uid)
+    _record_event(context, manifest, "Normal", "Scheduled", message, uid=uid)
 
 
-def tell_failed(context: DecisionContext, manifest: PodManifest, message: str) -> None:
+def record_failed(context: DecisionContext, manifest: PodManifest, message: str) -> None:
     """Record that a stored pod was tried and got no node; ignore gated pods, which were not tried.
 
     Events are equal if their reasons are, even if the numbers of nodes with these reasons differ.
     """
     if message != GATED:
         words = "\n".join(sorted(reasons_in(message)))
-        _tell(context, manifest, "Warning", "FailedScheduling", message, words=words)
+        _record_event(context, manifest, "Warning", "FailedScheduling", message, words=words)
 
 
-def tell_forced(
+def record_forced(
     context: DecisionContext,
     manifest: PodManifest,
     node_name: str,
@@ -176,15 +176,19 @@ def tell_forced(
         f"{plugin}: {reason}" for plugin, messages in reasons.items() for reason in messages
     )
     message = f"Bound to {node_name} by force, where it does not fit: {failures}."
-    _tell(context, manifest, "Warning", "BindingForced", message, audit=True)
+    _record_event(context, manifest, "Warning", "BindingForced", message, audit=True)
 
 
-def tell_evicted(context: DecisionContext, manifest: PodManifest, rule: Rule, message: str) -> None:
+def record_evicted(
+    context: DecisionContext, manifest: PodManifest, rule: Rule, message: str
+) -> None:
     """Record that a pod is to be stopped; the message says why."""
-    _tell(context, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule)
+    _record_event(
+        context, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule
+    )
 
 
-def tell_eviction_blocked(
+def record_eviction_blocked(
     context: DecisionContext, manifest: PodManifest, rule: Rule, budget: str, message: str
 ) -> None:
     """Record that a disruption budget keeps a pod from being stopped; the message says why it should be."""
@@ -192,10 +196,12 @@ def tell_eviction_blocked(
         f"Cannot evict pod as it would violate the pod's disruption budget {budget}: {message}"
     )
     words = f"{rule} {budget}"
-    _tell(context, manifest, "Warning", "EvictionBlocked", event_message, words=words, audit=True)
+    _record_event(
+        context, manifest, "Warning", "EvictionBlocked", event_message, words=words, audit=True
+    )
 
 
-def _tell(  # noqa: PLR0913 - all that an event says, by name
+def _record_event(  # noqa: PLR0913 - all that an event says, by name
     context: DecisionContext,
     manifest: PodManifest,
     type_: EventType,

@@ -37,7 +37,7 @@ def without_references(
     `instead` returns the words that replace an object of a kind.
     """
 
-    def told(match: re.Match[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
         return match[0] if may_read(match["namespace"]) else instead(match["kind"])
 
-    return _REFERENCE.sub(told, message)
+    return _REFERENCE.sub(substitute, message)

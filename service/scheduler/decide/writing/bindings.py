@@ -22,9 +22,9 @@ from service.scheduler.decide.status.pod_conditions import (
     GATED,
     bound,
     evicted,
-    tell_evicted,
-    tell_forced,
-    tell_scheduled,
+    record_evicted,
+    record_forced,
+    record_scheduled,
 )
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
@@ -68,9 +68,9 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     placed = bound(context, placed, intent.node_name, manifest.uid)
     note_arrival(context.replica, placed.pod)
     answer = _put(context, placed)
-    tell_scheduled(context, manifest, intent.node_name, manifest.uid)
+    record_scheduled(context, manifest, intent.node_name, manifest.uid)
     if reasons:
-        tell_forced(context, manifest, intent.node_name, reasons)
+        record_forced(context, manifest, intent.node_name, reasons)
     return answer
 
 
@@ -88,7 +88,7 @@ def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
         return answer_with(context, stored)
     _ask_budgets(context, manifest.pod)
     answer = _put(context, evicted(context, manifest, EVICTION_REASON, EVICTION_MESSAGE))
-    tell_evicted(context, manifest, "EvictionAPI", EVICTION_MESSAGE)
+    record_evicted(context, manifest, "EvictionAPI", EVICTION_MESSAGE)
     return answer
 
 

@@ -13,7 +13,7 @@ from service.scheduler.decide.admission.generated_names import with_name, with_n
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.object_writes import (
-    Written,
+    WriteResult,
     delete_stored,
     remove,
     stored_as_meant,
@@ -26,7 +26,7 @@ from service.scheduler.decide.writing.independent_writes import (
     WriteOutcome,
     attempted,
     refused,
-    told,
+    result_warnings,
 )
 from service.scheduler.protocol.answers import ApplyAnswer, GeneratedName, LineResult, LinesAnswer
 from service.scheduler.protocol.callers import Caller
@@ -63,7 +63,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
         unchanged=effects["Unchanged"],
         deleted=deleted + replaced,
         generated=_generated(sent, intent.manifests) if intent.undrawn else UNSET,
-        warnings=context.told(),
+        warnings=context.answer_warnings(),
     )
 
 
@@ -91,13 +91,15 @@ def _refuse_too_many(count: int, count_max: int) -> None:
         raise InvalidManifest([FieldError("items", message)])
 
 
-def _write(context: DecisionContext, sent: Applicable, caller: Caller) -> Written:
+def _write(context: DecisionContext, sent: Applicable, caller: Caller) -> WriteResult:
     if isinstance(sent, PriorityClassManifest):
         return set_priority_class(context, sent)
     return upsert(context, sent, caller, replaces_uid=True)
 
 
-def _item(context: DecisionContext, index: int, manifest: Applicable, caller: Caller) -> Written:
+def _item(
+    context: DecisionContext, index: int, manifest: Applicable, caller: Caller
+) -> WriteResult:
     try:
         return _write(context, manifest, caller)
     except Forbidden as forbidden:
@@ -138,7 +140,7 @@ def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResu
         sent = with_name(context, given)
         generated = UNSET if sent is given else True
         named, done = sent, attempted(context, partial(_applied, context, sent, caller))
-        warnings = UNSET if done.errors else told(warnings_of_written(context, sent))
+        warnings = UNSET if done.errors else result_warnings(warnings_of_written(context, sent))
     return LineResult(
         line=line.line,
         kind=named.kind,

@@ -12,7 +12,7 @@ from service.model.json.patch import apply_patch
 from service.model.registry.manifests import PriorityClassManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
-from service.scheduler.decide.object_writes import Written, check_preconditions
+from service.scheduler.decide.object_writes import WriteResult, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, PutConfig
 from service.scheduler.replica.replica import Stored
@@ -37,7 +37,7 @@ def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
     return _set(context, intent, patched)
 
 
-def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) -> Written:
+def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) -> WriteResult:
     """Set an entry of the setting `priorityClasses` from a PriorityClass.
 
     Raises:
@@ -47,13 +47,13 @@ def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) ->
     assert stored is not None
     present = config.priority_class(sent.name)
     if present == sent.priority_class:
-        return Written("Unchanged", stored)
+        return WriteResult("Unchanged", stored)
     default = config.default_priority_class()
     if sent.priority_class.global_default and default not in (None, sent.name):
         raise InvalidManifest([FieldError("globalDefault", only_one_default(default or ""))])
     classes = config.priority_classes | {sent.name: sent.priority_class.shortest}
     stored = _store(context, replace(config, priority_classes=classes))
-    return Written("Created" if present is None else "Changed", stored)
+    return WriteResult("Created" if present is None else "Changed", stored)
 
 
 def refuse_hosts(

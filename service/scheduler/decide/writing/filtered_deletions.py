@@ -22,7 +22,7 @@ _STEP_LOOKS = 2_000
 
 def delete_objects(context: DecisionContext, intent: DeleteObjects) -> Decision[DeletionsAnswer]:
     """Delete the first objects that pass the filter; those that have to stay do not stop the others."""
-    matching = yield from _found(context, intent)
+    matching = yield from _matching(context, intent)
     chosen = nsmallest(intent.count, matching, key=_name)
     results = []
     for index, stored in enumerate(chosen):
@@ -34,7 +34,7 @@ def delete_objects(context: DecisionContext, intent: DeleteObjects) -> Decision[
     )
 
 
-def _found(context: DecisionContext, intent: DeleteObjects) -> Steps[list[Stored]]:
+def _matching(context: DecisionContext, intent: DeleteObjects) -> Steps[list[Stored]]:
     matching = []
     for index, stored in enumerate(context.replica.objects(intent.kind)):
         if _is_meant(intent, stored):

@@ -58,7 +58,7 @@ def refused(error: MoorageError) -> WriteOutcome:
             return WriteOutcome("Forbidden", None, [FieldError("", error.detail)])
 
 
-def told(field_warnings: FieldWarnings) -> Warnings:
+def result_warnings(field_warnings: FieldWarnings) -> Warnings:
     """Return the warnings of one write in the form that results have."""
     if not field_warnings:
         return UNSET

@@ -15,7 +15,7 @@ from service.scheduler.decide.writing.independent_writes import (
     WriteOutcome,
     attempted,
     refused,
-    told,
+    result_warnings,
 )
 from service.scheduler.protocol.answers import LineResult, LinesAnswer
 from service.scheduler.protocol.callers import Caller
@@ -41,7 +41,9 @@ def _result(context: DecisionContext, line: ReportLine, caller: Caller) -> LineR
     else:
         namespace, name = report.namespace, report.name
         done = attempted(context, partial(_reported, context, report, caller))
-        warnings = UNSET if done.errors else told(warnings_in_part("status", report.status))
+        warnings = (
+            UNSET if done.errors else result_warnings(warnings_in_part("status", report.status))
+        )
     return LineResult(
         line=line.line,
         kind=PodManifest.kind,

@@ -8,13 +8,13 @@ from service.scheduler.decide.placing.pod_placement import Candidate
 from service.scheduler.plans.changes import unbound
 from service.scheduler.plans.drained_pods import DrainUnit, pods_on, units_of
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.place import Explaining, Wanted, unplaced
+from service.scheduler.plans.place import Explainer, GoalPod, unplaced
 from service.scheduler.plans.selection import nodes_of, refused
 from service.scheduler.plans.waves import (
     EVICTIONS_OVER,
-    Kept,
-    Limited,
+    Blocked,
     Move,
+    MoveLimits,
     Waves,
 )
 from service.scheduler.protocol.intents import MakePlan
@@ -22,10 +22,10 @@ from service.scheduler.protocol.plans import Drain, PlanBounds, PlanStep, Unplac
 
 _CORDONED = "it is drained"
 _DRAINED = "its node is drained"
-_NOT_TRIED = Kept("SecondsOver", "It was not tried: the plan's time was over.")
+_NOT_TRIED = Blocked("SecondsOver", "It was not tried: the plan's time was over.")
 
 
-class Draining:
+class DrainPlan:
     """Empties nodes on a fork, and collects the steps and the pods that get no other node."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Drain) -> None:
@@ -62,7 +62,7 @@ class Draining:
         while moves := (yield from waves.next_wave()):
             self.steps += [_evicted(move, wave) for move in moves]
             wave += 1
-        yield from self._tell(waves)
+        yield from self._report_unplaced(waves)
 
     def _cordoned(self, name: str) -> None:
         self.steps.append(PlanStep(action="Cordon", name=name, wave=0, reason=_CORDONED))
@@ -72,16 +72,16 @@ class Draining:
         if pods > most:
             raise refused("nodes", f"has {pods} pods, over the limit of {most} in one plan")
 
-    def _tell(self, waves: Waves) -> Steps[None]:
-        explaining = Explaining(self._fork, self._intent.explain)
+    def _report_unplaced(self, waves: Waves) -> Steps[None]:
+        explaining = Explainer(self._fork, self._intent.explain)
         for unit in waves.waiting:
-            reason = waves.kept.get(unit, _NOT_TRIED)
+            reason = waves.blocked.get(unit, _NOT_TRIED)
             self.unplaced += [
-                self._told(goal_pod, reason, explaining) for goal_pod in _wanted(unit)
+                self._unplaced(goal_pod, reason, explaining) for goal_pod in _goal_pods(unit)
             ]
             yield
 
-    def _told(self, goal_pod: Wanted, reason: Kept, explaining: Explaining) -> Unplaced:
+    def _unplaced(self, goal_pod: GoalPod, reason: Blocked, explaining: Explainer) -> Unplaced:
         result = unplaced(goal_pod, reason.reason, reason.message)
         if reason.reason != "Unschedulable" or goal_pod.group is not None:
             return result
@@ -93,16 +93,16 @@ class Draining:
         return result
 
 
-def _limited(bounds: PlanBounds) -> Limited:
+def _limited(bounds: PlanBounds) -> MoveLimits:
     """Return the lower of two bounds, since every evicted pod gets another node."""
     moves, evictions = bounds.moves_max, bounds.evictions_max
     if evictions is not None and (moves is None or evictions < moves):
-        return Limited(evictions, over=EVICTIONS_OVER, protect=bounds.protect)
-    return Limited(moves, protect=bounds.protect)
+        return MoveLimits(evictions, over=EVICTIONS_OVER, protect=bounds.protect)
+    return MoveLimits(moves, protect=bounds.protect)
 
 
-def _wanted(unit: DrainUnit) -> list[Wanted]:
-    return [Wanted(Candidate(pod, pod), pod.pod.node_name, unit.group) for pod in unit.pods]
+def _goal_pods(unit: DrainUnit) -> list[GoalPod]:
+    return [GoalPod(Candidate(pod, pod), pod.pod.node_name, unit.group) for pod in unit.pods]
 
 
 def _evicted(move: Move, wave: int) -> PlanStep:

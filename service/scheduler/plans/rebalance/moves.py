@@ -28,17 +28,17 @@ from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.rebalance.objectives import objective_totals
 from service.scheduler.plans.waves import (
     PROTECTED,
-    Kept,
+    Blocked,
     Move,
+    blocked_by_budget,
     breaking,
-    kept_by_budget,
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Search
 from service.scheduler.replica.stored_kinds import MoveReservation
 
 _ASKED = PlacePods(dry_run=True)
-_NO_ROOM = Kept("Unschedulable", "The node that was found for it does not take it now.")
+_NO_ROOM = Blocked("Unschedulable", "The node that was found for it does not take it now.")
 _BESIDE = "\0moving"
 """A suffix for the name of a pod that is on the fork twice, on its old and its new node."""
 
@@ -51,7 +51,7 @@ class Moves(NamedTuple):
     """The pods that move now, and those that cannot."""
 
     moves: Sequence[Move] = ()
-    blocked: Sequence[tuple[PodManifest, Kept]] = ()
+    blocked: Sequence[tuple[PodManifest, Blocked]] = ()
     """Pods that were to move but cannot now, with reasons."""
 
 
@@ -61,23 +61,23 @@ def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanSte
     None may if all together no longer improve the objectives. A wave that only makes way for others
     may be taken before these can.
     """
-    fork = Fork(context.aside())
+    fork = Fork(context.speculative())
     waves = yield from _worthwhile(fork, search.goal, steps)
     yield from fork.restore()
     if not waves:
         return Moves()
-    fork = Fork(context.aside())
+    fork = Fork(context.speculative())
     judge = _Judge(fork, search)
     yield from judge.begin(waves)
     for wave in waves:
-        yield from judge.look(wave)
+        yield from judge.try_wave(wave)
     yield from fork.restore()
-    return Moves(judge.moves, judge.kept)
+    return Moves(judge.moves, judge.blocked)
 
 
 def measure(context: DecisionContext, goal: Rebalance) -> Steps[Measured]:
     """Return the objectives' values as if all moves in progress were completed."""
-    fork = Fork(context.aside())
+    fork = Fork(context.speculative())
     yield from arrive(fork)
     measured = yield from _measured(fork, goal)
     yield from fork.restore()
@@ -173,7 +173,7 @@ class _Judge:
         self._allowances = Allowances(fork.replica.cluster)
         self._rules = BrokenRules(fork.replica.cluster)
         self.moves: list[Move] = []
-        self.kept: list[tuple[PodManifest, Kept]] = []
+        self.blocked: list[tuple[PodManifest, Blocked]] = []
 
     def begin(self, waves: Iterable[Sequence[PlanStep]]) -> Steps[None]:
         """Put pods in moves on both of their nodes, and record which rules are broken then.
@@ -181,15 +181,15 @@ class _Judge:
         Budgets are recorded before, while no replacements of leaving pods exist.
         """
         for wave in waves:
-            self._allowances.look(pod.pod for pod in _pods(self._fork, wave))
+            self._allowances.observe(pod.pod for pod in _pods(self._fork, wave))
         for reservation in _under_way(self._fork):
             cluster = self._fork.replica.cluster
             cluster.put_pod(_beside(_placed(reservation.pod.pod, reservation.node_name)))
             cluster.reserve(reservation.pod.pod, None)
             yield
-        yield from self._rules.look()
+        yield from self._rules.observe()
 
-    def look(self, wave: Sequence[PlanStep]) -> Steps[None]:
+    def try_wave(self, wave: Sequence[PlanStep]) -> Steps[None]:
         """Make the moves of a wave on the fork if they may be made now, or else record why not."""
         pods = list(_pods(self._fork, wave))
         if len(pods) != len(wave) or len(self.moves) + len(wave) > self._most:
@@ -198,7 +198,7 @@ class _Judge:
         reason = yield from self._moved(pods, wave)
         if reason is not None:
             yield from self._fork.take_back(start)
-            self.kept += [(pod, reason) for pod in pods]
+            self.blocked += [(pod, reason) for pod in pods]
             return
         self._allowances.take([pod.pod for pod in pods])
         self.moves += [Move(pod, step.to or "") for pod, step in zip(pods, wave, strict=True)]
@@ -206,13 +206,15 @@ class _Judge:
             leaving = replace(pod.pod, terminating=True)
             self._fork.replica.cluster.put_pod(_beside(leaving))
 
-    def _moved(self, pods: Sequence[PodManifest], wave: Sequence[PlanStep]) -> Steps[Kept | None]:
+    def _moved(
+        self, pods: Sequence[PodManifest], wave: Sequence[PlanStep]
+    ) -> Steps[Blocked | None]:
         """Move pods to the nodes of a wave, or return why not; the caller then restores the fork."""
         if any(is_protected(pod.pod, self._protect) for pod in pods):
             return PROTECTED
         budget = self._allowances.blocking([pod.pod for pod in pods])
         if budget is not None:
-            return kept_by_budget(budget)
+            return blocked_by_budget(budget)
         classes = {self._fork.replica.cluster.class_of(pod.pod) for pod in pods}
         if not (yield from _placed_anew(self._fork, pods, wave)):
             return _NO_ROOM

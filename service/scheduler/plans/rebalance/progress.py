@@ -21,11 +21,11 @@ from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.status.pod_conditions import (
     EVICTION_REASON,
     evicted,
-    tell_evicted,
+    record_evicted,
 )
 from service.scheduler.plans.eviction_bounds import evictions_left
 from service.scheduler.plans.rebalance.moves import Measured, measure, next_moves
-from service.scheduler.plans.waves import Kept
+from service.scheduler.plans.waves import Blocked
 from service.scheduler.protocol.plans import FoundMoves, PlanBounds, Rebalance, Search, Selection
 from service.scheduler.replica.stored_kinds import MoveReservation
 
@@ -35,7 +35,7 @@ class RebalanceStep(NamedTuple):
 
     status: PlanProgress
     evicted: int = 0
-    waiting: Sequence[tuple[PodManifest, Kept]] = ()
+    waiting: Sequence[tuple[PodManifest, Blocked]] = ()
     """The pods that were to move but cannot now, with reasons."""
     search: Search | None = None
     """The search for the next moves, or None if none may be made now."""
@@ -133,7 +133,7 @@ class RebalanceProgress:
                 elsewhere += reservation.came_to != reservation.node_name
             elif self._end_of(reservation) <= self._now:
                 missing += 1
-                self._context.rest_on(self._end_of(reservation))
+                self._context.hold_until(self._end_of(reservation))
             else:
                 continue
             give_up(self._replica, reservation)
@@ -188,7 +188,7 @@ class RebalanceProgress:
     def _evict(self, manifest: PodManifest, to: str) -> None:
         message = f"Rebalance: the plan {self._plan.name} moves it to {to}"
         self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
-        tell_evicted(self._context, manifest, "Rebalance", message)
+        record_evicted(self._context, manifest, "Rebalance", message)
         reserve(self._replica, self._plan, manifest, to, self._now)
 
     # What is told

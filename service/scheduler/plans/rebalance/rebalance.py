@@ -28,7 +28,7 @@ from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.rebalance.objectives import measures_of
-from service.scheduler.plans.rebalance.search import Places, Rearranging
+from service.scheduler.plans.rebalance.search import LocalSearch, Places
 from service.scheduler.plans.selection import pods_of, refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Unplaced
@@ -39,7 +39,7 @@ _PAIRS_MAX = 200
 _SAME = "it makes way for pods that move later"
 
 
-class Rebalancing:
+class RebalancePlan:
     """Moves pods on a fork while that improves the objectives, and collects the steps."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Rebalance) -> None:
@@ -65,7 +65,7 @@ class Rebalancing:
         context, cluster = self._fork.context, self._fork.replica.cluster
         moving = MoveEvaluator(cluster, measures_of(self._fork, self._goal))
         mark = cluster.mark()
-        search = Rearranging(cluster, moving, pods, self._moves_max, context.is_late)
+        search = LocalSearch(cluster, moving, pods, self._moves_max, context.is_late)
         yield from search.search()
         places, history = search.places, search.history
         cluster.undo(mark)

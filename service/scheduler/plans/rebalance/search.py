@@ -48,7 +48,7 @@ class _Kind(NamedTuple):
     slot: int
 
 
-class Rearranging:
+class LocalSearch:
     """Moves pods of a cluster tentatively while that reduces its measures."""
 
     def __init__(

@@ -28,10 +28,10 @@ from service.scheduler.plans.selection import pods_of, refused
 from service.scheduler.plans.waves import (
     EVICTIONS_OVER,
     PROTECTED,
-    Kept,
+    Blocked,
+    blocked_by_budget,
     breaking,
-    kept_by_budget,
-    told_of,
+    unplaced_pod,
 )
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
@@ -41,7 +41,7 @@ CHOICES_MAX = 1_000
 _STEP_LOOKS = 200
 _NO_NODE = "it has no node"
 _LEAST = "the others are left best without it"
-_NOT_TRIED = Kept("SecondsOver", "It was not tried: the plan's time was over.")
+_NOT_TRIED = Blocked("SecondsOver", "It was not tried: the plan's time was over.")
 
 Cost = tuple[int, int, int]
 """The number of pods with a node, and the removal's cost to spread and preferences; less is
@@ -69,7 +69,7 @@ class _Choice(NamedTuple):
     options: tuple[_Option, ...]
 
 
-class Removals:
+class RemovePlan:
     """Removes pods on a fork, and collects the steps, and why other pods had to stay if too few went."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Remove) -> None:
@@ -78,7 +78,7 @@ class Removals:
         self._goal = goal
         self._rules = BrokenRules(fork.replica.cluster)
         self._allowances = Allowances(fork.replica.cluster)
-        self._kept: dict[RemovalOrder, Kept] = {}
+        self._blocked: dict[RemovalOrder, Blocked] = {}
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
 
@@ -99,8 +99,8 @@ class Removals:
         most = self._fork.context.limits.plan_pods_max
         if len(active) > most:
             raise refused("selector", f"selects {len(active)} pods, over the limit of {most}")
-        yield from self._rules.look()
-        self._allowances.look(pod.pod for pod in active)
+        yield from self._rules.observe()
+        self._allowances.observe(pod.pod for pod in active)
         options = _options(active)
         self._costs = RemovalCosts(self._fork.replica.cluster, set(map(self._class_of, options)))
         chosen = yield from self._chosen(options)
@@ -109,7 +109,8 @@ class Removals:
             chosen_orders = {option.order for option in chosen}
             staying = [option for option in options if option.order not in chosen_orders]
             self.unplaced = [
-                told_of(option.pod, self._kept.get(option.order, _NOT_TRIED)) for option in staying
+                unplaced_pod(option.pod, self._blocked.get(option.order, _NOT_TRIED))
+                for option in staying
             ]
 
     # Choosing
@@ -154,7 +155,7 @@ class Removals:
             return
         for index, members in enumerate(equals):
             option, rest = members[0], members[1:]
-            if self._kept_by_bounds([*taken, option]) is not None:
+            if self._blocked_by_bounds([*taken, option]) is not None:
                 continue
             start = self._fork.try_out()
             more = _sum(cost, self._cost(option))
@@ -171,13 +172,13 @@ class Removals:
         Returns None, with the fork as it was, if a rule is broken after all removals.
         """
         start, chosen = self._fork.try_out(), list[_Option]()
-        self._kept.clear()
+        self._blocked.clear()
         heap = [(self._next(members), members) for members in self._equals(options)]
         heapify(heap)
         classes: set[PodClass] = set()
         while len(chosen) < self._goal.count and heap and not self._fork.context.is_late():
             option = yield from self._best(heap)
-            reason = self._kept_by_bounds([*chosen, option])
+            reason = self._blocked_by_bounds([*chosen, option])
             if reason is None:
                 classes.add(self._class_of(option))
                 reason = yield from self._tried(option, careful=careful)
@@ -185,7 +186,7 @@ class Removals:
                 chosen.append(option)
                 yield from self._fork.step()
             else:
-                self._kept[option.order] = reason
+                self._blocked[option.order] = reason
         if not careful and (yield from self._broken(classes)):
             yield from self._fork.take_back(start)
             return None
@@ -218,7 +219,7 @@ class Removals:
     def _next(self, members: Sequence[_Option]) -> tuple[Cost, RemovalOrder]:
         return self._cost(members[0]), members[0].order
 
-    def _tried(self, option: _Option, *, careful: bool) -> Steps[Kept | None]:
+    def _tried(self, option: _Option, *, careful: bool) -> Steps[Blocked | None]:
         start = self._fork.try_out()
         pod_class = self._class_of(option)
         self._go(option)
@@ -250,7 +251,7 @@ class Removals:
         """Return the rules that are broken since pods of some classes were removed."""
         return (yield from self._rules.newly_broken(classes))
 
-    def _kept_by_bounds(self, pods: Sequence[_Option]) -> Kept | None:
+    def _blocked_by_bounds(self, pods: Sequence[_Option]) -> Blocked | None:
         """Return why the bounds of the plan keep some pods from leaving together, or None."""
         bounds = self._intent.bounds
         placed = [option.pod.pod for option in pods if option.pod.pod.node_name is not None]
@@ -261,7 +262,7 @@ class Removals:
         if not bounds.respect_budgets:
             return None
         budget = self._allowances.blocking(placed)
-        return None if budget is None else kept_by_budget(budget)
+        return None if budget is None else blocked_by_budget(budget)
 
     def _class_of(self, option: _Option) -> PodClass:
         return self._fork.replica.cluster.class_of(option.pod.pod)

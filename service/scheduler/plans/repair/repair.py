@@ -4,23 +4,23 @@ from collections.abc import Sequence
 
 from service.scheduler.decide.admission.pod_admission import knows_scheduler
 from service.scheduler.decide.context import Steps
-from service.scheduler.plans.changes import Displaced
+from service.scheduler.plans.changes import DisplacedPod
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.place import Placing, wanted_by
+from service.scheduler.plans.place import PlacePlan, goal_pods_of
 from service.scheduler.plans.repair.search import RepairBounds, repairs_of
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import Fit, PlanStep, Unplaced
 from service.scheduler.protocol.repairs import Repair
 
 
-class FitGoal:
+class FitPlan:
     """Finds a node for one pod on a fork, or else its repairs."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Fit) -> None:
         self._fork = fork
         self._intent = intent
         self._goal = goal
-        self._placing = Placing(fork, intent, goal.pod)
+        self._placing = PlacePlan(fork, intent, goal.pod)
         self.repairs: list[Repair] = []
         """The repairs, if the pod does not fit."""
         self.unfinished: str | None = None
@@ -41,13 +41,13 @@ class FitGoal:
         """The pod, if it gets none."""
         return self._placing.unplaced
 
-    def fit(self, displaced: Sequence[Displaced]) -> Steps[None]:
+    def fit(self, displaced: Sequence[DisplacedPod]) -> Steps[None]:
         """Try to place the pod; if no node takes it, search for its repairs.
 
         Raises:
             InvalidManifest, NotFound, PodDiffers, Forbidden: for the same reasons as placements.
         """
-        goal_pods = yield from wanted_by(self._fork, self._goal.pod, displaced)
+        goal_pods = yield from goal_pods_of(self._fork, self._goal.pod, displaced)
         yield from self._placing.place(goal_pods)
         manifest = goal_pods[0].candidate.manifest
         if self.complete or not knows_scheduler(self._fork.replica.cluster, manifest.pod):

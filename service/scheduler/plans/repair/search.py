@@ -170,7 +170,7 @@ class RepairBounds(NamedTuple):
         return _VICTIMS_MAX if most is None else min(most, _VICTIMS_MAX)
 
 
-class Found(NamedTuple):
+class RepairResult(NamedTuple):
     """The result of a search."""
 
     fits: bool
@@ -209,19 +209,19 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
 
 def repairs_of(
     context: DecisionContext, manifest: PodManifest, bounds: RepairBounds
-) -> Steps[Found]:
+) -> Steps[RepairResult]:
     """Find the repairs of a pod with a known scheduler, stored or not, as if it were not there."""
     held_back = _held_back(context, manifest)
     if held_back is not None:
-        return Found(fits=False, message=held_back, repairs=[], unfinished=None)
+        return RepairResult(fits=False, message=held_back, repairs=[], unfinished=None)
     search = _Search(context, bounds, manifest.pod)
     yield
     placement = search.tried(Guess(()))
     if isinstance(placement, Placement):
-        return Found(fits=True, message=None, repairs=[], unfinished=None)
+        return RepairResult(fits=True, message=None, repairs=[], unfinished=None)
     message = placement.message
     repairs = yield from search.repairs()
-    return Found(fits=False, message=message, repairs=repairs, unfinished=search.unfinished)
+    return RepairResult(fits=False, message=message, repairs=repairs, unfinished=search.unfinished)
 
 
 def _held_back(context: DecisionContext, manifest: PodManifest) -> str | None:
@@ -501,7 +501,7 @@ class _Search:
                 return None
             yield
         return Repair(
-            changes=list(self._told(guess)),
+            changes=list(self._changes_of(guess)),
             places=placed.node_name,
             why=self._why(guess),
             moves=self._moves(guess, placed.node_name) if guess.victims else UNSET,
@@ -524,7 +524,7 @@ class _Search:
 
     # Telling
 
-    def _told(self, guess: Guess) -> Iterator[AnyRepairChange]:
+    def _changes_of(self, guess: Guess) -> Iterator[AnyRepairChange]:
         for remedy in guess.remedies:
             assert remedy.change is not None
             yield remedy.change

@@ -11,30 +11,30 @@ from msgspec import UNSET
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.place import Explaining
+from service.scheduler.plans.place import Explainer
 from service.scheduler.plans.replace.rollout import (
-    Departing,
+    OldPodSelection,
     PodReadiness,
-    Release,
+    Rollout,
     incoming,
-    look,
+    observe,
     place_new,
 )
 from service.scheduler.plans.replace.wave_size import arrival, group_too_large
 from service.scheduler.plans.selection import refused
-from service.scheduler.plans.waves import EVICTIONS_OVER, Kept, told_of
+from service.scheduler.plans.waves import EVICTIONS_OVER, Blocked, unplaced_pod
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Replace, Unplaced
 
 _COMES = "it is of the new template"
 _GOES = "pods of the new template come in its place"
 _ASKED = PlacePods(dry_run=True)
-_NOT_TRIED = Kept("SecondsOver", "It was not tried: the plan's time was over.")
-_TOO_FEW = Kept("MaxUnavailable", "Too few pods would be available without it.")
-_TOO_MANY = Kept("MaxSurge", "Too many pods would be there with it.")
+_NOT_TRIED = Blocked("SecondsOver", "It was not tried: the plan's time was over.")
+_TOO_FEW = Blocked("MaxUnavailable", "Too few pods would be available without it.")
+_TOO_MANY = Blocked("MaxSurge", "Too many pods would be there with it.")
 
 
-class Replacing:
+class ReplacePlan:
     """Replaces pods on a fork, and collects the steps, and the pods that get no node or have to stay."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Replace) -> None:
@@ -43,8 +43,8 @@ class Replacing:
         self._goal = goal
         self._most = fork.context.limits.plan_evictions_max
         self._readiness = PodReadiness()
-        self._kept: Sequence[tuple[PodManifest, Kept]] = ()
-        self._refused: Sequence[tuple[PodManifest, Kept]] = ()
+        self._blocked: Sequence[tuple[PodManifest, Blocked]] = ()
+        self._refused: Sequence[tuple[PodManifest, Blocked]] = ()
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
         self.complete = False
@@ -60,13 +60,13 @@ class Replacing:
                 a new one.
         """
         goal = self._goal
-        release = yield from look(self._fork.context, goal)
+        release = yield from observe(self._fork.context, goal)
         self._refuse(release)
         self._readiness.assume(release.new)
         too_large = group_too_large(self._fork.context, release, goal)
         if too_large is not None:
             self._refused = [too_large]
-            self._tell(release)
+            self._report_unplaced(release)
             return
         wave = 1
         while not self._fork.context.is_late():
@@ -79,9 +79,9 @@ class Replacing:
             release = yield from self._without_leaving(release)
         self.complete = not release.old and len(release.new) >= goal.replicas
         if not self.complete:
-            self._tell(release)
+            self._report_unplaced(release)
 
-    def _refuse(self, release: Release) -> None:
+    def _refuse(self, release: Rollout) -> None:
         most = self._fork.context.limits.plan_pods_max
         if len(release.old) > most:
             raise refused("selector", f"selects {len(release.old)} pods, over the limit of {most}")
@@ -93,11 +93,11 @@ class Replacing:
             message = f"would name a pod that is there, and is another one: {name}"
             raise refused("template.metadata.name", message, self._goal.template.name)
 
-    def _taken(self, release: Release, wave: int) -> Steps[Release]:
+    def _taken(self, release: Rollout, wave: int) -> Steps[Rollout]:
         """Take one wave, and return the pods after it; those that go are leaving."""
         protect = self._intent.bounds.protect
-        departing = Departing(self._fork, self._goal, self._readiness, protect)
-        leaving, self._kept = yield from departing.choose(release, self._evictions_left)
+        selection = OldPodSelection(self._fork, self._goal, self._readiness, protect)
+        leaving, self._blocked = yield from selection.choose(release, self._evictions_left)
         for pod in leaving:
             self._fork.replica.put(pod.with_deletion(self._fork.context.now))
             self.steps.append(_goes(pod, wave))
@@ -123,32 +123,32 @@ class Replacing:
             return self._most
         return min(self._most, most - sum(step.action == "Evict" for step in self.steps))
 
-    def _without_leaving(self, release: Release) -> Steps[Release]:
+    def _without_leaving(self, release: Rollout) -> Steps[Rollout]:
         for pod in release.leaving:
             self._fork.replica.delete(pod.kind, pod.namespace, pod.name)
             yield from self._fork.pause()
         return release._replace(leaving=[])
 
-    def _tell(self, release: Release) -> None:
+    def _report_unplaced(self, release: Rollout) -> None:
         """Report which new pods are missing and which old ones are left, with reasons."""
-        explaining = Explaining(self._fork, self._intent.explain)
+        explaining = Explainer(self._fork, self._intent.explain)
         missing = incoming(release._replace(old=[]), self._goal, 0, self._goal.replicas)
         why = {pod.name: reason for pod, reason in self._refused}
         late = self._fork.context.is_late()
         last = self._refused[-1][1] if self._refused else _NOT_TRIED if late else _TOO_MANY
         for pod in missing:
-            result = told_of(pod, why.get(pod.name, last))
+            result = unplaced_pod(pod, why.get(pod.name, last))
             if pod.name in why and result.reason == "Unschedulable":
                 result = explaining.of(self._refused[0][0].pod, result)
             self.unplaced.append(result)
         self.unplaced += self._staying(release.old)
 
     def _staying(self, old: Sequence[PodManifest]) -> list[Unplaced]:
-        reasons = {pod.name: why for pod, why in self._kept}
+        reasons = {pod.name: why for pod, why in self._blocked}
         otherwise = _NOT_TRIED if self._fork.context.is_late() else _TOO_FEW
         if self._evictions_left <= 0:
             otherwise = EVICTIONS_OVER
-        return [told_of(pod, reasons.get(pod.name, otherwise)) for pod in old]
+        return [unplaced_pod(pod, reasons.get(pod.name, otherwise)) for pod in old]
 
 
 def _goes(pod: PodManifest, wave: int) -> PlanStep:

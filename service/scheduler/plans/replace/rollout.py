@@ -30,9 +30,9 @@ from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.remove.order import is_ready, removal_order_of
 from service.scheduler.plans.waves import (
     PROTECTED,
-    Kept,
+    Blocked,
+    blocked_by_budget,
     breaking,
-    kept_by_budget,
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import Replace
@@ -42,7 +42,7 @@ from service.scheduler.replica.replica import Replica
 _STEP_OBJECTS = 200
 
 
-class Release(NamedTuple):
+class Rollout(NamedTuple):
     """The pods of a rollout at one moment."""
 
     old: Sequence[PodManifest]
@@ -74,7 +74,7 @@ class PodReadiness:
         return (manifest.namespace, manifest.name) in self._assumed or is_ready(manifest)
 
 
-def look(context: DecisionContext, goal: Replace) -> Steps[Release]:
+def observe(context: DecisionContext, goal: Replace) -> Steps[Rollout]:
     """Find the pods of a rollout.
 
     Old pods leave as a ReplicaSet's would: those without a node or not ready first, then by
@@ -100,17 +100,17 @@ def look(context: DecisionContext, goal: Replace) -> Steps[Release]:
     beside = Counter(pod.pod.node_name for pod in (*old, *new))
     old.sort(key=lambda pod: removal_order_of(pod, beside[pod.pod.node_name]))
     new.sort(key=lambda pod: pod.name)
-    return Release(old, leaving, new, frozenset(taken), differing)
+    return Rollout(old, leaving, new, frozenset(taken), differing)
 
 
 class Departure(NamedTuple):
     """The pods that leave in a wave, and why others stay."""
 
     gone: Sequence[PodManifest]
-    kept: Sequence[tuple[PodManifest, Kept]]
+    blocked: Sequence[tuple[PodManifest, Blocked]]
 
 
-class Departing:
+class OldPodSelection:
     """Chooses the pods that leave in a wave, on a fork that is restored afterwards."""
 
     def __init__(
@@ -126,11 +126,11 @@ class Departing:
         self._readiness = readiness
         self._rules = BrokenRules(fork.replica.cluster)
         self._allowances = Allowances(fork.replica.cluster)
-        self._kept: list[tuple[PodManifest, Kept]] = []
+        self._stay_reasons: list[tuple[PodManifest, Blocked]] = []
         self._own: Collection[ObjectName] = ()
         """The pods whose own topology spread constraints are ignored."""
 
-    def choose(self, release: Release, most: int) -> Steps[Departure]:
+    def choose(self, release: Rollout, most: int) -> Steps[Departure]:
         """Return the pods that leave, at most `most`, and why the others stay.
 
         If the rollout would end here because a constraint counts old and new pods together, and
@@ -142,15 +142,15 @@ class Departing:
         start = self._fork.try_out()
         if (yield from self._broken_without(chosen)):
             yield from self._fork.take_back(start)
-            yield from self._rules.look()
+            yield from self._rules.observe()
             chosen = yield from self._one_by_one(release, most)
             if not chosen and not incoming(release, self._goal, 0, most):
                 self._own = {(pod.namespace, pod.name) for pod in (*release.old, *release.new)}
                 chosen = yield from self._one_by_one(release, most)
         yield from self._fork.take_back(start)
-        return Departure(chosen, self._kept)
+        return Departure(chosen, self._stay_reasons)
 
-    def _allowed(self, release: Release, most: int) -> list[PodManifest]:
+    def _allowed(self, release: Rollout, most: int) -> list[PodManifest]:
         """Return the pods that leave if rules of other pods are ignored."""
         spare = _Spare(self._goal, release, self._readiness, most)
         chosen: list[PodManifest] = []
@@ -162,9 +162,9 @@ class Departing:
                 chosen.append(pod)
         return chosen
 
-    def _one_by_one(self, release: Release, most: int) -> Steps[list[PodManifest]]:
+    def _one_by_one(self, release: Rollout, most: int) -> Steps[list[PodManifest]]:
         """Return the pods that leave if none leaves that another pod needs."""
-        self._kept.clear()
+        self._stay_reasons.clear()
         self._allowances.give_back()
         spare = _Spare(self._goal, release, self._readiness, most)
         chosen: list[PodManifest] = []
@@ -177,7 +177,7 @@ class Departing:
             broken = yield from self._broken_without([pod])
             if broken:
                 yield from self._fork.take_back(start)
-                self._kept.append((pod, breaking(broken[0], {pod.namespace})))
+                self._stay_reasons.append((pod, breaking(broken[0], {pod.namespace})))
                 continue
             spare.take(pod)
             self._take(pod)
@@ -195,11 +195,11 @@ class Departing:
         if pod.pod.node_name is None:
             return False
         if is_protected(pod.pod, self._protect):
-            self._kept.append((pod, PROTECTED))
+            self._stay_reasons.append((pod, PROTECTED))
             return True
         budget = self._allowances.blocking([pod.pod])
         if budget is not None:
-            self._kept.append((pod, kept_by_budget(budget)))
+            self._stay_reasons.append((pod, blocked_by_budget(budget)))
         return budget is not None
 
     def _take(self, pod: PodManifest) -> None:
@@ -230,7 +230,7 @@ class _Spare:
     missing then, but never so many that too few would exist once the new ones are ready.
     """
 
-    def __init__(self, goal: Replace, release: Release, readiness: PodReadiness, most: int) -> None:
+    def __init__(self, goal: Replace, release: Rollout, readiness: PodReadiness, most: int) -> None:
         least = goal.bounds.available_min
         new_ready = sum(map(readiness.of, release.new))
         old_ready = sum(map(readiness.of, release.old))
@@ -253,7 +253,7 @@ class _Spare:
         self._available -= self._readiness.of(pod)
 
 
-def incoming(release: Release, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
+def incoming(release: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
     """Return the new pods, at most `most`, that may be created now that `gone` pods leave."""
     there = len(release.old) - leaving_count + len(release.new)
     room = min(goal.bounds.pods_max - there, goal.replicas - len(release.new), most)
@@ -263,7 +263,7 @@ def incoming(release: Release, goal: Replace, leaving_count: int, most: int) -> 
 
 def place_new(
     context: DecisionContext, intent: PlacePods, pods: Sequence[PodManifest]
-) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
+) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Blocked]]]]:
     """Place new pods; return those that were placed, and the others with reasons.
 
     They are all alike, so none is tried after the first refusal. Members of a group are placed
@@ -274,11 +274,11 @@ def place_new(
         try:
             created = [as_created(context, pod, was_admitted=False) for pod in batch]
         except InvalidManifest as error:
-            return placed, [(batch[0], Kept("InvalidManifest", str(error)))]
+            return placed, [(batch[0], Blocked("InvalidManifest", str(error)))]
         candidates = [Candidate(pod, None) for pod in created]
         answer = yield from place_one_by_one(context, intent, candidates)
         refused = [
-            (pod, Kept(result.reason or result.outcome, result.message or ""))
+            (pod, Blocked(result.reason or result.outcome, result.message or ""))
             for pod, result in zip(created, answer.results, strict=True)
             if result.node_name is None
         ]

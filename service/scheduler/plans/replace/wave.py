@@ -18,32 +18,32 @@ from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.replace.rollout import (
-    Departing,
+    OldPodSelection,
     PodReadiness,
-    Release,
-    look,
+    Rollout,
+    observe,
     place_new,
 )
 from service.scheduler.plans.replace.wave_size import arrival, group_too_large
-from service.scheduler.plans.waves import EVICTIONS_OVER, Kept
+from service.scheduler.plans.waves import EVICTIONS_OVER, Blocked
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import Replace
 
 EXCEEDED = "ProgressDeadlineExceeded"
 """The reason in a Deployment's condition."""
-_DIFFERS = Kept("PodDiffers", "It has the name of a new pod, and is another one.")
-_NOT_READY = Kept("NotReady", "It is not reported as ready, and the next wave waits for it.")
+_DIFFERS = Blocked("PodDiffers", "It has the name of a new pod, and is another one.")
+_NOT_READY = Blocked("NotReady", "It is not reported as ready, and the next wave waits for it.")
 _PLACING = PlacePods()
 _READINESS = PodReadiness()
 
-Waiting = tuple[PodManifest, Kept]
+Waiting = tuple[PodManifest, Blocked]
 """A pod that cannot leave or be placed now, and why."""
 
 
 class Wave(NamedTuple):
     """The result of a look at a rollout."""
 
-    release: Release
+    release: Rollout
     """The pods as they were before."""
     gone: Sequence[PodManifest] = ()
     """The old pods that were evicted."""
@@ -52,9 +52,9 @@ class Wave(NamedTuple):
     waiting: Sequence[Waiting] = ()
 
 
-def look_only(context: DecisionContext, goal: Replace) -> Steps[Wave]:
+def observe_only(context: DecisionContext, goal: Replace) -> Steps[Wave]:
     """Look at a rollout without changing anything."""
-    return Wave((yield from look(context, goal)))
+    return Wave((yield from observe(context, goal)))
 
 
 class WaveLimits(NamedTuple):
@@ -79,7 +79,7 @@ def take_wave(
     limits: WaveLimits,
 ) -> Steps[Wave]:
     """Take the next wave if it is due: evict old pods, and place new ones."""
-    release = yield from look(context, goal)
+    release = yield from observe(context, goal)
     if release.differing is not None:
         return Wave(release, waiting=[(release.differing, _DIFFERS)])
     unready = [pod for pod in release.new if not _READINESS.of(pod)]
@@ -88,9 +88,9 @@ def take_wave(
     too_large = group_too_large(context, release, goal)
     if too_large is not None:
         return Wave(release, waiting=[too_large])
-    fork = Fork(context.aside())
-    departing = Departing(fork, goal, _READINESS, limits.protect)
-    leaving, blocked = yield from departing.choose(release, limits.evictions)
+    fork = Fork(context.speculative())
+    selection = OldPodSelection(fork, goal, _READINESS, limits.protect)
+    leaving, blocked = yield from selection.choose(release, limits.evictions)
     yield from fork.restore()
     for pod in leaving:
         evict(pod)

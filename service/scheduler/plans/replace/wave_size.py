@@ -13,8 +13,8 @@ from typing import NamedTuple
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.group_membership import members_of
-from service.scheduler.plans.replace.rollout import Release, incoming
-from service.scheduler.plans.waves import Kept
+from service.scheduler.plans.replace.rollout import Rollout, incoming
+from service.scheduler.plans.waves import Blocked
 from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.pod_groups import group_of
 
@@ -23,11 +23,11 @@ class NewPodsOfWave(NamedTuple):
     """The new pods of a wave, as they are sent, and the first that the limits keep away."""
 
     pods: Sequence[PodManifest]
-    held: Sequence[tuple[PodManifest, Kept]] = ()
+    held: Sequence[tuple[PodManifest, Blocked]] = ()
 
 
 def arrival(
-    context: DecisionContext, release: Release, goal: Replace, leaving_count: int, most: int
+    context: DecisionContext, release: Rollout, goal: Replace, leaving_count: int, most: int
 ) -> NewPodsOfWave:
     """Return the new pods, about `most`, that may be created now that `gone` leave, in whole groups."""
     needed = _members_needed(context, goal)
@@ -40,12 +40,12 @@ def arrival(
         f"With {len(pods) - count} more new pods the cluster would have more objects than it may "
         f"(objects_max): {context.limits.objects_max}."
     )
-    return NewPodsOfWave(pods[:count], [(pods[count], Kept("TooManyObjects", message))])
+    return NewPodsOfWave(pods[:count], [(pods[count], Blocked("TooManyObjects", message))])
 
 
 def group_too_large(
-    context: DecisionContext, release: Release, goal: Replace
-) -> tuple[PodManifest, Kept] | None:
+    context: DecisionContext, release: Rollout, goal: Replace
+) -> tuple[PodManifest, Blocked] | None:
     """Return a new pod that never gets a node, as too few others may come at once, or None."""
     needed = _members_needed(context, goal)
     new = len(release.new)
@@ -60,7 +60,7 @@ def group_too_large(
         f"most {most} new pods may come at once (replicas, maxSurge, maxUnavailable)."
     )
     first = goal.template.named(f"{goal.template.name}-{new}")
-    return first, Kept("GroupTooLarge", message)
+    return first, Blocked("GroupTooLarge", message)
 
 
 def _members_needed(context: DecisionContext, goal: Replace) -> int:

@@ -23,7 +23,7 @@ def refusal(
     quotas, limited = ledger.quotas(after.namespace), config.limited_resources
     if after.finished or not (quotas or limited):
         return None
-    request = Asked(ledger, config, after, before)
+    request = QuotaRequest(ledger, config, after, before)
     if request.nothing_new(quotas):
         return None
     covering = [quota for quota in quotas if ledger.charges.covers(quota, after)]
@@ -38,7 +38,7 @@ def _first(reasons: Iterable[str | None]) -> str | None:
     return next(filter(None, reasons), None)
 
 
-class Asked:
+class QuotaRequest:
     """A pod that is to be created or changed, as quotas see it."""
 
     def __init__(
@@ -91,7 +91,9 @@ class Asked:
         over = [name for name in sorted(added) if used[name] + added[name] > quota.hard[name]]
         if not over:
             return None
-        requested, taken, limits = (_told(over, amounts) for amounts in (added, used, quota.hard))
+        requested, taken, limits = (
+            _format_amounts(over, amounts) for amounts in (added, used, quota.hard)
+        )
         return (
             f"exceeded quota: {quota.name}, requested: {requested}, used: {taken}, "
             f"limited: {limits}"
@@ -125,5 +127,5 @@ def _scope_text(scope: MatchScope) -> str:
     return f"{{{shipped_scope(scope.scope_name)} {scope.operator} [{' '.join(scope.values)}]}}"
 
 
-def _told(resources: Sequence[str], amounts: Mapping[str, int]) -> str:
+def _format_amounts(resources: Sequence[str], amounts: Mapping[str, int]) -> str:
     return ",".join(f"{name}={format_amount(name, amounts[name])}" for name in resources)
