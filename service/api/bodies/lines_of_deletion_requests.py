@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from service.api.bodies.request_reading import converted
+from service.api.http.body import converted
 from service.api.openapi.resources import RESOURCES
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.strict_json import decode_strict

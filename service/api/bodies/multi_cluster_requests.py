@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
-from service.api.bodies.request_reading import converted, items_in, read_members
+from service.api.http.body import converted, items_in, read_members
 from service.api.openapi.placement_types import OverClustersRequest
 from service.api.openapi.principal_types import DNSLabel
 from service.model.errors import FieldError, InvalidManifest

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.api.bodies.request_reading import converted
+from service.api.http.body import converted
 from service.api.openapi import object_types
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON
 from service.model.json_and_patches.strict_json import decode_strict, encode

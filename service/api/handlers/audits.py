@@ -8,8 +8,9 @@ import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
+from service.api.bodies.request_reading import number, query, wrong_parameter
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi import audit_types
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
@@ -82,7 +83,7 @@ _EXAMPLE: dict[str, Any] = {
         )
     ),
 )
-async def list_audit(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def list_audit(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """A page of the audit."""
     parameters = query(request)
     limit = min(number(parameters, "limit", least=1) or ROWS_MAX, ROWS_MAX)

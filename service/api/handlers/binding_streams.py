@@ -3,12 +3,13 @@
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest, header, query, wrong_parameter
-from service.api.bodies.streamed_responses import Streamed
+from service.api.bodies.request_reading import header, query, wrong_parameter
+from service.api.bodies.responses import Streamed
 from service.api.event_streams.binding_stream import BindingEvents, BindingLines
 from service.api.event_streams.server_sent_events import EVENT_STREAM
 from service.api.handler_services.server_services import Services
 from service.api.handlers.watch import LAST_EVENT_ID, SINCE, TIMEOUT, WATCH_PROBLEMS, open_stream
+from service.api.http.context import ApiRequest
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     NDJSON,
@@ -19,11 +20,10 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
-from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
-from service.api.security.authentication import caller_of
+from service.api.openapi.watch_types import BindingEventsText, BindingLinesText, BindingMessage
 from service.model.log.commit_log import BodySelection
 from service.model.manifests.manifest import PodManifest
-from service.scheduler.watching import BindingSelection
+from service.scheduler.watching import BindingChange, BindingSelection
 
 _RECORD = {
     "revision": 1042,
@@ -66,6 +66,7 @@ _OPERATION = Operation(
         ),
         TIMEOUT,
     ),
+    components={"BindingChange": BindingChange, "BindingMessage": BindingMessage},
     answers={
         200: Body(
             types={NDJSON: BindingLinesText, EVENT_STREAM: BindingEventsText},
@@ -78,14 +79,14 @@ _OPERATION = Operation(
 
 
 @get(CLUSTER_PATH + "/bindings", opt=described(_OPERATION))
-async def watch_bindings(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+async def watch_bindings(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
     """Stream records; a request that is to be refused is refused before the stream begins."""
     parameters = query(request)
     namespace, node = parameters.get("namespace") or None, parameters.get("nodeName")
     if node == "":
         raise wrong_parameter("nodeName", "has to name a node", node)
     if namespace is not None:
-        caller = caller_of(request.scope)
+        caller = request.context.require_principal()
         require(caller, "read", request.path_params["cluster"], namespace)
     selection = BindingSelection(namespace=namespace, node=node)
     bodies = BodySelection(kinds=frozenset({PodManifest.kind}), namespace=namespace)

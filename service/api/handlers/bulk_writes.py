@@ -10,23 +10,16 @@ from litestar.di import NamedDependency
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.generated_names import NewNames
 from service.api.bodies.lines_of_deletion_requests import parse_deletion
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    items_in,
-    media_type,
-    number,
-    parse_items,
-    query,
-    read_members,
-    wrong_parameter,
-)
-from service.api.bodies.responses import warning_header
-from service.api.bodies.streamed_responses import Streamed
+from service.api.bodies.request_reading import media_type, number, query, wrong_parameter
+from service.api.bodies.responses import Streamed, warning_header
 from service.api.cooperative_pauses import Pause
 from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines
+from service.api.handlers.object_authorization import refusal, require_pruning, require_writing
+from service.api.http.body import items_in, parse_items, read_members
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
@@ -42,12 +35,6 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.authentication import deciding_for
-from service.api.security.rights_to_objects_in_bodies import (
-    refusal,
-    require_pruning,
-    require_writing,
-)
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
 from service.model.json_and_patches.stepwise_json_reading import Member, whole
 from service.model.json_and_patches.strict_json import decode_strict
@@ -105,6 +92,11 @@ _OPERATION = Operation(
         examples={NDJSON: as_ndjson(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
     ),
     limit="apply",
+    keeps_unknown=(object_types.ObjectList, object_types.PriorityClass),
+    components={
+        "ApplicableObject": object_types.APPLICABLE,
+        "PriorityClass": object_types.PriorityClass,
+    },
     answers={
         200: Body(
             types={JSON: ApplyAnswer, NDJSON: str},
@@ -131,7 +123,7 @@ _OPERATION = Operation(
 
 @post(CLUSTER_PATH + "/apply", status_code=200, opt=described(_OPERATION))
 async def apply_objects(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> DecidedAnswer | Streamed:
     """Put many objects."""
     parameters = query(request)
@@ -143,7 +135,7 @@ async def apply_objects(
     prune = _prune(parameters.get("prune"))
     prune_before = number(parameters, "pruneBefore")
     body = await services.bodies.read(request)
-    caller = deciding_for(request)
+    caller = request.context.caller()
     manifests, undrawn = await parse_list(body, services)
     require_writing(caller, manifests)
     require_pruning(caller, prune)
@@ -188,9 +180,9 @@ def _prune(text: str | None) -> frozenset[str]:
 
 
 async def _read_lines(
-    request: AnyRequest, services: Services, start: int, lines: Sequence[bytes]
+    request: ApiRequest, services: Services, start: int, lines: Sequence[bytes]
 ) -> ApplyLines:
-    caller = deciding_for(request)
+    caller = request.context.caller()
     parsed, pause = list[ApplyLine](), Pause()
     for number_of_line, line in enumerate(lines, start):
         if line.strip():

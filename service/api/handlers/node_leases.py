@@ -7,9 +7,10 @@ from litestar import Response, get, put
 from litestar.di import NamedDependency
 
 from service.api.bodies.node_leases import NAMESPACE, check_lease, parse_report
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import media_type, query
 from service.api.bodies.responses import encoded_response, json_response
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi import node_lease_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
@@ -46,6 +47,7 @@ _RENEW = Operation(
         example=_LEASE,
         required=False,
     ),
+    keeps_unknown=(node_lease_types.Lease,),
     answers={
         200: Body(types={JSON: node_lease_types.Lease}, description="The lease.", example=_LEASE)
     },
@@ -55,7 +57,7 @@ _RENEW = Operation(
 
 @put(_PATH, status_code=200, opt=described(_RENEW))
 async def renew_node_lease(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Note that one node is there."""
     media_type(request)
@@ -83,7 +85,7 @@ _READ = Operation(
 
 @get(_PATH, opt=described(_READ))
 async def get_node_lease(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """The lease of a node that has reported."""
     query(request)
@@ -122,7 +124,7 @@ _REPORT = Operation(
 
 
 @put(CLUSTER_PATH + "/node-leases", status_code=200, opt=described(_REPORT))
-async def report_nodes(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def report_nodes(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Note that many nodes are there."""
     media_type(request)
     query(request)

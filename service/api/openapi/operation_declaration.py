@@ -94,6 +94,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it reads manifests, or acts on stored ones, so that its answers may have warnings."""
     minimal: bool = False
     """Whether `Prefer: return=minimal` makes its answers shorter."""
+    keeps_unknown: Sequence[Any] = ()
+    """Types of its bodies whose unknown fields are kept or ignored, as in Kubernetes' own objects."""
+    components: Mapping[str, Any] = {}
+    """Types or schemas, by name, that its bodies only refer to, since msgspec has no type for them."""
     problems: Sequence[str] = ()
     """The codes that this operation can answer beside those that every operation can."""
 

@@ -15,10 +15,10 @@ from litestar.enums import HttpMethod
 from litestar.types import HTTPScope
 from typing_extensions import override
 
+from service.api.http.context import RequestContext
 from service.api.openapi.rights_each_operation_needs import Public, access_of
 from service.api.problems import TooManyFailures, TooManyRequests
-from service.api.security.authentication import address_of, parsed_address
-from service.model.principals import Principal
+from service.api.security.trusted_proxies import parsed_address
 from service.settings import Settings
 
 KEYS_MAX = 10_000
@@ -87,17 +87,18 @@ class Rates:
         self._told: dict[str, float] = {}
         """By address, the time when it was last logged that it fails too often."""
 
-    def count(self, scope: HTTPScope, principal: Principal | None) -> None:
-        """Count a routed request of a principal, which is None if it is not known.
+    def count(self, scope: HTTPScope, context: RequestContext) -> None:
+        """Count a routed request of a principal, which may be unknown.
 
         Raises:
             TooManyFailures: the caller is not known, and its address has failed too often. Known
                 callers from there pass, since many may share an address.
             TooManyRequests: the principal asks, or writes, too often.
         """
+        principal = context.principal
         if principal is None:
             if _tries_to_authenticate(scope):
-                self._count_failure(address_of(scope))
+                self._count_failure(context.address)
             return
         self._require(self._requests, principal.name)
         if scope["method"] not in _READS:

@@ -2,25 +2,23 @@
 
 from typing import Any, cast
 
-from service.api.bodies.byte_budget import holding_of
-from service.api.bodies.request_reading import AnyRequest
 from service.api.handler_services.waiting_client import WaitingClient, never
-from service.api.problems import request_id_of
-from service.api.security.authentication import address_of, identify, name_request, principal_of
-from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms, rest_on
+from service.api.http.context import ApiRequest, RequestContext, SubrequestTerms, begin
+from service.api.http.flow_control import CountBytes
 from service.api.worker_forwarding.middleware import answer_of
 from service.api.worker_forwarding.sockets import ForwardedAnswer
 from service.scheduler.protocol.clients import CLIENT
 
 
 async def ask_cluster(
-    request: AnyRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
+    request: ApiRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
 ) -> ForwardedAnswer:
     """The answer to a POST to a cluster, decided by the worker that has it, with the rights of the caller.
 
     What it changes is committed only as long as the leases are held that are told. It is neither authenticated
     nor counted anew, and holds bytes of its own.
     """
+    asking = request.context
     whole = f"/v1/clusters/{cluster}/{path}"
     scope: Any = {
         "type": "http",
@@ -36,14 +34,17 @@ async def ask_cluster(
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
         ],
-        "client": (address_of(request.scope), 0) if address_of(request.scope) else None,
+        "client": (asking.address, 0) if asking.address else None,
         "server": None,
         "extensions": {},
         "state": {},
     }
-    identify(scope, principal_of(request.scope))
-    rest_on(scope, told)
-    name_request(scope, request_id_of(request.scope))
-    counted = holding_of(request.scope).counting_apart(request.app)
+    context = RequestContext(
+        request_id=asking.request_id,
+        principal=asking.principal,
+        terms=told,
+    )
+    begin(scope, context)
+    counted = CountBytes(request.app, request.context.holding.budget)
     client = cast("WaitingClient | None", CLIENT.get())
     return await answer_of(counted, scope, body, never if client is None else client.left)
