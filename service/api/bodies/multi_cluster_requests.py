@@ -7,8 +7,8 @@ import msgspec
 
 from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
 from service.api.http.body import converted, items_in, read_members
+from service.api.openapi.operation_declaration import DNSLabel
 from service.api.openapi.placement_types import OverClustersRequest
-from service.api.openapi.principal_types import DNSLabel
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_and_patches.stepwise_json_reading import Member, whole
 from service.model.json_and_patches.strict_json import decode_strict, encode

@@ -1,5 +1,6 @@
 """Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -9,7 +10,6 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.generated_names import NewNames
-from service.api.bodies.lines_of_deletion_requests import parse_deletion
 from service.api.bodies.request_reading import media_type, number, query, wrong_parameter
 from service.api.bodies.responses import Streamed, warning_header
 from service.api.cooperative_pauses import Pause
@@ -18,7 +18,7 @@ from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLE
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines
 from service.api.handlers.object_authorization import refusal, require_pruning, require_writing
-from service.api.http.body import items_in, parse_items, read_members
+from service.api.http.body import converted, items_in, parse_items, read_members
 from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH
@@ -38,11 +38,67 @@ from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
 from service.model.json_and_patches.stepwise_json_reading import Member, whole
 from service.model.json_and_patches.strict_json import decode_strict
-from service.model.manifests.manifest import Applicable, parse_any
+from service.model.manifests.manifest import DEFAULT_NAMESPACE, Applicable, parse_any
 from service.model.validation.combinators import entries_of
 from service.scheduler.protocol.answers import ApplyAnswer
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects
+from service.scheduler.protocol.intents import (
+    ApplyLine,
+    ApplyLines,
+    ApplyObjects,
+    Deletion,
+    Preconditions,
+)
+
+_BEGINS = re.compile(rb'\s*\{\s*"delete"\s*:')
+
+
+_NAMESPACED = {resource.kind: resource.namespaced for resource in RESOURCES}
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Deleted(msgspec.Struct, frozen=True):
+    kind: str
+    metadata: _Metadata
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    delete: _Deleted
+
+
+def parse_deletion(line: bytes) -> Deletion | None:
+    """The deletion that a line asks for; None if its first member is not `delete`.
+
+    The object stands there as a manifest, of which only kind, name, namespace, uid and
+    resourceVersion are read.
+
+    Raises:
+        MalformedJSON: the line is no JSON that the server reads.
+        InvalidManifest: it does not name an object, or has other members beside `delete`.
+    """
+    if _BEGINS.match(line) is None:
+        return None
+    asked = converted(decode_strict(line), _Line).delete
+    if asked.kind not in _NAMESPACED:
+        raise InvalidManifest(
+            [FieldError("delete.kind", "is not a kind that is stored", asked.kind)]
+        )
+    metadata = asked.metadata
+    return Deletion(
+        kind=asked.kind,
+        namespace=(metadata.namespace or DEFAULT_NAMESPACE) if _NAMESPACED[asked.kind] else "",
+        name=metadata.name,
+        preconditions=Preconditions(
+            uid=metadata.uid or None, resource_version=metadata.resource_version or None
+        ),
+    )
+
 
 _READ = ("items",)
 

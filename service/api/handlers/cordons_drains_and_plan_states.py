@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.drain_and_plan_state_requests import parse_drain, parse_nothing
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.request_reading import media_type, query
 from service.api.handler_services.server_services import Services
@@ -16,10 +16,42 @@ from service.api.openapi import object_types, plan_types
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Cluster
+from service.model.json_and_patches.strict_json import decode_strict
 from service.model.plans.plans import PLAN, PlanState
+from service.model.validation.combinators import Problems, without_nulls
+from service.model.validation.type_derived_rules import declared
 from service.scheduler.decide.admission.plan_admission import require_draining
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import CordonNode, DrainNode, Intent, SetPlanState
+
+_check_drain = declared(plan_types.DrainOptions, {})
+
+
+_check_nothing = declared(plan_types.NoOptions, {})
+
+
+def parse_drain(body: bytes) -> plan_types.DrainOptions:
+    """Return how to drain; the body may be empty.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is wrong, or unknown.
+    """
+    if not body.strip():
+        return plan_types.DrainOptions()
+    fields, problems = decode_strict(body), Problems()
+    _check_drain(fields, "", problems)
+    problems.raise_any()
+    return msgspec.convert(without_nulls(fields), plan_types.DrainOptions)
+
+
+def parse_nothing(body: bytes) -> None:
+    """Check a body that can say nothing; it may be empty. Raises as `parse_drain`."""
+    if body.strip():
+        fields, problems = decode_strict(body), Problems()
+        _check_nothing(fields, "", problems)
+        problems.raise_any()
+
 
 PLANS = next(each for each in RESOURCES if each.kind == PLAN.kind)
 _CORDONED = {**NODES.example, "spec": {"unschedulable": True}}

@@ -8,7 +8,6 @@ from litestar import post
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.pod_status_reports import parse_report
 from service.api.bodies.request_reading import media_type, query
 from service.api.bodies.responses import Streamed
 from service.api.bodies.return_minimal import prefers_minimal
@@ -18,7 +17,7 @@ from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLE
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines, rendered_lines_in_one
 from service.api.handlers.object_authorization import refusal
-from service.api.http.body import items_in, read_members, unknown_fields
+from service.api.http.body import converted, items_in, read_members, unknown_fields
 from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH
@@ -32,10 +31,50 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.model.errors import Forbidden, InvalidManifest
+from service.model.errors import FieldError, Forbidden, InvalidManifest, MalformedJSON
+from service.model.json_and_patches.strict_json import decode_strict, encode
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import ReportLine, ReportStatus
+from service.scheduler.protocol.intents import Preconditions, ReportLine, ReportStatus, StatusReport
+
+
+class _Named(msgspec.Struct, frozen=True):
+    namespace: object = None
+    name: object = None
+
+
+def parse_report(line: int, raw: bytes) -> ReportLine:
+    """The report of a line; one that is not valid has its errors in it."""
+    decoded: object = None
+    try:
+        decoded = decode_strict(raw)
+        report = converted(decoded, object_types.StatusReport)
+    except MalformedJSON as error:
+        return ReportLine(line=line, report=InvalidManifest([FieldError("", error.detail)]))
+    except InvalidManifest as error:
+        return _bad(line, error, decoded)
+    return ReportLine(
+        line=line,
+        report=StatusReport(
+            namespace=report.namespace,
+            name=report.name,
+            status=encode(report.status),
+            preconditions=Preconditions(
+                uid=report.uid or None, resource_version=report.resource_version or None
+            ),
+        ),
+        namespace=report.namespace,
+        name=report.name,
+    )
+
+
+def _bad(line: int, error: InvalidManifest, decoded: object) -> ReportLine:
+    named = msgspec.convert(decoded, _Named) if isinstance(decoded, dict) else _Named()
+    namespace, name = (
+        each if isinstance(each, str) else None for each in (named.namespace, named.name)
+    )
+    return ReportLine(line=line, report=error, namespace=namespace, name=name)
+
 
 _READ = ("items",)
 

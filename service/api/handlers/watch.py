@@ -136,7 +136,7 @@ _OPERATION = Operation(
         ),
         TIMEOUT,
     ),
-    components={**{each.__name__: each for each in WATCH_TYPES}, "WatchEvent": WATCH_EVENT},
+    components={**{type_.__name__: type_ for type_ in WATCH_TYPES}, "WatchEvent": WATCH_EVENT},
     answers={
         200: Body(
             types={EVENT_STREAM: WatchStream},

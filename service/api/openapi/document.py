@@ -138,7 +138,7 @@ def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
 
 def kept_types(operations: Iterable[Operation]) -> list[Any]:
     """Return the types whose unknown fields some operation keeps or ignores."""
-    return [type_ for each in operations for type_ in each.keeps_unknown]
+    return [type_ for operation in operations for type_ in operation.keeps_unknown]
 
 
 def _operation_of(handler: HTTPRouteHandler) -> Operation:
@@ -271,7 +271,7 @@ def _components(operations: Sequence[Operation]) -> Document:
         if body is not None
         for type_ in body.types.values()
     ]
-    named = {name: part for each in operations for name, part in each.components.items()}
+    named = {name: part for operation in operations for name, part in operation.components.items()}
     written = {name: part for name, part in named.items() if isinstance(part, dict)}
     referred = [part for name, part in named.items() if name not in written]
     schemas = schemas_of([*types, *referred, Problem], kept_types(operations))

@@ -22,6 +22,9 @@ APPLY_JSON = "application/apply-patch+json"
 WholeNumber = Annotated[int, msgspec.Meta(ge=0, lt=10**18)]
 """What a number in a query or a header has to be."""
 
+DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""A name of at most 63 characters, as clusters and namespaces have them (RFC 1123)."""
+
 EntityTags = Annotated[
     str, msgspec.Meta(pattern=r'^\s*(\*|(W/)?"[!#-~]*"(\s*,\s*(W/)?"[!#-~]*")*)\s*$')
 ]
