@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol
 from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import override
 
 from service import compiled_engine
 from service.api.bodies.byte_budget import Budget, CountBytes
@@ -33,10 +34,14 @@ from service.api.middleware.edge import Edge
 from service.api.openapi.rights_each_operation_needs import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
-from service.api.reading.stored_reads import ClusterReads
+from service.api.reading.stored_reads import AuditReader, ClusterReads, LogReader
 from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
-from service.api.security.authentication import Authentication, PrincipalStore
+from service.api.security.authentication import (
+    Authentication,
+    BeginningAudit,
+    PrincipalStore,
+)
 from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.entrance import Entrance, enter
 from service.api.security.identity_provider import IdentityProvider
@@ -44,10 +49,10 @@ from service.api.security.rate_limits import Rates
 from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.process_and_connection_reporter import DatabaseReporter
-from service.api.telemetry.readiness_commit_probe import CommitProbe, CommitStore
+from service.api.telemetry.readiness_commit_probe import CommitProbe, CommitStore, ProvingLog
 from service.api.telemetry.spans import Spans, exported_spans
 from service.api.telemetry.worker_heartbeat import Heartbeat
-from service.api.webhooks.delivery import Deliveries, WebhookStore
+from service.api.webhooks.delivery import Deliveries, DeliveryStore
 from service.api.webhooks.sending import Sender
 from service.api.worker_forwarding.liveness import Liveness
 from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
@@ -96,8 +101,24 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
-class ApiStore(PrincipalStore, CommitStore, WebhookStore, Protocol):
-    """The part of the store that the API uses without the scheduler."""
+class ApiLog(LogReader, ProvingLog, Protocol):
+    """The logs of clusters, as far as the API uses them without the scheduler."""
+
+
+class ApiAudit(AuditReader, BeginningAudit, Protocol):
+    """The audit, as far as the API uses it."""
+
+
+class ApiStore(PrincipalStore, CommitStore, DeliveryStore, Protocol):
+    """The parts of the store that the API uses without the scheduler."""
+
+    @property
+    @override
+    def log(self) -> ApiLog: ...
+
+    @property
+    @override
+    def audit(self) -> ApiAudit: ...
 
 
 def create_app(  # noqa: PLR0913 - all that it is put together from, by name
@@ -138,7 +159,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
         proof=proof or CommitProbe(store, clock.monotonic),
-        webhooks=store,
+        webhooks=store.webhooks,
         sender=sender or Sender(settings, clock.now),
         new_id=RandomIds().uid,
     )
@@ -290,7 +311,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         suspects=suspects,
     )
     proof = CommitProbe(store, clock.monotonic)
-    refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
+    refusals, sender = Refusals(store.audit, clock), Sender(settings, clock.now)
 
     def background() -> list[Coroutine[None, None, None]]:
         """Return what runs beside requests, for as long as the process serves."""
@@ -351,7 +372,7 @@ def _reports(
     """Yield what tells other processes about this one: its replicas, and whether it is ready."""
     if settings.debug:
         name = f"{socket.gethostname()}/{os.getpid()}"
-        yield Reporter(store, scheduler, clock, name).run()
+        yield Reporter(store.replica_reports, scheduler, clock, name).run()
     if settings.health_socket is not None:
         ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
         yield Heartbeat(settings.health_socket, ready).run()

@@ -17,7 +17,7 @@ ARROWS_MAX = {
     "api": 47,
     "engine": 46,
     "model": 40,
-    "store": 48,
+    "store": 40,
     "cli": 48,
 }
 """How many pairs of rooms there are at most of which one imports the other."""

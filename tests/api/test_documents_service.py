@@ -16,7 +16,6 @@ from prometheus_client.samples import Sample
 from typing_extensions import override
 
 from service.app import RandomIds, SystemClock
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, problem
@@ -29,6 +28,7 @@ from tests.builders import (
     pod,
     requirement,
 )
+from tests.support.memory_store.store import MemoryStore
 
 HOST = "kubernetes.io/hostname"
 
@@ -296,13 +296,13 @@ async def test_durations_are_those_that_pass(make_harness: MakeHarness) -> None:
     clock = CommitClock()
     harness = await make_harness(clock=clock)
     story = await tell(harness, node("n1"))
-    commit = harness.store.commit
+    commit = harness.store.log.commit
 
     async def slowly(*args: Any, **fields: Any) -> Any:
         clock.passed += 0.7
         return await commit(*args, **fields)
 
-    harness.store.commit = slowly
+    harness.store.log.commit = slowly
     assert await story.place(pod("a")) == ["n1"]
     for name, labels in (
         ("scheduler_pod_scheduling_sli_duration_seconds", {}),

@@ -205,7 +205,7 @@ class Controllers(ABC, Generic[D]):
             NotFound: there is no such cluster any more.
             StorageUnavailable: the lease cannot be asked for, or the cluster not be loaded.
         """
-        cluster_id = await self._store.find_cluster(name)
+        cluster_id = await self._store.clusters.find(name)
         if cluster_id in self._by_cluster:
             self._by_cluster[cluster_id].neglected()
             return

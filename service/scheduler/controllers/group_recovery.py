@@ -117,8 +117,8 @@ class SplitGroups(Controller):
     async def _read(self, cluster: str, name: str) -> SplitGroup | None:
         """A group as its home stores it; None: it was given up, perhaps with its home."""
         try:
-            number = await self._store.find_cluster(cluster)
-            read = await self._store.get_object(number, SplitGroup.kind, "", name)
+            number = await self._store.clusters.find(cluster)
+            read = await self._store.objects.get(number, SplitGroup.kind, "", name)
         except NotFound:
             return None
         return None if read.row is None else load_split_group(read.row.body)
@@ -127,9 +127,9 @@ class SplitGroups(Controller):
         """Whether another cluster still has to bind pods of a group."""
         mention, after = name.encode(), None
         try:
-            number = await self._store.find_cluster(cluster)
+            number = await self._store.clusters.find(cluster)
             while True:
-                page = await self._store.list_objects(
+                page = await self._store.objects.list(
                     number, GroupReservation.kind, after=after, limit=_PAGE
                 )
                 if any(mention in row.body for row in page.rows):
@@ -183,5 +183,5 @@ class AllSplitGroups(Controllers[SplitGroups]):
     @override
     async def unattended(self) -> list[str]:
         kinds = (GroupReservation.kind, SplitGroup.kind)
-        found = [await self._store.unattended(self.name, _MENTION, kind) for kind in kinds]
+        found = [await self._store.leases.unattended(self.name, _MENTION, kind) for kind in kinds]
         return sorted({*found[0], *found[1]})

@@ -181,10 +181,10 @@ class NodeLifecycle(SweepController):
         self._next_look = self._clock.monotonic() + self._look_seconds
         grace = self._replica.config.node_monitor_grace_seconds
         try:
-            found = await self._store.look_at_node_leases(self.lease.cluster_id, grace)
+            found = await self._store.heartbeats.check(self.lease.cluster_id, grace)
             gone = self._gone | {name for name in found.silent if not self._is_there(name)}
             if gone:
-                await self._store.forget_node_leases(self.lease.cluster_id, sorted(gone))
+                await self._store.heartbeats.forget(self.lease.cluster_id, sorted(gone))
                 self._gone -= gone
             self._note_look(found, gone, timedelta(seconds=grace))
         except MoorageError:
@@ -250,4 +250,4 @@ class AllNodeLifecycles(Controllers[NodeLifecycle]):
 
     @override
     async def unattended(self) -> list[str]:
-        return await self._store.unattended_nodes(self.name)
+        return await self._store.heartbeats.unattended(self.name)

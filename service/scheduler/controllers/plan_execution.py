@@ -170,4 +170,4 @@ class AllKeptPlans(Controllers[KeptPlans]):
 
     @override
     async def unattended(self) -> list[str]:
-        return await self._store.unattended(self.name, _MENTION, PLAN.kind)
+        return await self._store.leases.unattended(self.name, _MENTION, PLAN.kind)

@@ -109,4 +109,4 @@ class AllEvictions(Controllers[Evictions]):
 
     @override
     async def unattended(self) -> list[str]:
-        return await self._store.unattended(self.name, _RULE)
+        return await self._store.leases.unattended(self.name, _RULE)

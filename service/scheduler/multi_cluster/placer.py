@@ -121,7 +121,7 @@ class OverClusters:
         A placement whose outcome is not known either keeps them until it is committed, or can no
         longer be made when they are given back.
         """
-        numbers = sorted({await self._store.find_cluster(each) for each in asked.clusters})
+        numbers = sorted({await self._store.clusters.find(each) for each in asked.clusters})
         names = {LEASE + namespace for unit in asked.units for namespace, _ in unit.names}
         if any(unit.counts_others for unit in asked.units):
             names.add(LEASE + ANY_NAMESPACE)
@@ -177,18 +177,18 @@ class RequestLeases:
         """Give them all back; those that cannot be given back now end by themselves."""
         with suppress(StorageUnavailable):
             for number, name in self.held.names:
-                await self._store.release_lease(number, name, self.held.holder)
+                await self._store.leases.release(number, name, self.held.holder)
 
     async def _acquire(self, number: int, name: str) -> bool:
         holder = self.held.holder
-        return await self._store.acquire_lease(number, name, holder, LEASE_SECONDS) is not None
+        return await self._store.leases.acquire(number, name, holder, LEASE_SECONDS) is not None
 
     async def _prolong(self, held: HeldLeases) -> None:
         """Prolong what is held; what has ended is not taken anew, as another may have had it in between."""
         now = self._clock.monotonic()
         if now < self._since + RENEW_SECONDS:
             return
-        if not await self._store.prolong_leases(held, LEASE_SECONDS):
+        if not await self._store.leases.prolong(held, LEASE_SECONDS):
             raise _held_by_another()
         self._since = now
 

@@ -42,17 +42,17 @@ class PastExplanation:
             Compacted: the log does not tell.
         """
         of, limits, store = self.intent, self._limits, self._store
-        bound = await store.bound_at(self._cluster_id, of.namespace, of.name, revision)
+        bound = await store.history.bound_at(self._cluster_id, of.namespace, of.name, revision)
         selection = PastSelection(kind="Pod", namespace=of.namespace, name=of.name)
         at = bound or revision
-        index = await store.past_index(
+        index = await store.history.index(
             self._cluster_id, selection, at, changes_max=limits.past_changes_max, limit=1
         )
         if index.unknown or at < index.reach:
             raise _compacted(revision)
         if not index.keys:
             raise missing("Pod", of.namespace, of.name)
-        rows = await store.past_objects(self._cluster_id, "Pod", index.keys)
+        rows = await store.history.objects(self._cluster_id, "Pod", index.keys)
         if rows is None:
             raise _compacted(revision)
         self.pod, self._revision = rows[0], at if bound is None else bound - 1
@@ -75,7 +75,7 @@ class PastExplanation:
 
     async def _changes(self) -> PastChanges:
         most = self._limits.past_states_max
-        found = await self._store.past_changes(
+        found = await self._store.history.changes(
             self._cluster_id,
             self._revision,
             changes_max=self._limits.past_changes_max,
@@ -98,7 +98,7 @@ class PastExplanation:
         there = [each for each in states if each.revision is not None]
         while there:
             keys = [PastKey(each.namespace, each.name, each.revision or 0) for each in there]
-            rows = await self._store.past_objects(self._cluster_id, kind, keys)
+            rows = await self._store.history.objects(self._cluster_id, kind, keys)
             if rows is None:
                 raise _compacted(self._revision)
             yield [PastObject(state, row) for state, row in zip(there, rows, strict=False)]
