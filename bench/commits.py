@@ -93,7 +93,7 @@ async def _measure(
         load_objects_per_second=len(objects) / load_seconds,
         durability=postgres.durability,
     )
-    rows = (await load(store, await store.find_cluster(CLUSTER))).rows
+    rows = (await load(store, await store.clusters.find(CLUSTER))).rows
     stored = [_stored(row.kind, row.body) for row in rows]
     await scheduler.stop()
     await store.close()

@@ -14,6 +14,7 @@ from typing import Protocol
 from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp
+from typing_extensions import override
 
 from service.api.bodies.byte_budget import Budget
 from service.api.handler_services.decided_operations import FastPath
@@ -27,10 +28,10 @@ from service.api.middleware.edge import Edge
 from service.api.middleware.lazy_app import LazyApp
 from service.api.openapi.rights_each_operation_needs import require_declarations
 from service.api.reading.past_reads import PastReads
-from service.api.reading.stored_reads import ClusterReads
+from service.api.reading.stored_reads import AuditReader, ClusterReads, LogReader
 from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
-from service.api.security.authentication import Authentication, PrincipalStore
+from service.api.security.authentication import Authentication, BeginningAudit, PrincipalStore
 from service.api.security.cross_origin_checks import BrowserCheck
 from service.api.security.entrance import Entrance
 from service.api.security.identity_provider import IdentityProvider
@@ -38,10 +39,10 @@ from service.api.security.rate_limits import Rates
 from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.process_and_connection_reporter import DatabaseReporter
-from service.api.telemetry.readiness_commit_probe import CommitProbe, CommitStore
+from service.api.telemetry.readiness_commit_probe import CommitProbe, CommitStore, ProvingLog
 from service.api.telemetry.spans import Spans, exported_spans
 from service.api.telemetry.worker_heartbeat import Heartbeat
-from service.api.webhooks.delivery import Deliveries, WebhookStore
+from service.api.webhooks.delivery import Deliveries, DeliveryStore
 from service.api.webhooks.sending import Sender
 from service.api.worker_forwarding.forwarder import forwarder_of
 from service.extenders import Extenders
@@ -76,8 +77,24 @@ WARM_UP_AFTER_SECONDS = 10.0
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
-class ApiStore(PrincipalStore, CommitStore, WebhookStore, Protocol):
-    """The part of the store that the API uses directly."""
+class ApiLog(LogReader, ProvingLog, Protocol):
+    """The logs of clusters, as far as the API uses them without the scheduler."""
+
+
+class ApiAudit(AuditReader, BeginningAudit, Protocol):
+    """The audit, as far as the API uses it."""
+
+
+class ApiStore(PrincipalStore, CommitStore, DeliveryStore, Protocol):
+    """The parts of the store that the API uses directly."""
+
+    @property
+    @override
+    def log(self) -> ApiLog: ...
+
+    @property
+    @override
+    def audit(self) -> ApiAudit: ...
 
 
 def create_app(  # noqa: PLR0913 - its parts, by name
@@ -126,7 +143,7 @@ def create_app(  # noqa: PLR0913 - its parts, by name
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
         proof=proof or CommitProbe(store, clock.monotonic),
-        webhooks=store,
+        webhooks=store.webhooks,
         sender=sender or Sender(settings, clock.now),
         new_id=RandomIds().uid,
     )
@@ -278,7 +295,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         suspects=suspects,
     )
     proof = CommitProbe(store, clock.monotonic)
-    refusals, sender = Refusals(store, clock), Sender(settings, clock.now)
+    refusals, sender = Refusals(store.audit, clock), Sender(settings, clock.now)
 
     def background() -> list[Coroutine[None, None, None]]:
         """Return the coroutines that run beside requests."""
@@ -339,7 +356,7 @@ def _reports(
     """Yield the reports to other processes: of replicas, and of readiness."""
     if settings.debug:
         name = f"{socket.gethostname()}/{os.getpid()}"
-        yield Reporter(store, scheduler, clock, name).run()
+        yield Reporter(store.replica_reports, scheduler, clock, name).run()
     if settings.health_socket is not None:
         ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
         yield Heartbeat(settings.health_socket, ready).run()

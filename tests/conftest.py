@@ -26,18 +26,18 @@ from xdist.remote import Producer
 from service.api.bodies import streamed_responses
 from service.runtime import compiled_engine
 from service.server.local_server import temporary_folder
-from service.store import upkeep
 from service.store.connecting import connections
 from service.store.connecting.connections import data_source_name
+from service.store.coordination import replica_reports
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
 from service.store.log import commits
-from service.store.memory import memory_store
 from service.store.schema.migrate import upgrade
 from tests.databases import Databases
 from tests.dealing import DealtScheduling
 from tests.seeds import EXPLORING, examples
 from tests.skipping import Skips
+from tests.support.memory_store import housekeeping
 from tests.waiting import WAIT_SECONDS
 
 # A test must not fail because the machine is busy, or because an earlier run found an example.
@@ -70,8 +70,8 @@ PATIENCE = (
     (commits, "LOCK_IDLE_SECONDS"),
     (connections, "CONNECT_SECONDS"),
     (connections, "POOL_WAIT_SECONDS"),
-    (memory_store, "REPORT_SECONDS_MAX"),
-    (upkeep, "REPORT_SECONDS_MAX"),
+    (housekeeping, "REPORT_SECONDS_MAX"),
+    (replica_reports, "REPORT_SECONDS_MAX"),
     (streamed_responses, "READER_SECONDS_MAX"),
 )
 TEMPLATE = "moorage_template"

@@ -189,30 +189,30 @@ def test_nothing_reaches_what_the_service_keeps_to_itself():
     assert found == []
 
 
-IMPORTED = "from service.store.memory.memory_store import MemoryStore\nimport asyncio\n"
+IMPORTED = "from service.store.postgres import PostgresStore\nimport asyncio\n"
 REACHING = {
     "an import": "from service.engine.rules.violations import _unmet",
     "an import of a module": "import service._compiled",
-    "a name to replace": 'patch.setattr(MemoryStore, "_commit", None)',
+    "a name to replace": 'patch.setattr(PostgresStore, "_commit", None)',
     "a name of what was made": 'patch.setattr(made(), "_commit", None)',
-    "a name to read": 'getattr(MemoryStore, "_commit")',
-    "a dotted name": 'patch("service.store.memory.memory_store._commit", None)',
-    "a mistake's place": '@bug("A2", "MemoryStore._commit")\ndef planted(patch): pass',
-    "a name in spite of ruff": "MemoryStore._commit  # noqa: SLF001",
+    "a name to read": 'getattr(PostgresStore, "_commit")',
+    "a dotted name": 'patch("service.store.postgres._commit", None)',
+    "a mistake's place": '@bug("A2", "PostgresStore._commit")\ndef planted(patch): pass',
+    "a name in spite of ruff": "PostgresStore._commit  # noqa: SLF001",
     "a function put in place": "def commit(self, request): return self._clock()",
     "a function within one": "def plant():\n def commit(self): return self._clock()",
-    "a class that inherits": "class Own(MemoryStore):\n def f(self): return self._clock",
+    "a class that inherits": "class Own(PostgresStore):\n def f(self): return self._clock",
 }
 KEEPING = {
-    "a public name": 'patch.setattr(MemoryStore, "commit", None)',
+    "a public name": 'patch.setattr(PostgresStore, "commit", None)',
     "a name of the standard library": 'patch.setattr(asyncio.Handle, "_run", None)',
     "a name of others in spite of ruff": "asyncio.Handle._run  # noqa: SLF001",
     "an import of others": "from asyncio import _get_running_loop",
-    "a class's own": "class Own(MemoryStore):\n def f(self): self._a = 1; return self._a + self._f()\n"
+    "a class's own": "class Own(PostgresStore):\n def f(self): self._a = 1; return self._a + self._f()\n"
     " def _f(self): return 1",
     "a class that inherits from others": "class Own(asyncio.Loop):\n def f(self): return self._ready",
     "words": 'told = "service and _what it keeps"',
-    "a dunder": 'patch.setattr(MemoryStore, "__init__", None)',
+    "a dunder": 'patch.setattr(PostgresStore, "__init__", None)',
 }
 
 

@@ -19,7 +19,7 @@ ARROWS_MAX = {
     "api": 47,
     "engine": 46,
     "model": 31,
-    "store": 48,
+    "store": 40,
     "server": 31,
     "cli": 61,
 }

@@ -50,10 +50,7 @@ from service.scheduler.decide.object_writes import check_tags
 from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.multi_cluster.cluster_prospects import ClusterClient, MultiClusterRequest
 from service.scheduler.multi_cluster.placer import MultiClusterPlacer
-from service.scheduler.ownership.cluster_owners import (
-    ClusterOwners,
-    NoClusterOwners,
-)
+from service.scheduler.ownership.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.planner import Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.clients import CLIENT
@@ -347,9 +344,9 @@ class Scheduler:
         dry_run: bool = False,
     ) -> int:
         """Have the store delete a cluster; return its number."""
-        cluster_id = await self._store.find_cluster(cluster)
+        cluster_id = await self._store.clusters.find(cluster)
         check = None if preconditions == NO_PRECONDITIONS else partial(check_tags, preconditions)
-        if not await self._store.delete_cluster(cluster_id, caller, check, dry_run=dry_run):
+        if not await self._store.clusters.delete(cluster_id, caller, check, dry_run=dry_run):
             raise NotFound(f"There is no cluster {cluster!r}.")
         return cluster_id
 
@@ -547,7 +544,7 @@ class Scheduler:
         try:
             async with self._creating:
                 await self._refuse_too_many_clusters()
-                created = await self._store.create_cluster(cluster, config, caller)
+                created = await self._store.clusters.create(cluster, config, caller)
         except Conflict:
             # Somebody else created it just now.
             return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
@@ -556,7 +553,7 @@ class Scheduler:
     async def _refuse_too_many_clusters(self) -> None:
         """Refuse a new cluster over the limit; several processes may exceed it by one each."""
         most = self._limits.clusters_max
-        if len(await self._store.cluster_ids()) >= most:
+        if len(await self._store.clusters.ids()) >= most:
             raise Denied("TooManyClusters", f"There are {most} clusters, the limit (clusters_max).")
 
     async def _submit_once(
@@ -594,12 +591,12 @@ class Scheduler:
             IdempotencyKeyReused: the answer belongs to a different request.
         """
         cluster_id = (await self.loop_of(cluster)).cluster_id
-        records = await self._store.find_answers(cluster_id, [key])
+        records = await self._store.log.find_answers(cluster_id, [key])
         if not records:
             return None
         if records[0].request_hash != idempotency.request_hash:
             raise key_reused(key.key)
-        head = await self._store.head(cluster_id)
+        head = await self._store.log.head(cluster_id)
         return RecordedAnswer(revision=head.revision, answer=records[0].answer)
 
     # Loops
@@ -615,7 +612,7 @@ class Scheduler:
             if not loop.is_awake:
                 self.loops.wake(loop.cluster_id)
             return loop
-        cluster_id = await self._store.find_cluster(cluster)
+        cluster_id = await self._store.clusters.find(cluster)
         loop = self.loops.get(cluster)
         if loop is None or loop.ended:
             self._drop(cluster)
@@ -712,7 +709,7 @@ class Scheduler:
             return
         cluster_ids |= {loop.cluster_id for loop in loops}
         try:
-            heads = await self._store.heads(list(cluster_ids))
+            heads = await self._store.log.heads(list(cluster_ids))
         except Exception:  # noqa: BLE001 - whatever it was, the next look may succeed
             _log.debug("The heads could not be read.", exc_info=True)
             return

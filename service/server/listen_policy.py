@@ -32,7 +32,7 @@ async def authenticates_callers(settings: Settings, database_url: str) -> bool:
         return True
     store = PostgresStore(database_url, connections=1)
     try:
-        return bool((await store.access_state()).tokens)
+        return bool((await store.access.state()).tokens)
     finally:
         await store.close()
 

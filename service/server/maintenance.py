@@ -76,11 +76,11 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
 async def _lift(url: str, clusters: Sequence[str]) -> dict[str, int]:
     store = PostgresStore(url, connections=1)
     try:
-        names = clusters or [row.name for row in await store.list_clusters()]
-        numbers = {name: await store.find_cluster(name) for name in names}
+        names = clusters or [row.name for row in await store.clusters.all()]
+        numbers = {name: await store.clusters.find(name) for name in names}
         for cluster_id in numbers.values():
-            await store.lift_revision(cluster_id)
-        heads = await store.heads(list(numbers.values()))
+            await store.recovery.lift_revision(cluster_id)
+        heads = await store.log.heads(list(numbers.values()))
     finally:
         await store.close()
     return {name: heads[cluster_id].revision for name, cluster_id in numbers.items()}

@@ -3,16 +3,23 @@
 Rows come with commits, and refusals in bulk. They are listed by chain and number, and swept by age.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import asyncpg
 
-from service.model.log.audit_chain import SERVER_CHAIN, AuditEntry, AuditRow, told_at
+from service.model.core.access import EVERYBODY
+from service.model.log.audit_chain import (
+    ITSELF,
+    SERVER_CHAIN,
+    AuditedCaller,
+    AuditEntry,
+    AuditRow,
+    told_at,
+)
 from service.store import array_literals
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure
-from service.store.whether_audit_is_kept import Keeping
 
 SWEEP_AUDIT_MAX = 5_000
 """How many rows one step of the sweeper deletes at most."""
@@ -47,30 +54,59 @@ _ARRAYS = array_literals.placeholders(_COLUMN_TYPES, 1)
 _ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {_ARRAYS})"
 
 
-class Audit:
-    """The part of the store that keeps the audit. Every call may raise StorageUnavailable."""
+_NOBODY = frozenset({EVERYBODY.name, ITSELF.principal, ""})
 
-    def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
-        self._audit_writer = writer
-        self._audit_reader = reader
-        self._keeping = keeping
+
+class AuditPolicy:
+    """Decides whether the audit is kept: always, never, or from the first known caller on.
+
+    Before any caller is known, everybody is the same admin, so the rows would say nothing.
+    """
+
+    def __init__(self, *, enabled: bool, may_begin: bool) -> None:
+        self.enabled = enabled
+        self.may_begin = may_begin
+        self.never = not (enabled or may_begin)
+        """Whether the audit is kept for no caller, so that commits need not ask."""
+
+    def begin(self) -> None:
+        """Keep the audit from now on, if the settings allow it."""
+        self.enabled = self.enabled or self.may_begin
+
+    def applies_to(self, callers: Iterable[AuditedCaller]) -> bool:
+        """Return whether the audit is kept for these callers.
+
+        A known caller begins the audit, even if this process has not heard of the first token yet.
+        """
+        if not self.enabled and any(caller.principal not in _NOBODY for caller in callers):
+            self.begin()
+        return self.enabled
+
+
+class Audit:
+    """The audit. Every call may raise StorageUnavailable."""
+
+    def __init__(self, writer: Connections, reader: Connections, policy: AuditPolicy) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._policy = policy
 
     @property
-    def keeps_audit(self) -> bool:
+    def enabled(self) -> bool:
         """Whether the audit is kept at this moment."""
-        return self._keeping.on
+        return self._policy.enabled
 
-    def begin_audit(self) -> None:
+    def begin(self) -> None:
         """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
-        self._keeping.begin()
+        self._policy.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
         """Add rows to the chain of the server; they are refusals, which come with no commit."""
         with unavailable_on_failure():
-            async with self._audit_writer.driver() as connection:
+            async with self._writer.driver() as connection:
                 await add_rows(connection, entries)
 
-    async def list_audit(
+    async def list(
         self,
         *,
         after: tuple[int, int] | None = None,
@@ -78,20 +114,20 @@ class Audit:
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int,
-    ) -> list[AuditRow]:
+    ) -> Sequence[AuditRow]:
         """At most `limit` rows that follow the key `after`, ordered by chain and number."""
         key = after or (SERVER_CHAIN, 0)
         with unavailable_on_failure():
-            async with self._audit_reader.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(_LIST, *key, cluster, since, until, limit)
         return [audit_row(row) for row in rows]
 
-    async def sweep_audit(self, *, keep_seconds: float) -> int:
+    async def sweep(self, *, keep_seconds: float) -> int:
         """Delete older rows, the oldest first, and return how many; call it again until it returns 0."""
         age = timedelta(seconds=keep_seconds)
         swept = 0
         with unavailable_on_failure():
-            async with self._audit_writer.driver() as connection:
+            async with self._writer.driver() as connection:
                 for row in await connection.fetch(_CHAINS):
                     left = SWEEP_AUDIT_MAX - swept
                     if left <= 0:

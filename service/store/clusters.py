@@ -9,9 +9,10 @@ from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
 from service.model.log.audit_chain import ITSELF, AuditedCaller
 from service.model.log.commit import Head
 from service.model.log.pages import NO_OBJECTS, ClusterCounts, ClusterRow
+from service.store.audit import AuditPolicy
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
-from service.store.whether_audit_is_kept import Keeping
+from service.store.rows import gone
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"
@@ -45,34 +46,34 @@ _UNHURRIED = f"""
 
 
 class Clusters:
-    """The part of the store that keeps clusters.
+    """The clusters of the database.
 
     Every call may raise StorageUnavailable; making and deleting one may raise OutcomeUnknown, too.
     """
 
-    def __init__(self, commits: Connections, reads: Connections, keeping: Keeping) -> None:
+    def __init__(self, commits: Connections, reads: Connections, policy: AuditPolicy) -> None:
         self._writer = commits
         self._reader = reads
-        self._audits = keeping
+        self._policy = policy
 
-    async def list_clusters(self) -> list[ClusterRow]:
+    async def all(self) -> list[ClusterRow]:
         """All clusters as they are at one instant, ordered by name."""
         return await self._clusters()
 
-    async def cluster_ids(self) -> list[int]:
+    async def ids(self) -> list[int]:
         """The numbers of all clusters, the oldest first."""
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
                 rows = await connection.fetch(_IDS)
         return [row["cluster_id"] for row in rows]
 
-    async def get_cluster(self, name: str) -> ClusterRow:
+    async def get(self, name: str) -> ClusterRow:
         """The cluster that has this name now; raises NotFound if there is none."""
-        for found in await self._clusters(number=await self.find_cluster(name)):
+        for found in await self._clusters(number=await self.find(name)):
             return found
         raise _unknown(name)
 
-    async def find_cluster(self, name: str) -> int:
+    async def find(self, name: str) -> int:
         """The number alone of the cluster that has this name now; raises NotFound if there is none."""
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
@@ -81,9 +82,7 @@ class Clusters:
             raise _unknown(name)
         return cluster_id
 
-    async def create_cluster(
-        self, name: str, config: bytes, caller: AuditedCaller = ITSELF
-    ) -> ClusterRow:
+    async def create(self, name: str, config: bytes, caller: AuditedCaller = ITSELF) -> ClusterRow:
         """Make a new cluster with its configuration as its one object.
 
         It begins at revision 1, or above the last revision of a deleted cluster of that name.
@@ -98,9 +97,9 @@ class Clusters:
                 await connection.fetchval(statement, name, config, *told)
             except asyncpg.UniqueViolationError as error:
                 raise Conflict(f"There is a cluster {name!r} already.") from error
-        return await self.get_cluster(name)
+        return await self.get(name)
 
-    async def delete_cluster(
+    async def delete(
         self,
         cluster_id: int,
         caller: AuditedCaller = ITSELF,
@@ -133,7 +132,7 @@ class Clusters:
 
     def _told(self, caller: AuditedCaller) -> tuple[str, ...]:
         """The arguments that have the audit keep who the caller is; none if the audit is not kept."""
-        if not self._audits.of([caller]):
+        if not self._policy.applies_to([caller]):
             return ()
         return (caller.principal, caller.address, caller.operation, caller.request_id)
 
@@ -141,7 +140,7 @@ class Clusters:
         """Count the nodes and pods of a cluster; raises NotFound if there is no such cluster."""
         for found in await self._clusters(number=cluster_id):
             return found.counts
-        raise NotFound(f"There is no cluster {cluster_id}.")
+        raise gone(cluster_id)
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in some namespaces of each of several clusters; nodes are not counted."""

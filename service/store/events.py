@@ -5,15 +5,14 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from service.model.core.errors import NotFound
 from service.model.core.primitives import ObjectName
 from service.model.core.times import rfc3339
-from service.model.log.commit import Head
 from service.model.log.events import Event, EventRow, rows_of
 from service.model.log.pages import EventPage
 from service.store import array_literals
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.rows import gone, head_of
 
 SWEEP_EVENTS_MAX = 5_000
 """How many events one step of the sweeper deletes at most."""
@@ -52,19 +51,19 @@ _ADD = f"SELECT add_events_v1($1, {_ARRAYS})"
 
 
 class Events:
-    """The part of the store that keeps events. Every call may raise StorageUnavailable."""
+    """The events of clusters. Every call may raise StorageUnavailable."""
 
     def __init__(self, writer: Connections, reader: Connections) -> None:
-        self._event_writer = writer
-        self._event_reader = reader
+        self._writer = writer
+        self._reader = reader
 
-    async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
+    async def add(self, cluster_id: int, events: Sequence[Event]) -> None:
         """Add events, or raise the count of equal ones; nothing is added if the cluster is gone."""
         with unavailable_on_failure():
-            async with self._event_writer.driver() as connection:
+            async with self._writer.driver() as connection:
                 await connection.execute(_ADD, cluster_id, *event_columns(events))
 
-    async def list_events(
+    async def list(
         self,
         cluster_id: int,
         *,
@@ -75,21 +74,20 @@ class Events:
         """At most `limit` events that follow the key `after`, ordered by namespace and name."""
         key = after or (None, None)
         with unavailable_on_failure():
-            async with self._event_reader.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(_LIST, cluster_id, namespace, *key, limit)
         if not rows:
-            raise NotFound(f"There is no cluster {cluster_id}.")
-        head = Head(rows[0]["head_revision"], rows[0]["head_tip"], rows[0]["head_at"])
-        return EventPage(head, [_row(row) for row in rows if row["name"] is not None])
+            raise gone(cluster_id)
+        return EventPage(head_of(rows[0]), [_row(row) for row in rows if row["name"] is not None])
 
-    async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
+    async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
         """Delete events that are older, or exceed `keep_rows` of a reason; returns how many.
 
         Call it again until it returns 0.
         """
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
-            async with self._event_writer.driver() as connection:
+            async with self._writer.driver() as connection:
                 status = await connection.execute(
                     _SWEEP, cluster_id, age, keep_rows, SWEEP_EVENTS_MAX
                 )

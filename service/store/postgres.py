@@ -4,10 +4,11 @@ import asyncio
 import importlib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from service.store.audit import Audit
+from service.store.audit import Audit, AuditPolicy
 from service.store.clusters import Clusters
 from service.store.connecting.connections import (
     COMMIT_SETTINGS,
@@ -20,17 +21,21 @@ from service.store.connecting.connections import (
     connector,
 )
 from service.store.connecting.database_hosts import only_host_of
+from service.store.connecting.failures import unavailable_on_failure
 from service.store.connecting.outage_log import Outages
+from service.store.coordination.heartbeats import NodeHeartbeats
+from service.store.coordination.leases import Leases
+from service.store.coordination.replica_reports import ReplicaReports
+from service.store.coordination.workers import Workers
 from service.store.events import Events
-from service.store.log.commits import Commits
+from service.store.log.commits import Log
+from service.store.log.housekeeping import Housekeeper
 from service.store.log.log_notifications import LogNotifications
-from service.store.log.past import Past
-from service.store.node_leases import NodeLeases
-from service.store.principals import Principals
-from service.store.reads import Reads
-from service.store.upkeep import StoreUpkeep
+from service.store.log.past import History
+from service.store.log.recovery import Recovery
+from service.store.objects import Objects
+from service.store.principals import Access
 from service.store.webhooks import Webhooks
-from service.store.whether_audit_is_kept import Keeping
 
 
 class Pools(NamedTuple):
@@ -40,9 +45,7 @@ class Pools(NamedTuple):
     reads: Connections
 
 
-class PostgresStore(
-    Audit, Clusters, Commits, Events, NodeLeases, Past, Principals, Reads, StoreUpkeep, Webhooks
-):
+class PostgresStore:
     """All clusters of one database.
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened when they
@@ -78,17 +81,21 @@ class PostgresStore(
         self.pools = Pools(commits, reads)
         self.notifications = LogNotifications(connect({}), outages, on_silence=self.guard.end_all)
         self._takeovers = Takeovers(url, self.guard)
-        keeping = Keeping(on=audit, may_begin=may_audit)
-        Audit.__init__(self, commits, reads, keeping)
-        Clusters.__init__(self, commits, reads, keeping)
-        Commits.__init__(self, commits, keeping, outages)
-        Events.__init__(self, commits, reads)
-        NodeLeases.__init__(self, commits, reads)
-        Past.__init__(self, reads)
-        Principals.__init__(self, commits, reads, keeping)
-        Reads.__init__(self, reads)
-        StoreUpkeep.__init__(self, commits)
-        Webhooks.__init__(self, commits, reads, keeping)
+        policy = AuditPolicy(enabled=audit, may_begin=may_audit)
+        self.log = Log(commits, reads, policy, outages)
+        self.objects = Objects(reads)
+        self.history = History(reads)
+        self.clusters = Clusters(commits, reads, policy)
+        self.leases = Leases(commits)
+        self.workers = Workers(commits)
+        self.heartbeats = NodeHeartbeats(commits, reads)
+        self.replica_reports = ReplicaReports(commits)
+        self.events = Events(commits, reads)
+        self.audit = Audit(commits, reads, policy)
+        self.access = Access(commits, reads, policy)
+        self.webhooks = Webhooks(commits, reads, policy)
+        self.housekeeping = Housekeeper(commits)
+        self.recovery = Recovery(commits)
 
     @property
     def epoch(self) -> int:
@@ -109,8 +116,15 @@ class PostgresStore(
         return {
             "outages": self.outages.count,
             "takeovers": self.guard.epoch,
-            "lifts": self.lifts,
+            "lifts": self.recovery.lifts,
         }
+
+    async def now(self) -> datetime:
+        """The database's clock, by which due times and leases are judged (P16)."""
+        with unavailable_on_failure():
+            async with self.pools.reads.driver() as connection:
+                now: datetime = await connection.fetchval("SELECT clock_timestamp()")
+                return now
 
     def notify(self, cluster_id: int) -> None:
         """Hint to other processes that a cluster's log has grown (P14)."""
@@ -132,7 +146,7 @@ class PostgresStore(
 
     async def close(self) -> None:
         """Wait for commits that still run, and close all connections."""
-        await self.finish()
+        await self.log.finish()
         await self.notifications.close()
         for pool in self.pools:
             await pool.close()

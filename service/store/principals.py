@@ -20,10 +20,9 @@ from service.model.core.access import (
 )
 from service.model.core.errors import NoAdminLeft, NotFound
 from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
-from service.store.audit import add_rows
+from service.store.audit import AuditPolicy, add_rows
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure
-from service.store.whether_audit_is_kept import Keeping
 
 NO_ADMIN_LEFT = "MR003"
 
@@ -45,29 +44,30 @@ _REVOKE = "SELECT delete_token_v1($1, $2)"
 _NOTE_USE = "SELECT note_use_v1($1, $2)"
 
 
-class Principals:
-    """The part of the store that keeps who may make requests.
+class Access:
+    """The principals and tokens: who may make requests.
 
     Every call may raise StorageUnavailable, and a change also OutcomeUnknown, if the database fails
     at its COMMIT. With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and
     it would leave no token of an admin. With `dry_run` it raises and returns the same, and is undone.
     """
 
-    def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
-        self._of_principals = (writer, reader)
-        self._audits_access = keeping
+    def __init__(self, writer: Connections, reader: Connections, policy: AuditPolicy) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._policy = policy
 
-    async def access_version(self) -> AccessVersion:
+    async def version(self) -> AccessVersion:
         """Return the version, which is another one after each change of principals and tokens."""
         with unavailable_on_failure():
-            async with self._of_principals[1].driver() as connection:
+            async with self._reader.driver() as connection:
                 return _version(await connection.fetchrow(_VERSION))
 
-    async def access_state(self) -> AccessState:
+    async def state(self) -> AccessState:
         """All principals and tokens as they are at one instant."""
         with unavailable_on_failure():
             async with (
-                self._of_principals[1].driver() as connection,
+                self._reader.driver() as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
                 version = _version(await connection.fetchrow(_VERSION))
@@ -159,7 +159,7 @@ class Principals:
         token_ids = sorted(used_at)
         values = (token_ids, [used_at[token_id] for token_id in token_ids])
         with unavailable_on_failure():
-            async with self._of_principals[0].driver() as connection:
+            async with self._writer.driver() as connection:
                 await connection.execute(_NOTE_USE, *values)
 
     async def _changed(
@@ -174,7 +174,7 @@ class Principals:
 
         The first token is in the audit, too, as callers are known from then on.
         """
-        async with self._of_principals[0].transaction() as connection:
+        async with self._writer.transaction() as connection:
             if check is not None:
                 await check(connection)
             with _kept_admin():
@@ -182,11 +182,11 @@ class Principals:
             if dry_run:
                 return row
             changed = statement == _PUT or row[0]
-            begins = statement == _ISSUE and changed and self._audits_access.may_begin
-            if changed and (begins or self._audits_access.of([caller])):
+            begins = statement == _ISSUE and changed and self._policy.may_begin
+            if changed and (begins or self._policy.applies_to([caller])):
                 await add_rows(connection, [AuditEntry(caller=caller, cluster="")])
         if begins:
-            self._audits_access.begin()
+            self._policy.begin()
         return row
 
 

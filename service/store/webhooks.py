@@ -7,14 +7,13 @@ from datetime import timedelta
 import asyncpg
 import msgspec
 
-from service.model.core.errors import NotFound
 from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.log.lease import LEASE_SECONDS_MAX
 from service.model.webhooks import Change, Settled, WebhookRow
-from service.store.audit import add_rows
+from service.store.audit import AuditPolicy, add_rows
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import unavailable_on_failure
-from service.store.whether_audit_is_kept import Keeping
+from service.store.rows import gone
 
 _COLUMNS = WebhookRow.__struct_fields__
 _NAMED = ", ".join(_COLUMNS)
@@ -64,20 +63,21 @@ _CLAIM = f"""
 
 
 class Webhooks:
-    """The part of the store that keeps webhooks. Every call may raise StorageUnavailable."""
+    """The webhooks of clusters. Every call may raise StorageUnavailable."""
 
-    def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
-        self._of_webhooks = (writer, reader)
-        self._audits_webhooks = keeping
+    def __init__(self, writer: Connections, reader: Connections, policy: AuditPolicy) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._policy = policy
 
-    async def list_webhooks(self, cluster_id: int) -> list[WebhookRow]:
+    async def list(self, cluster_id: int) -> Sequence[WebhookRow]:
         """All webhooks of a cluster, by name."""
         with unavailable_on_failure():
-            async with self._of_webhooks[1].driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(_LIST, cluster_id)
         return [_row(row) for row in rows]
 
-    async def change_webhook(
+    async def change(
         self,
         cluster_id: int,
         name: str,
@@ -91,26 +91,26 @@ class Webhooks:
         Raises what `change` raises, NotFound if there is no such cluster, and OutcomeUnknown if the
         database fails at its COMMIT.
         """
-        async with self._of_webhooks[0].transaction() as connection:
+        async with self._writer.transaction() as connection:
             await connection.execute(_LOCK, cluster_id)
             around = await connection.fetchrow(_AROUND, cluster_id, name)
             if around is None:
-                raise NotFound(f"There is no cluster {cluster_id}.")
+                raise gone(cluster_id)
             before = await connection.fetchrow(_READ, cluster_id, name)
             after = change(Settled(row=_row(before) if before else None, **dict(around)))
             if not dry_run:
                 await _write(connection, cluster_id, name, after)
-                if caller is not None and self._audits_webhooks.of([caller]):
+                if caller is not None and self._policy.applies_to([caller]):
                     cluster = await connection.fetchval(
                         "SELECT name FROM cluster WHERE cluster_id = $1", cluster_id
                     )
                     await add_rows(connection, [AuditEntry(caller=caller, cluster=cluster)])
         return after
 
-    async def claim_webhooks(self, holder: str, seconds: float, limit: int) -> list[WebhookRow]:
+    async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
         """Take webhooks that are behind their clusters and due, so that no other process delivers to them."""
         with unavailable_on_failure():
-            async with self._of_webhooks[1].driver() as connection:
+            async with self._reader.driver() as connection:
                 due = await connection.fetch(_DUE, limit)
         names = defaultdict[tuple[int, int], list[str]](list)
         for row in due:
@@ -123,9 +123,9 @@ class Webhooks:
 
     async def _claim(
         self, cluster_id: int, head: int, names: Sequence[str], holder: str, length: timedelta
-    ) -> list[WebhookRow]:
+    ) -> Sequence[WebhookRow]:
         """Take those webhooks of a cluster that nobody else has taken meanwhile."""
-        async with self._of_webhooks[0].transaction() as connection:
+        async with self._writer.transaction() as connection:
             free = await connection.fetch(_FREE, cluster_id, names, head)
             taken = [row["name"] for row in free]
             rows = await connection.fetch(_CLAIM, cluster_id, taken, holder, length)

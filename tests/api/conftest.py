@@ -21,10 +21,10 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness
 from tests.api.lending import LentLitestars
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import WAIT_SECONDS
 
 MakeHarness = Callable[..., Awaitable[Harness]]

@@ -147,7 +147,7 @@ async def test_without_a_database_nothing_is_half_placed(
 
     with monkeypatch.context() as patched:
         for name in ("head", "commit"):
-            patched.setattr(harness.store, name, gone)
+            patched.setattr(harness.store.log, name, gone)
         answer = await harness.client.post(
             f"{CLUSTER}/placements", json={"pods": [pod("a"), pod("b")]}
         )

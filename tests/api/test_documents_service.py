@@ -17,19 +17,12 @@ from typing_extensions import override
 
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.api.story import path_of, tell
-from tests.builders import (
-    REQUIRED_DURING_EXECUTION,
-    PodBuilder,
-    matching,
-    node,
-    pod,
-    requirement,
-)
+from tests.builders import REQUIRED_DURING_EXECUTION, PodBuilder, matching, node, pod, requirement
+from tests.support.memory_store.store import MemoryStore
 
 HOST = "kubernetes.io/hostname"
 
@@ -297,13 +290,13 @@ async def test_durations_are_those_that_pass(make_harness: MakeHarness) -> None:
     clock = CommitClock()
     harness = await make_harness(clock=clock)
     story = await tell(harness, node("n1"))
-    commit = harness.store.commit
+    commit = harness.store.log.commit
 
     async def slowly(*args: Any, **fields: Any) -> Any:
         clock.passed += 0.7
         return await commit(*args, **fields)
 
-    harness.store.commit = slowly
+    harness.store.log.commit = slowly
     assert await story.place(pod("a")) == ["n1"]
     for name, labels in (
         ("scheduler_pod_scheduling_sli_duration_seconds", {}),

@@ -11,9 +11,11 @@ from service.model.core.errors import NotFound, StorageUnavailable
 from service.model.log.commit import Head
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
-from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
+from tests.support.memory_store.clusters import MemoryClusters
+from tests.support.memory_store.log import MemoryLog
+from tests.support.memory_store.store import MemoryStore
 
 READERS = 4
 
@@ -25,17 +27,31 @@ class Gathering(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__(SystemClock().now, RandomIds().commit_id)
+        self.log = _GatheringLog(self)
+        self.clusters = _GatheringClusters(self)
+
+
+class _GatheringLog(MemoryLog):
+    def __init__(self, store: Gathering) -> None:
+        super().__init__(store.state)
+        self._store = store
         self._barrier = asyncio.Barrier(READERS)
 
     async def head(self, cluster_id: int) -> Head:
-        if self.gathers:
+        if self._store.gathers:
             await self._barrier.wait()
         return await super().head(cluster_id)
 
-    async def find_cluster(self, name: str) -> int:
-        found = await super().find_cluster(name)
-        if self.gathers:
-            self.gathers = False  # Whoever reads from now on waits for nobody.
+
+class _GatheringClusters(MemoryClusters):
+    def __init__(self, store: Gathering) -> None:
+        super().__init__(store.state)
+        self._store = store
+
+    async def find(self, name: str) -> int:
+        found = await super().find(name)
+        if self._store.gathers:
+            self._store.gathers = False  # Whoever reads from now on waits for nobody.
         return found
 
 
@@ -43,7 +59,7 @@ async def test_readers_of_a_deleted_cluster_all_hear_that_it_is_gone():
     store = Gathering()
     reads = ClusterReads(store, 1)
     await reads.head("default")
-    await store.delete_cluster(1)
+    await store.clusters.delete(1)
     store.gathers = True
     answers = await asyncio.gather(
         *(reads.head("default") for _ in range(READERS)), return_exceptions=True
@@ -55,7 +71,7 @@ async def test_readers_beside_whoever_deletes_a_cluster_get_no_fault(make_harnes
     store = Gathering()
     harness = await make_harness(store)
     await harness.client.get(f"{CLUSTER}/nodes")
-    await store.delete_cluster(1)
+    await store.clusters.delete(1)
     store.gathers = True
 
     def read() -> Any:
@@ -69,7 +85,7 @@ async def test_readers_beside_whoever_deletes_a_cluster_get_no_fault(make_harnes
 async def test_the_id_of_a_cluster_is_looked_up_again_after_a_moment():
     clock, store = HurriedClock(), MemoryStore(SystemClock().now, RandomIds().commit_id)
     reads = ClusterReads(store, 1, clock.monotonic)
-    other = await store.create_cluster("other", b"{}")
+    other = await store.clusters.create("other", b"{}")
     assert (await reads.position("default")).cluster_id == 1
     # A restored database may give the ids to other names.
     store.state_of(1).name, store.state_of(other.cluster_id).name = "other", "default"
@@ -77,8 +93,8 @@ async def test_the_id_of_a_cluster_is_looked_up_again_after_a_moment():
     assert (await reads.position("default")).cluster_id == other.cluster_id
 
 
-class Broken(MemoryStore):
-    """A store that fails at reads of heads in a way that nobody expects."""
+class BrokenLog(MemoryLog):
+    """A log that fails at reads of heads in a way that nobody expects."""
 
     fails = False
 
@@ -91,9 +107,10 @@ class Broken(MemoryStore):
 async def test_an_answer_whose_revision_cannot_be_read_is_sent_without_it(
     make_harness: MakeHarness,
 ):
-    store = Broken(SystemClock().now, RandomIds().commit_id)
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    store.log = broken = BrokenLog(store.state)
     harness = await make_harness(store)
-    store.fails = True
+    broken.fails = True
     answer = await harness.client.get(f"{CLUSTER}/nothing")
     assert problem(answer, 404) == "NoSuchPath"
 
@@ -127,16 +144,16 @@ async def test_a_stream_that_fails_before_its_first_byte_is_answered_with_what_f
     assert answer.headers["retry-after"] == "7"
 
 
-class Vanishing(MemoryStore):
-    """A store whose cluster is deleted by somebody else as soon as it has been found."""
+class Vanishing(MemoryClusters):
+    """Clusters that are deleted by somebody else as soon as they have been found."""
 
     vanishes = False
 
-    async def find_cluster(self, name: str) -> int:
-        found = await super().find_cluster(name)
+    async def find(self, name: str) -> int:
+        found = await super().find(name)
         if self.vanishes:
             self.vanishes = False
-            await self.delete_cluster(found)
+            await self.delete(found)
         return found
 
 
@@ -144,9 +161,10 @@ class Vanishing(MemoryStore):
 async def test_a_cluster_that_is_deleted_while_it_is_read_is_named(
     make_harness: MakeHarness, path: str
 ):
-    store = Vanishing(SystemClock().now, RandomIds().commit_id)
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    store.clusters = clusters = Vanishing(store.state)
     harness = await make_harness(store)
-    store.vanishes = True
+    clusters.vanishes = True
     answer = await harness.client.get(f"{CLUSTER}/{path}")
     assert problem(answer, 404) == "NotFound"
     assert answer.json()["detail"] == "There is no cluster 'default'."

@@ -107,14 +107,14 @@ async def test_a_cluster_with_an_unreadable_object_is_not_loaded_for_each_reques
 ):
     await tamper(operator, BROKEN)
     loads = 0
-    read_objects = harness.store.read_objects
+    read_objects = harness.store.objects.read
 
     async def counted(*arguments: object) -> object:
         nonlocal loads
         loads += 1
         return await read_objects(*arguments)
 
-    monkeypatch.setattr(harness.store, "read_objects", counted)
+    monkeypatch.setattr(harness.store.objects, "read", counted)
     for _ in range(5):
         answer = await harness.client.post(f"{CLUSTER}/placements", json={"pods": [pod("new")]})
         assert problem(answer, 500) == "ObjectUnreadable"

@@ -63,13 +63,13 @@ def test_single_clusters_can_be_named_and_none_is_lifted_if_one_is_unknown(moora
     async def revisions():
         store = PostgresStore(database_url)
         try:
-            return {row.name: row.head.revision for row in await store.list_clusters()}
+            return {row.name: row.head.revision for row in await store.clusters.all()}
         finally:
             await store.close()
 
     async def create():
         store = PostgresStore(database_url)
-        await store.create_cluster("other", b"{}")
+        await store.clusters.create("other", b"{}")
         await store.close()
 
     asyncio.run(create())

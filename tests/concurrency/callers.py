@@ -226,7 +226,7 @@ async def read_history(
     """
     store = PostgresStore(url)
     try:
-        cluster_id = await store.find_cluster(cluster)
+        cluster_id = await store.clusters.find(cluster)
         pages = [page async for page in _pages(store, cluster_id)]
         snapshot = await load(store, cluster_id)
     finally:
@@ -246,7 +246,7 @@ async def _pages(store: PostgresStore, cluster_id: int) -> AsyncIterator[LogPage
     """The whole log, which is quiet."""
     revision, tip = 0, None
     while True:
-        page = await store.read_log(cluster_id, revision, tip, PAGE_CHANGES)
+        page = await store.log.read(cluster_id, revision, tip, PAGE_CHANGES)
         assert isinstance(page, LogPage)
         yield page
         if page.revision == page.head.revision:

@@ -35,7 +35,7 @@ class PlanRun:
 
     async def pods(self) -> dict[str, Manifest]:
         """The stored pods by name."""
-        page = await self.w.store.list_objects(1, "Pod", limit=1000)
+        page = await self.w.store.objects.list(1, "Pod", limit=1000)
         return {row.name: msgspec.json.decode(row.body) for row in page.rows}
 
     async def stop_and_start(

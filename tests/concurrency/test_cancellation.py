@@ -74,7 +74,7 @@ async def settled(harness):
         await asyncio.sleep(0)
     await harness.client.delete(f"{CLUSTER}/nodes/nobody")
     if isinstance(harness.store, PostgresStore):
-        await harness.store.finish()
+        await harness.store.log.finish()
 
 
 async def names_of_pods(harness):
@@ -187,19 +187,19 @@ async def assert_none_stays_open(operator):
 
 
 def commit_one(store, head, request):
-    return store.commit(1, request)
+    return store.log.commit(1, request)
 
 
 def commit_locked_one(store, head, request):
-    return store.commit_locked(1, head.revision, head.tip, lambda _: request)
+    return store.log.commit_locked(1, head.revision, head.tip, lambda _: request)
 
 
 def settle_one(store, head, request):
-    return store.settle_unknown(1, request)
+    return store.log.settle_unknown(1, request)
 
 
 def record_one(store, head, request):
-    return store.record_answers(1, head, request.idempotency)
+    return store.log.record_answers(1, head, request.idempotency)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -217,7 +217,7 @@ async def test_p4_a_call_that_is_cancelled_at_any_await_leaves_no_connection_in_
             for pool in postgres.pools:
                 while pool.idle:
                     await pool.idle.pop().close()
-        head, name = await postgres.head(1), f"p{number}"
+        head, name = await postgres.log.head(1), f"p{number}"
         request = commit_on(head, create(name), idempotency=[answer(name)])
         with monkeypatch.context() as patch:
             if inner:
@@ -225,11 +225,11 @@ async def test_p4_a_call_that_is_cancelled_at_any_await_leaves_no_connection_in_
                 patch.setattr(postgres, "to_its_end", lambda work: work)
             work = begin(postgres, head, request)
             reached, outcome = await cancelled_at(work, number, moment)
-        await postgres.finish()
+        await postgres.log.finish()
         assert not isinstance(outcome, Exception), outcome
-        verdict = await postgres.settle_unknown(1, request)
+        verdict = await postgres.log.settle_unknown(1, request)
         stored = {row.name for row in await rows(postgres, 1)}
-        kept = await postgres.find_answers(1, [record.id for record in request.idempotency])
+        kept = await postgres.log.find_answers(1, [record.id for record in request.idempotency])
         if isinstance(verdict, Committed):
             assert name in stored
             assert kept
@@ -238,8 +238,8 @@ async def test_p4_a_call_that_is_cancelled_at_any_await_leaves_no_connection_in_
             assert name not in stored
             assert bool(kept) <= (begin is record_one)
         await assert_all_connections_are_back(postgres)
-        present = await postgres.head(1)
-        after = await postgres.commit(1, commit_on(present, create(f"after-{name}")))
+        present = await postgres.log.head(1)
+        after = await postgres.log.commit(1, commit_on(present, create(f"after-{name}")))
         assert isinstance(after, Committed)
         if not reached:
             break
@@ -253,19 +253,19 @@ async def test_a_read_that_is_cancelled_at_any_await_gives_its_connection_back(
     postgres, call, moment
 ):
     calls = {
-        "head": lambda: postgres.head(1),
-        "read_objects": lambda: postgres.read_objects(1, None, 100),
-        "read_log": lambda: postgres.read_log(1, 0, None, 100),
-        "list_objects": lambda: postgres.list_objects(1, "Pod", limit=10),
-        "get_object": lambda: postgres.get_object(1, "Pod", "default", "p"),
+        "head": lambda: postgres.log.head(1),
+        "read_objects": lambda: postgres.objects.read(1, None, 100),
+        "read_log": lambda: postgres.log.read(1, 0, None, 100),
+        "list_objects": lambda: postgres.objects.list(1, "Pod", limit=10),
+        "get_object": lambda: postgres.objects.get(1, "Pod", "default", "p"),
     }
-    head = await postgres.head(1)
-    await postgres.commit(1, commit_on(head, create("p"), put("p", body=b"{}")))
+    head = await postgres.log.head(1)
+    await postgres.log.commit(1, commit_on(head, create("p"), put("p", body=b"{}")))
     for number in itertools.count():
         assert number < AWAITS_MAX
         reached, _ = await cancelled_at(calls[call](), number, moment)
         await assert_all_connections_are_back(postgres)
-        assert (await postgres.head(1)).revision == head.revision + 2
+        assert (await postgres.log.head(1)).revision == head.revision + 2
         if not reached:
             break
     assert number > 0

@@ -236,7 +236,7 @@ async def test_another_worker_goes_on_with_the_drain_of_one_that_was_killed() ->
         for task in w.schedulers[0].tasks:
             task.cancel()
         for _ in range(60):
-            page = await w.store.list_objects(1, "Pod", limit=10)
+            page = await w.store.objects.list(1, "Pod", limit=10)
             for row in page.rows:
                 if is_terminating(msgspec.json.decode(row.body)):
                     await w.ask(DeleteObject(kind="Pod", namespace="default", name=row.name), 1)

@@ -54,9 +54,9 @@ async def right() -> Told:
 
 
 async def history_of(w: World, granted: int) -> History:
-    page = await w.store.read_log(1, 0, None, 10_000)
+    page = await w.store.log.read(1, 0, None, 10_000)
     assert isinstance(page, LogPage)
-    objects = await w.store.read_objects(1, None, 10_000)
+    objects = await w.store.objects.read(1, None, 10_000)
     return History(
         commits=list(page.commits),
         changes=list(page.changes),

@@ -16,14 +16,25 @@ SEED = 2
 def test_postgresql_answers_a_simulation_as_the_store_in_memory_does(database_url: str) -> None:
     calls = recorded(SEED)
     asked = Counter(call.name for call in calls)
-    assert min(asked[name] for name in ("commit", "settle_unknown", "acquire_lease", "compact")) > 0
+    assert (
+        min(
+            asked[name]
+            for name in (
+                "log.commit",
+                "log.settle_unknown",
+                "leases.acquire",
+                "housekeeping.compact",
+            )
+        )
+        > 0
+    )
 
     assert asyncio.run(compare(database_url, calls)) is None
 
 
 def test_a_commit_that_only_one_of_them_knows_is_a_difference(database_url: str) -> None:
     calls = recorded(SEED)
-    first = next(at for at, call in enumerate(calls) if call.name == "commit")
+    first = next(at for at, call in enumerate(calls) if call.name == "log.commit")
     del calls[first]
 
     found = asyncio.run(compare(database_url, calls))

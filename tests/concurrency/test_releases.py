@@ -98,7 +98,7 @@ class Run(PlanRun):
 
     async def _orchestrate(self, eager: float) -> None:
         """Stop pods that are to leave, forget those whose node is gone, and report what runs."""
-        page = await self.w.store.list_objects(1, "Node", limit=1000)
+        page = await self.w.store.objects.list(1, "Node", limit=1000)
         there = {row.name for row in page.rows}
         for name, found in sorted((await self.pods()).items()):
             gone = is_terminating(found) or spec_of(found).get("nodeName") not in there

@@ -142,7 +142,7 @@ class Run(PlanRun):
         for _ in range(END_SECONDS):
             await self.w.pass_time(1)
         numbers = range(1, len(CLUSTERS) + 1)
-        self.logs = [list(self.w.store.clusters[each].changes) for each in numbers]
+        self.logs = [list(self.w.store.states[each].changes) for each in numbers]
         self.over.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 

@@ -135,7 +135,7 @@ async def test_a_busy_cluster_lets_the_others_go_first(busy):
     async with world() as w:
         await fill(w)
         scheduler = w.schedulers[0]
-        await w.store.create_cluster("other", b"{}", ITSELF)
+        await w.store.clusters.create("other", b"{}", ITSELF)
         await scheduler.submit("other", ApplyObjects(manifests=w.parsed(node("n1"))))
         (free,) = {"default", "other"} - {busy}
         wrong = scheduler.loops[free].follower.replica
@@ -165,7 +165,7 @@ async def test_a_cluster_that_is_always_busy_is_told_of_and_keeps_no_other_one_w
     async with world() as w:
         await fill(w)
         scheduler = w.schedulers[0]
-        await w.store.create_cluster("other", b"{}", ITSELF)
+        await w.store.clusters.create("other", b"{}", ITSELF)
         await scheduler.submit("other", ApplyObjects(manifests=w.parsed(node("n1"))))
         recounts, notes = recounts_of(w, seconds=30)
         gate = w.close_gate()

@@ -24,8 +24,10 @@ from service.scheduler.protocol.intents import ApplyObjects, Intent, PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.scheduler import Scheduler
-from service.store.memory.memory_store import MemoryStore
 from tests.seeds import chance
+from tests.support.memory_store.log import MemoryLog
+from tests.support.memory_store.objects import MemoryObjects
+from tests.support.memory_store.store import MemoryStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Manifest = dict[str, Any]
@@ -96,61 +98,73 @@ class TroubledStore(MemoryStore):
         self.calls: Counter[str] = Counter()
         self.hints = False
         """Whether notifications arrive; nothing may depend on it (P14)."""
-        self._held: list[tuple[int, CommitRequest]] = []
-
-    async def commit(self, cluster_id: int, request: CommitRequest) -> Any:
-        self.commits_begun.append(request)
-        if self.gate is not None:
-            await self.gate.wait()
-        await self._others_run()
-        trouble = self.trouble.pop(0) if self.trouble else None
-        if trouble == "refuse":
-            raise StorageUnavailable("No connection.")
-        if trouble == "hold":
-            self._held.append((cluster_id, request))
-            raise OutcomeUnknown("The connection broke.")
-        result = await super().commit(cluster_id, request)
-        await self._others_run()
-        if trouble == "lose the answer":
-            raise OutcomeUnknown("The connection broke.")
-        return result
+        self.held: list[tuple[int, CommitRequest]] = []
+        self.log = TroubledLog(self)
+        self.objects = TroubledObjects(self)
 
     def notify(self, cluster_id: int) -> None:
         if self.hints:
             super().notify(cluster_id)
 
     async def release_held(self) -> list[Any]:
-        return [await super(TroubledStore, self).commit(*held) for held in self._held]
+        return [await MemoryLog(self.state).commit(*held) for held in self.held]
 
-    async def head(self, cluster_id: int) -> Any:
-        return await self._counted("head", super().head(cluster_id))
-
-    async def read_log(
-        self, cluster_id: int, after: int, tip: Any, limit: int, **options: Any
-    ) -> Any:
-        read = super().read_log(cluster_id, after, tip, limit, **options)
-        return await self._counted("read_log", read)
-
-    async def read_objects(self, cluster_id: int, after: Any, limit: int) -> Any:
-        name = "read_objects" if after else "load"
-        return await self._counted(name, super().read_objects(cluster_id, after, limit))
-
-    async def commit_locked(self, *arguments: Any) -> Any:
-        return await self._counted("commit_locked", super().commit_locked(*arguments))
-
-    async def settle_unknown(self, *arguments: Any) -> Any:
-        return await self._counted("settle_unknown", super().settle_unknown(*arguments))
-
-    async def _counted(self, name: str, call: Awaitable[Any]) -> Any:
+    async def counted(self, name: str, call: Awaitable[Any]) -> Any:
         self.calls[name] += 1
-        await self._others_run()
+        await self.others_run()
         result = await call
-        await self._others_run()
+        await self.others_run()
         return result
 
-    async def _others_run(self) -> None:
+    async def others_run(self) -> None:
         for _ in range(self._random.randrange(4) if self._random else 0):
             await asyncio.sleep(0)
+
+
+class TroubledLog(MemoryLog):
+    def __init__(self, store: TroubledStore) -> None:
+        super().__init__(store.state)
+        self._store = store
+
+    async def commit(self, cluster_id: int, request: CommitRequest) -> Any:
+        self._store.commits_begun.append(request)
+        if self._store.gate is not None:
+            await self._store.gate.wait()
+        await self._store.others_run()
+        trouble = self._store.trouble.pop(0) if self._store.trouble else None
+        if trouble == "refuse":
+            raise StorageUnavailable("No connection.")
+        if trouble == "hold":
+            self._store.held.append((cluster_id, request))
+            raise OutcomeUnknown("The connection broke.")
+        result = await super().commit(cluster_id, request)
+        await self._store.others_run()
+        if trouble == "lose the answer":
+            raise OutcomeUnknown("The connection broke.")
+        return result
+
+    async def head(self, cluster_id: int) -> Any:
+        return await self._store.counted("head", super().head(cluster_id))
+
+    async def read(self, cluster_id: int, after: int, tip: Any, limit: int, **options: Any) -> Any:
+        read = super().read(cluster_id, after, tip, limit, **options)
+        return await self._store.counted("read_log", read)
+
+    async def commit_locked(self, *arguments: Any) -> Any:
+        return await self._store.counted("commit_locked", super().commit_locked(*arguments))
+
+    async def settle_unknown(self, *arguments: Any) -> Any:
+        return await self._store.counted("settle_unknown", super().settle_unknown(*arguments))
+
+
+class TroubledObjects(MemoryObjects):
+    def __init__(self, store: TroubledStore) -> None:
+        super().__init__(store.state)
+        self._store = store
+
+    async def read(self, cluster_id: int, after: Any, limit: int) -> Any:
+        name = "read_objects" if after else "load"
+        return await self._store.counted(name, super().read(cluster_id, after, limit))
 
 
 class World:
@@ -221,18 +235,18 @@ class World:
 
     def log(self) -> list[Change]:
         """All changes that the log still has."""
-        return list(self.store.clusters[1].changes)
+        return list(self.store.states[1].changes)
 
     async def head_revision(self) -> int:
-        head = await MemoryStore.head(self.store, 1)
+        head = await MemoryLog(self.store.state).head(1)
         return head.revision
 
     async def stored(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        read = await self.store.get_object(1, kind, namespace, name)
+        read = await self.store.objects.get(1, kind, namespace, name)
         return None if read.row is None else msgspec.json.decode(read.row.body)
 
     async def nodes_of_pods(self) -> dict[str, str | None]:
-        page = await self.store.list_objects(1, "Pod", limit=1_000_000)
+        page = await self.store.objects.list(1, "Pod", limit=1_000_000)
         return {row.name: row.node_name for row in page.rows}
 
     async def assert_replicas_agree(self) -> None:

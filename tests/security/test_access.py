@@ -24,12 +24,13 @@ from service.api.openapi.rights_each_operation_needs import (
     access_of,
 )
 from service.api.routes import HANDLERS, openapi_document
-from service.app import create_app
+from service.app import RandomIds, create_app
 from service.runtime.clock import SystemClock
 from service.settings import Settings
 from tests.api.live import live_server
 from tests.processes import PLAIN_HTTP
 from tests.seeds import EXPLORING
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import WAIT_SECONDS
 
 TOKEN = "an-administrators-token-of-32-characters"
@@ -340,8 +341,9 @@ def test_a_server_with_an_operation_that_declares_nothing_does_not_start(monkeyp
         """Nobody has said who may call it."""
 
     monkeypatch.setattr("service.app.HANDLERS", [forgotten])
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
     with pytest.raises(ImproperlyConfiguredException, match=r"forgotten.*does not say who"):
-        create_app(Settings(), store=None, scheduler=None, clock=SystemClock())
+        create_app(Settings(), store=store, scheduler=None, clock=SystemClock())
 
 
 def test_every_answer_tells_browsers_to_keep_show_and_guess_nothing(

@@ -21,11 +21,11 @@ from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
 from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
-from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
 from tests.security.callers import Callers, by
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import once
 
 TOKEN = "an-administrators-token-of-32-characters"
@@ -48,7 +48,7 @@ async def audited(make_harness: MakeHarness, store: MemoryStore) -> Harness:
 
 
 async def told(store: MemoryStore, **wanted: Any) -> list[AuditRow]:
-    rows = await store.list_audit(limit=EVERYTHING, **wanted)
+    rows = await store.audit.list(limit=EVERYTHING, **wanted)
     verifier = Verifier()
     assert verifier.follow(rows) is None
     return rows
@@ -95,7 +95,7 @@ async def test_a_hundred_pods_of_one_request_are_one_row(
     pods = [pod(f"p{number}") for number in range(100)]
     await audited.place(*pods, onUnschedulable="Queue")
     [row] = await told(store)
-    assert row.revision == (await store.head(1)).revision == 101
+    assert row.revision == (await store.log.head(1)).revision == 101
 
 
 async def test_what_is_answered_again_leaves_no_second_row(
@@ -219,7 +219,7 @@ def scope(address: str = "192.0.2.1") -> Any:
 
 @pytest.fixture
 async def noted(store: MemoryStore) -> AsyncIterator[Refusals]:
-    made = Refusals(store, SecondsAtWill())
+    made = Refusals(store.audit, SecondsAtWill())
     yield made
     await made.close()
 
@@ -243,7 +243,7 @@ async def test_refusals_of_a_second_are_told_up_to_ten_and_counted_beyond(
 
 async def test_refusals_are_kept_by_themselves_after_a_second(store: MemoryStore) -> None:
     clock = SecondsAtWill()
-    noted = Refusals(store, clock)
+    noted = Refusals(store.audit, clock)
     noted.note(scope(), 403)
     assert await told(store) == []
     clock.over.set()
@@ -262,8 +262,8 @@ async def test_refusals_that_cannot_be_kept_are_dropped_and_said_so(
     async def unavailable(_: object) -> None:
         raise StorageUnavailable("No connection.")
 
-    monkeypatch.setattr(store, "add_refusals", unavailable)
-    noted = Refusals(store, SecondsAtWill())
+    monkeypatch.setattr(store.audit, "add_refusals", unavailable)
+    noted = Refusals(store.audit, SecondsAtWill())
     noted.note(scope(), 403)
     await noted.close()
     assert "1 refusals are not in the audit." in caplog.text
@@ -272,7 +272,7 @@ async def test_refusals_that_cannot_be_kept_are_dropped_and_said_so(
 class SlowLog:
     """Keeps refusals once a test lets it."""
 
-    keeps_audit = True
+    enabled = True
 
     def __init__(self) -> None:
         self.begun, self.may_end = asyncio.Event(), asyncio.Event()
@@ -316,7 +316,7 @@ async def refusing(
     make_harness: MakeHarness, store: MemoryStore
 ) -> AsyncIterator[tuple[Harness, Callers, Refusals]]:
     """An application with a tenant of the namespace `shop`, and its refusals."""
-    noted = Refusals(store, SecondsAtWill())
+    noted = Refusals(store.audit, SecondsAtWill())
     harness = await make_harness(store=store, refusals=noted)
     callers = Callers(Principal("shop", (Grant("scheduler", "default", "shop"),)))
     callers.call(harness)
@@ -398,11 +398,11 @@ async def test_a_server_that_runs_keeps_the_audit_from_its_first_token_on(
 
 async def make_token(store: MemoryStore) -> None:
     """Make a token as another process does, so that this one hears nothing of it."""
-    await store.put_principal("User", "root", [ADMIN], keep_admin=True)
-    await store.create_token(
+    await store.access.put_principal("User", "root", [ADMIN], keep_admin=True)
+    await store.access.create_token(
         "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
     )
-    store.keeping.on = False
+    store.policy.enabled = False
 
 
 async def test_another_process_keeps_it_as_soon_as_it_asks_who_calls(later: MemoryStore) -> None:
@@ -412,7 +412,7 @@ async def test_another_process_keeps_it_as_soon_as_it_asks_who_calls(later: Memo
     await make_token(later)
     clock.advance(STALE_AFTER_SECONDS)
     assert await authentication.principal([]) is None
-    assert later.keeps_audit
+    assert later.audit.enabled
 
 
 @asynccontextmanager
@@ -440,15 +440,15 @@ async def test_a_process_that_nobody_asks_hears_of_the_first_token_by_itself(
         clock.over.set()
 
         async def is_kept() -> bool:
-            return later.keeps_audit
+            return later.audit.enabled
 
         await once(is_kept)
 
 
 async def test_nothing_is_noted_of_refusals_while_no_audit_is_kept(later: MemoryStore) -> None:
-    noted = Refusals(later, SecondsAtWill())
+    noted = Refusals(later.audit, SecondsAtWill())
     noted.note(scope(), 403)
-    later.begin_audit()
+    later.audit.begin()
     noted.note(scope(), 401)
     await noted.close()
     assert [row.status for row in await told(later)] == [401]

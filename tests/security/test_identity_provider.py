@@ -23,8 +23,8 @@ from service.api.security.identity_provider import (
 from service.model.core.access import ADMIN, Grant, Principal
 from service.runtime.ids import RandomIds
 from service.settings import Settings
-from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import HurriedClock
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import PATIENCE_SECONDS, once
 
 ISSUER = "https://id.example"
@@ -357,10 +357,10 @@ async def test_an_identity_has_the_grants_of_its_name_and_of_its_groups(provider
     clock = provider.clock
     store = MemoryStore(clock.now, RandomIds().commit_id)
     shop, bank = Grant("reader", "default", "shop"), Grant("reader", "default", "bank")
-    await store.put_principal("User", "oidc:ada", [shop], keep_admin=True)
-    await store.put_principal("User", "ada", [ADMIN], keep_admin=True)
-    await store.put_principal("Group", "devs", [bank], keep_admin=True)
-    await store.put_principal("User", "oidc:devs", [ADMIN], keep_admin=True)
+    await store.access.put_principal("User", "oidc:ada", [shop], keep_admin=True)
+    await store.access.put_principal("User", "ada", [ADMIN], keep_admin=True)
+    await store.access.put_principal("Group", "devs", [bank], keep_admin=True)
+    await store.access.put_principal("User", "oidc:devs", [ADMIN], keep_admin=True)
     identities = IdentityProvider(SETTINGS, clock, provider.transport())
     authentication = Authentication(store, SETTINGS, clock, identities)
 
@@ -374,7 +374,7 @@ async def test_an_identity_has_the_grants_of_its_name_and_of_its_groups(provider
     assert stranger
     assert stranger.grants == ()
     assert await authentication.principal([]) is None
-    await store.delete_principal("Group", "devs", keep_admin=True)
+    await store.access.delete_principal("Group", "devs", keep_admin=True)
     clock.advance(5)
     now = await authentication.current(ada)
     assert now

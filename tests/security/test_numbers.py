@@ -165,7 +165,7 @@ async def test_clusters_that_are_created_at_once_are_counted(
 ) -> None:
     """The first one is there from the start. Those that there are may still be configured."""
     harness = await make_harness(limits=Limits(clusters_max=3))
-    count = harness.store.cluster_ids
+    count = harness.store.clusters.ids
 
     async def counted_slowly() -> list[int]:
         found = await count()
@@ -173,7 +173,7 @@ async def test_clusters_that_are_created_at_once_are_counted(
             await asyncio.sleep(0)
         return found
 
-    monkeypatch.setattr(harness.store, "cluster_ids", counted_slowly)
+    monkeypatch.setattr(harness.store.clusters, "ids", counted_slowly)
     creating = (harness.client.put(f"/v1/clusters/c-{n}", json={"config": {}}) for n in range(6))
     answers = await asyncio.gather(*creating)
     assert Counter(each.status_code for each in answers) == {201: 2, 403: 4}

@@ -32,11 +32,13 @@ from service.model.log.audit_chain import ITSELF
 from service.runtime.ids import RandomIds
 from service.settings import Settings
 from service.store.connecting.connections import data_source_name
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 from tests.security.callers import Callers, by
+from tests.support.memory_store.access import MemoryAccess
+from tests.support.memory_store.state import MemoryState
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import PATIENCE_SECONDS
 
 ADMIN = [{"role": "admin"}]
@@ -128,7 +130,7 @@ async def by_provider(make_harness: MakeHarness) -> tuple[Harness, dict[str, str
     clock = HurriedClock()
     harness = await make_harness(MemoryStore(clock.now, RandomIds().commit_id), clock)
     await close_the_door(harness)
-    await harness.store.put_principal("Group", "admins", [ADMIN_GRANT], keep_admin=True)
+    await harness.store.access.put_principal("Group", "admins", [ADMIN_GRANT], keep_admin=True)
     end = clock.now() + timedelta(hours=1)
     ada = Principal("oidc:ada", (ADMIN_GRANT,), groups=("admins",), expires_at=end)
     Callers(ada).call(harness)
@@ -139,7 +141,7 @@ async def test_an_admin_of_an_identity_provider_needs_no_token(
     by_provider: tuple[Harness, dict[str, str]],
 ):
     harness, headers = by_provider
-    (token,) = (await harness.store.access_state()).tokens
+    (token,) = (await harness.store.access.state()).tokens
     gone = await harness.client.delete(f"/v1/tokens/{token.token_id}", headers=headers)
     assert gone.status_code == 200
     await harness.client.put("/v1/principals/ci", json={"grants": SHOP}, headers=headers)
@@ -151,7 +153,7 @@ async def test_an_admin_of_an_identity_provider_does_not_lock_everybody_out(
     by_provider: tuple[Harness, dict[str, str]],
 ):
     harness, headers = by_provider
-    (token,) = (await harness.store.access_state()).tokens
+    (token,) = (await harness.store.access.state()).tokens
     await harness.client.delete(f"/v1/tokens/{token.token_id}", headers=headers)
     path = "/v1/groups/admins"
     for has_tokens in (False, True):
@@ -174,7 +176,7 @@ async def test_an_admin_of_an_identity_provider_does_not_lock_everybody_out(
 
 
 async def test_a_group_of_an_identity_provider_alone_is_no_admin(harness: Harness):
-    await harness.store.put_principal("Group", "admins", [ADMIN_GRANT], keep_admin=True)
+    await harness.store.access.put_principal("Group", "admins", [ADMIN_GRANT], keep_admin=True)
     root = await close_the_door(harness)
     path = f"/v1/tokens/{root.split('_')[1]}"
     answer = await harness.client.delete(path, headers=bearer(root))
@@ -212,7 +214,7 @@ async def test_secrets_are_told_once_and_never_again(harness: Harness):
     (principal,) = shown.json()["items"]
     assert principal["tokens"][0]["id"] == root.split("_")[1]
     assert secret not in shown.text
-    (stored,) = (await harness.store.access_state()).tokens
+    (stored,) = (await harness.store.access.state()).tokens
     assert secret.encode() not in stored.secret_hash
 
 
@@ -286,11 +288,11 @@ async def test_a_revoked_token_is_refused_though_a_restore_set_the_counter_back(
         await put(here, "ci", SHOP, by=root)
         clock.advance(STALE_AFTER_SECONDS)
         assert await status(elsewhere, PODS_OF_SHOP, token) == 200
-        known = (await here.store.access_version()).number
+        known = (await here.store.access.version()).number
         await restore_access(database_url, backup)
         await here.client.delete(f"/v1/tokens/{token.split('_')[1]}", headers=bearer(root))
         await issue(here, "root", by=root)
-        assert (await here.store.access_version()).number == known
+        assert (await here.store.access.version()).number == known
         clock.advance(STALE_AFTER_SECONDS)
         assert await status(elsewhere, PODS_OF_SHOP, token) == 401
         assert await status(elsewhere, PODS_OF_SHOP, root) == 200
@@ -353,12 +355,13 @@ async def test_grants_that_mean_nothing_here_give_nothing_and_harm_nobody_else(
 async def test_a_fault_in_a_comparison_is_none_of_the_database_and_is_logged(
     make_harness: MakeHarness, caplog: pytest.LogCaptureFixture
 ):
-    class Faulty(MemoryStore):
-        async def access_state(self) -> AccessState:
+    class Faulty(MemoryAccess):
+        async def state(self) -> AccessState:
             raise KeyError("a bug")
 
-    store = Faulty(HurriedClock().now, RandomIds().commit_id)
-    await store.put_principal("User", "root", [ADMIN_GRANT], keep_admin=True, caller=ITSELF)
+    store = MemoryStore(HurriedClock().now, RandomIds().commit_id)
+    store.access = Faulty(store.state)
+    await store.access.put_principal("User", "root", [ADMIN_GRANT], keep_admin=True, caller=ITSELF)
     harness = await make_harness(store, token=BOOTSTRAP)
     answer = await harness.client.get(PODS_OF_SHOP, headers=bearer(f"mrg_{'0' * 16}_{'A' * 43}"))
     assert problem(answer, 500) == "Internal"
@@ -373,24 +376,25 @@ async def test_a_fault_in_a_comparison_is_none_of_the_database_and_is_logged(
     assert first is not second, "one error for all would gather the tracebacks of all requests"
 
 
-class Unreachable(MemoryStore):
-    """A store whose principals cannot be asked for from some moment on."""
+class Unreachable(MemoryAccess):
+    """Principals that cannot be asked for from some moment on."""
 
     gone = False
 
-    async def access_version(self) -> AccessVersion:
+    async def version(self) -> AccessVersion:
         if self.gone:
             raise StorageUnavailable("The database cannot be reached.")
-        return await super().access_version()
+        return await super().version()
 
 
 async def test_what_could_not_be_compared_for_long_is_not_gone_by(make_harness: MakeHarness):
     clock = HurriedClock()
-    store = Unreachable(clock.now, RandomIds().commit_id)
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    store.access = access = Unreachable(store.state)
     harness = await make_harness(store, clock, token=BOOTSTRAP)
     await put(harness, "ci", SHOP, by=BOOTSTRAP)
     token = await issue(harness, "ci", by=BOOTSTRAP)
-    store.gone = True
+    access.gone = True
     clock.advance(STALE_AFTER_SECONDS - 1)
     assert await status(harness, PODS_OF_SHOP, token) == 200
     clock.advance(1)
@@ -398,12 +402,12 @@ async def test_what_could_not_be_compared_for_long_is_not_gone_by(make_harness: 
     assert problem(answer, 503) == "StorageUnavailable"
     assert await status(harness, PODS_OF_SHOP, BOOTSTRAP) == 200
     assert await status(harness, "/livez", token) == 200
-    store.gone = False
+    access.gone = False
     assert await status(harness, PODS_OF_SHOP, token) == 200
 
 
 class Forgetful(Unreachable):
-    """A store whose principals cannot be asked for once a token is made."""
+    """Principals that cannot be asked for once a token is made."""
 
     async def create_token(self, *arguments: Any, **named: Any) -> TokenRow:
         row = await super().create_token(*arguments, **named)
@@ -415,12 +419,13 @@ async def test_the_text_of_a_token_is_told_once_it_is_made_whatever_happens_then
     make_harness: MakeHarness,
 ):
     clock = HurriedClock()
-    store = Forgetful(clock.now, RandomIds().commit_id)
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    store.access = access = Forgetful(store.state)
     harness = await make_harness(store, clock, token=BOOTSTRAP)
     await put(harness, "ci", SHOP, by=BOOTSTRAP)
     clock.advance(STALE_AFTER_SECONDS)
     token = await issue(harness, "ci", by=BOOTSTRAP)
-    store.gone = False
+    access.gone = False
     assert await status(harness, PODS_OF_SHOP, token) == 200
 
 
@@ -428,13 +433,14 @@ async def test_a_change_is_answered_also_if_the_store_then_tells_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ):
     clock = HurriedClock()
-    store = Slow(clock.now, RandomIds().commit_id)
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    store.access = slow = Slow(store.state)
     authentication = Authentication(store, Settings(), clock)
     monkeypatch.setattr("service.api.security.authentication.CHANGE_WAIT_SECONDS_MAX", 0.01)
-    store.answers = asyncio.Event()
+    slow.answers = asyncio.Event()
     async with asyncio.timeout(PATIENCE_SECONDS):
         await authentication.changed()
-    store.answers.set()
+    slow.answers.set()
     await authentication.close()
 
 
@@ -453,11 +459,11 @@ async def test_the_last_use_of_a_token_is_noted_by_the_minute(make_harness: Make
     assert later > (first or "")
 
 
-class Unnoting(MemoryStore):
-    """A store that begins to note the use of tokens, and ends when the test lets it."""
+class Unnoting(MemoryAccess):
+    """It begins to note the use of tokens, and ends when the test lets it."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, state: MemoryState) -> None:
+        super().__init__(state)
         self.began, self.go_on = asyncio.Event(), asyncio.Event()
         self.fails = False
 
@@ -475,15 +481,16 @@ async def unnoting(
 ) -> AsyncIterator[tuple[Harness, HurriedClock, str]]:
     """A server that has begun to note the use of a token, and the token."""
     clock = HurriedClock()
-    store = Unnoting(clock.now, RandomIds().commit_id)
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    store.access = access = Unnoting(store.state)
     harness = await make_harness(store, clock)
     root = await close_the_door(harness)
     await token_shown(harness, root)
     clock.advance(USE_NOTED_AFTER_SECONDS)
     using = asyncio.create_task(token_shown(harness, root))
-    await store.began.wait()
+    await access.began.wait()
     yield harness, clock, root
-    store.go_on.set()
+    access.go_on.set()
     await using
 
 
@@ -500,15 +507,15 @@ async def test_a_use_that_could_not_be_noted_is_noted_later(
     unnoting: tuple[Harness, HurriedClock, str],
 ):
     harness, _, _ = unnoting
-    authentication, store = harness.app.authentication, harness.store
-    store.fails = True
-    store.go_on.set()
+    authentication, access = harness.app.authentication, harness.store.access
+    access.fails = True
+    access.go_on.set()
     await authentication.close()
-    (row,) = (await store.access_state()).tokens
+    (row,) = (await access.state()).tokens
     assert row.last_used_at is None
-    store.fails = False
+    access.fails = False
     await authentication.close()
-    (row,) = (await store.access_state()).tokens
+    (row,) = (await access.state()).tokens
     assert row.last_used_at
 
 
@@ -552,11 +559,12 @@ async def test_of_two_who_make_the_same_principal_one_finds_it_there(over_each_s
 
 
 async def test_a_change_that_cannot_be_read_back_is_not_told_as_none(make_harness: MakeHarness):
-    class Unread(MemoryStore):
-        async def access_state(self) -> AccessState:
+    class Unread(MemoryAccess):
+        async def state(self) -> AccessState:
             raise StorageUnavailable("The database cannot be reached.")
 
-    store = Unread(HurriedClock().now, RandomIds().commit_id)
+    store = MemoryStore(HurriedClock().now, RandomIds().commit_id)
+    store.access = Unread(store.state)
     harness = await make_harness(store, token=BOOTSTRAP)
     answer = await put(harness, "ci", SHOP, by=BOOTSTRAP)
     assert problem(answer, 503) == "OutcomeUnknown"
@@ -590,7 +598,7 @@ async def test_bad_grants_are_refused_by_their_field(harness: Harness, grants: A
 async def test_names_that_mean_something_else_are_refused(harness: Harness, name: str):
     answer = await put(harness, name, SHOP)
     assert answer.status_code in {400, 422}
-    assert not (await harness.store.access_state()).principals
+    assert not (await harness.store.access.state()).principals
 
 
 NAMES = ["/devs", "devs/", "/a/b/", "Platform Team", " x", "-x", "CN=Ops,OU=x", "auth0|a", "~", "~1", "~0~1/", "Köln", "100%", "everybody"]  # fmt: skip
@@ -606,14 +614,14 @@ async def test_whatever_an_identity_provider_calls_somebody_can_be_granted_somet
     path, headers = path_of(collection, name), bearer(BOOTSTRAP)
     made = await harness.client.put(path, json={"grants": SHOP}, headers=headers)
     assert (made.status_code, made.json()["name"]) == (200, name)
-    (row,) = (await harness.store.access_state()).principals
+    (row,) = (await harness.store.access.state()).principals
     assert row.name == name
     if collection == "principals":
         token = await harness.client.post(f"{path}/tokens", json={}, headers=headers)
         assert token.status_code == 201
     assert (await harness.client.get(path, headers=headers)).json()["name"] == name
     assert (await harness.client.delete(path, headers=headers)).status_code == 200
-    assert not (await harness.store.access_state()).principals
+    assert not (await harness.store.access.state()).principals
 
 
 @pytest.mark.parametrize(
@@ -622,7 +630,7 @@ async def test_whatever_an_identity_provider_calls_somebody_can_be_granted_somet
 async def test_names_that_cannot_be_told_are_refused(harness: Harness, name: str):
     answer = await put(harness, name, SHOP)
     assert answer.status_code in {400, 422}
-    assert not (await harness.store.access_state()).principals
+    assert not (await harness.store.access.state()).principals
 
 
 # Each role, each operation, in the caller's own namespace and others
@@ -771,15 +779,15 @@ async def test_every_operation_asks_for_its_verb_where_it_is_done(
     assert not wrong
 
 
-class Slow(MemoryStore):
-    """A store whose answers about the version arrive when the test lets them, as they were when they were asked for."""
+class Slow(MemoryAccess):
+    """Its answers about the version arrive when the test lets them, as they were when they were asked for."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, state: MemoryState) -> None:
+        super().__init__(state)
         self.answers: asyncio.Event | None = None
 
-    async def access_version(self) -> AccessVersion:
-        version = await super().access_version()
+    async def version(self) -> AccessVersion:
+        version = await super().version()
         if self.answers is not None:
             await self.answers.wait()
         return version
@@ -787,20 +795,21 @@ class Slow(MemoryStore):
 
 async def test_a_change_holds_at_once_where_it_was_made():
     clock = HurriedClock()
-    store = Slow(clock.now, RandomIds().commit_id)
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    store.access = slow = Slow(store.state)
     authentication = Authentication(store, Settings(), clock)
     assert await authentication.principal([]) == EVERYBODY
-    store.answers = asyncio.Event()
+    slow.answers = asyncio.Event()
     clock.advance(2)
     assert await authentication.principal([]) == EVERYBODY  # and looks in the background
     await asyncio.sleep(0)
-    await store.put_principal("User", "root", [ADMIN_GRANT], keep_admin=True, caller=ITSELF)
-    await store.create_token(
+    await store.access.put_principal("User", "root", [ADMIN_GRANT], keep_admin=True, caller=ITSELF)
+    await store.access.create_token(
         "t", "root", bytes(32), description="", expires_in=None, keep_admin=True, caller=ITSELF
     )
     changed = asyncio.create_task(authentication.changed())
     await asyncio.sleep(0)
-    store.answers.set()
+    slow.answers.set()
     await changed
     assert await authentication.principal([]) is None
 
@@ -831,13 +840,13 @@ async def test_a_tenants_list_of_clusters_asks_the_store_no_more_often_the_more_
     for name in ("a", "b"):
         path = f"/v1/clusters/{name}"
         await harness.client.put(path, json={"config": {}}, headers=bearer(BOOTSTRAP))
-    asked, count_pods = list[object](), harness.store.count_pods
+    asked, count_pods = list[object](), harness.store.clusters.count_pods
 
     async def counted(of: Any) -> Any:
         asked.append(of)
         return await count_pods(of)
 
-    monkeypatch.setattr(harness.store, "count_pods", counted)
+    monkeypatch.setattr(harness.store.clusters, "count_pods", counted)
     listed = (await harness.client.get("/v1/clusters", headers=bearer(token))).json()["items"]
     assert [each["name"] for each in listed] == ["a", "b", "default"]
     assert len(asked) == 1

@@ -12,10 +12,10 @@ from service.api.security.trusted_proxies import Proxies
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
 from service.settings import InvalidSettings, Settings, proxy_networks, read_settings
-from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node
 from tests.paths import ROOT
+from tests.support.memory_store.store import MemoryStore
 
 TOKEN = "an-administrators-token-of-32-characters"
 RIGHT = {"authorization": f"Bearer {TOKEN}"}
@@ -113,14 +113,14 @@ async def test_the_audit_has_the_callers_address_of_writes_and_of_refusals(
     make_harness: MakeHarness,
 ) -> None:
     store = MemoryStore(SystemClock().now, RandomIds().commit_id, audit=True)
-    refusals = Refusals(store, SystemClock())
+    refusals = Refusals(store.audit, SystemClock())
     harness = await make_harness(store=store, token=TOKEN, trusted_proxies=PROXY, refusals=refusals)
     async with through(harness, PROXY) as proxy:
         for each in (RIGHT, WRONG):
             headers = {**each, "x-forwarded-for": f"{FORGED}, {CALLER}"}
             await proxy.put(f"{CLUSTER}/nodes/n1", json=node("n1"), headers=headers)
     await refusals.close()
-    rows = await store.list_audit(limit=10)
+    rows = await store.audit.list(limit=10)
     assert sorted((row.status, row.address) for row in rows) == [(200, CALLER), (401, CALLER)]
 
 

@@ -152,7 +152,7 @@ FAILING: dict[str, Callable[[], Manifest]] = {
 async def told_to_shop(w: World) -> list[bytes]:
     """All that was ever stored in the shop's namespace, with its events, as somebody sees it who reads there alone."""
     changes = [each for each in w.log() if each.namespace == "shop"]
-    events = await w.store.list_events(1, limit=1_000)
+    events = await w.store.events.list(1, limit=1_000)
     return [
         *(seen_body(SHOP, each.kind, each.body) for each in changes),
         *(

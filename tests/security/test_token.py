@@ -55,11 +55,11 @@ async def guarded(make_harness: MakeHarness) -> Harness:
 async def test_whatever_is_not_exactly_the_token_is_refused_on_every_way_in(
     guarded: Harness, authorization: list[str]
 ) -> None:
-    before = await guarded.store.head(1)
+    before = await guarded.store.log.head(1)
     for method, path, body in WAYS.values():
         status, problem = await asked(guarded, method, path, authorization, body=body)
         assert (status, problem.get("code")) == (401, "Unauthorized"), path
-    assert await guarded.store.head(1) == before
+    assert await guarded.store.log.head(1) == before
 
 
 @pytest.mark.parametrize("authorization", [RIGHT, f"bearer {TOKEN}", f"BEARER  {TOKEN} "])

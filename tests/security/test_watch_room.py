@@ -84,7 +84,7 @@ async def over_postgres(make_harness: MakeHarness, database_url: str) -> AsyncIt
 async def test_watches_that_nobody_reads_hold_no_more_than_their_share(over_postgres: Harness):
     harness = over_postgres
     await harness.put_node("n")
-    since = (await harness.store.head(1)).revision
+    since = (await harness.store.log.head(1)).revision
     await change(harness.store, CHANGES)
     streams = [unread(harness, since) for _ in range(20)]
     await once(partial(are_held, harness, streams))
@@ -100,7 +100,7 @@ async def test_watches_that_nobody_reads_hold_no_more_than_their_share(over_post
 
 async def test_nothing_is_missed_by_those_who_waited_for_room(make_harness: MakeHarness):
     harness = await make_harness(bytes_in_flight_max=BUDGET)
-    since = (await harness.store.head(1)).revision
+    since = (await harness.store.log.head(1)).revision
     head = await change(harness.store, 12)
     streams = [unread(harness, since) for _ in range(8)]
     await once(partial(are_held, harness, streams))
@@ -118,7 +118,7 @@ async def test_slow_readers_are_cut_off_and_make_room(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ):
     harness = await make_harness(bytes_in_flight_max=BUDGET)
-    since = (await harness.store.head(1)).revision
+    since = (await harness.store.log.head(1)).revision
     await change(harness.store, 12)
     monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.01)
     streams = [unread(harness, since) for _ in range(8)]
@@ -129,12 +129,12 @@ async def test_slow_readers_are_cut_off_and_make_room(
 
 
 async def test_changes_of_other_kinds_are_read_without_their_bodies(over_postgres: Harness):
-    since = (await over_postgres.store.head(1)).revision
+    since = (await over_postgres.store.log.head(1)).revision
     await change(over_postgres.store, 20)
     body = msgspec.json.encode(node("n"))
     await committed(over_postgres.store, 1, create("n", kind="Node", namespace="", body=body))
     held = list[int]()
-    read_log = over_postgres.store.read_log
+    read_log = over_postgres.store.log.read
 
     async def noted(*arguments: Any, **options: Any) -> Any:
         page = await read_log(*arguments, **options)
@@ -142,7 +142,7 @@ async def test_changes_of_other_kinds_are_read_without_their_bodies(over_postgre
             held.append(sum(len(each.body) for each in page.changes))
         return page
 
-    over_postgres.store.read_log = noted
+    over_postgres.store.log.read = noted
     async with stream(over_postgres, sinceRevision=since, kind="Node") as watch:
         await watch.until(1)
     assert [each.name for each in watch.events] == ["n"]
@@ -289,7 +289,7 @@ async def test_a_page_has_to_be_read_in_time_and_not_piece_by_piece(
     make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ):
     harness = await make_harness(bytes_in_flight_max=BUDGET)
-    since = (await harness.store.head(1)).revision
+    since = (await harness.store.log.head(1)).revision
     await change(harness.store, 4)
     monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.2)
     monkeypatch.setattr(streamed_responses, "PAGE_BYTES_PER_SECOND_MIN", 2**40)

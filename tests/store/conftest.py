@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.store.history import AnyStore, new_id, ticking_clock
+from tests.support.memory_store.store import MemoryStore
 
 
 @pytest.fixture
@@ -31,4 +31,4 @@ async def store(store_url: str | None) -> AsyncIterator[AnyStore]:
 
 @pytest.fixture
 async def cluster_id(store: AnyStore) -> int:
-    return await store.find_cluster("default")
+    return await store.clusters.find("default")

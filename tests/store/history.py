@@ -21,8 +21,8 @@ from service.model.log.commit import (
 )
 from service.model.log.results import Committed
 from service.scheduler.replica.loading import load
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import once
 
 AnyStore = MemoryStore | PostgresStore
@@ -79,14 +79,14 @@ def answer(key: str, *, operation: str = "placePods", chunk: int = 0) -> Idempot
 
 async def committed(store: AnyStore, cluster_id: int, *changes: Change, **fields: Any) -> Head:
     """Commit on the present head, which must succeed; the new head."""
-    request = commit_on(await store.head(cluster_id), *changes, **fields)
-    result = await store.commit(cluster_id, request)
+    request = commit_on(await store.log.head(cluster_id), *changes, **fields)
+    result = await store.log.commit(cluster_id, request)
     assert isinstance(result, Committed), result
     return result.head
 
 
 async def whole_log(store: AnyStore, cluster_id: int) -> LogPage:
-    page = await store.read_log(cluster_id, 0, None, 1_000_000)
+    page = await store.log.read(cluster_id, 0, None, 1_000_000)
     assert isinstance(page, LogPage)
     return page
 

@@ -22,7 +22,6 @@ from service.model.log.audit_chain import (
 from service.model.log.events import Event
 from service.model.log.results import Committed, DuplicateKey, Lost
 from service.store.connecting.connections import data_source_name
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     AnyStore,
@@ -34,6 +33,7 @@ from tests.store.history import (
     put,
     ticking_clock,
 )
+from tests.support.memory_store.store import MemoryStore
 
 ALICE = AuditedCaller("alice", "192.0.2.1", "placePods", "request-1")
 ODD = AuditedCaller('bob "the\\ \u2028 Ü"', "2001:db8::1", "putPod", "\t{}[],'\x7f")
@@ -65,7 +65,7 @@ def entry(caller: AuditedCaller = ALICE, revision: int = 2) -> AuditEntry:
 
 
 async def rows(store: AnyStore, **wanted: object) -> list[AuditRow]:
-    return await store.list_audit(limit=1000, **wanted)
+    return await store.audit.list(limit=1000, **wanted)
 
 
 async def assert_verifies(store: AnyStore, *, count: int) -> None:
@@ -89,10 +89,10 @@ async def test_a_commit_leaves_a_row_for_each_request(store: AnyStore, cluster_i
 
 
 async def test_commits_follow_one_another_in_the_chain_of_their_cluster(store: AnyStore):
-    other = await store.create_cluster("other", b"{}", ALICE)
-    default = await store.find_cluster("default")
+    other = await store.clusters.create("other", b"{}", ALICE)
+    default = await store.clusters.find("default")
     for cluster in (default, other.cluster_id, default):
-        head = await store.head(cluster)
+        head = await store.log.head(cluster)
         await committed(
             store, cluster, create(f"p{head.revision}"), audit=[entry(revision=head.revision + 1)]
         )
@@ -102,31 +102,31 @@ async def test_commits_follow_one_another_in_the_chain_of_their_cluster(store: A
 
 
 async def test_what_was_not_committed_leaves_no_row(store: AnyStore, cluster_id: int):
-    head = await store.head(cluster_id)
+    head = await store.log.head(cluster_id)
     kept = {"audit": [entry()], "idempotency": [answer("k")]}
     await committed(store, cluster_id, create("a"), **kept)
     assert isinstance(
-        await store.commit(cluster_id, commit_on(head, create("b"), audit=[entry()])), Lost
+        await store.log.commit(cluster_id, commit_on(head, create("b"), audit=[entry()])), Lost
     )
-    present = await store.head(cluster_id)
+    present = await store.log.head(cluster_id)
     again = commit_on(present, create("b"), **kept)
-    assert isinstance(await store.commit(cluster_id, again), DuplicateKey)
+    assert isinstance(await store.log.commit(cluster_id, again), DuplicateKey)
     assert len(await rows(store)) == 1
 
 
 async def test_a_commit_under_the_lock_leaves_its_row(store: AnyStore, cluster_id: int):
-    head = await store.head(cluster_id)
+    head = await store.log.head(cluster_id)
     request = commit_on(head, create("a"), audit=[entry()])
-    result = await store.commit_locked(cluster_id, head.revision, head.tip, lambda _: request)
+    result = await store.log.commit_locked(cluster_id, head.revision, head.tip, lambda _: request)
     assert isinstance(result, Committed)
     await assert_verifies(store, count=1)
 
 
 async def test_who_makes_and_deletes_clusters_is_told_of_the_server(store: AnyStore):
-    made = await store.create_cluster("other", b"{}", ALICE)
+    made = await store.clusters.create("other", b"{}", ALICE)
     await committed(store, made.cluster_id, create("a"), audit=[entry(ODD)])
-    assert await store.delete_cluster(made.cluster_id, ODD)
-    assert not await store.delete_cluster(made.cluster_id, ODD)
+    assert await store.clusters.delete(made.cluster_id, ODD)
+    assert not await store.clusters.delete(made.cluster_id, ODD)
     told = [(row.chain, row.principal, row.cluster, row.cluster_id) for row in await rows(store)]
     assert told == [
         (0, "alice", "other", made.cluster_id),
@@ -141,7 +141,7 @@ async def test_refusals_are_added_to_the_chain_of_the_server(store: AnyStore):
         AuditEntry(caller=ALICE, cluster="default", status=403),
         AuditEntry(caller=AuditedCaller(""), cluster="", status=401, requests=1234),
     ]
-    await store.add_refusals(refused)
+    await store.audit.add_refusals(refused)
     told = [(row.chain, row.status, row.cluster, row.requests) for row in await rows(store)]
     assert told == [(0, 403, "default", 1), (0, 401, "", 1234)]
     await assert_verifies(store, count=2)
@@ -150,10 +150,10 @@ async def test_refusals_are_added_to_the_chain_of_the_server(store: AnyStore):
 async def test_rows_are_listed_in_pages_and_by_cluster_and_time(store: AnyStore, cluster_id: int):
     for number in range(5):
         await committed(store, cluster_id, put("a", created=number == 0), audit=[entry()])
-    await store.create_cluster("other", b"{}", ALICE)
+    await store.clusters.create("other", b"{}", ALICE)
     everything = await rows(store)
     found: list[AuditRow] = []
-    while page := await store.list_audit(
+    while page := await store.audit.list(
         limit=2, after=(found[-1].chain, found[-1].number) if found else None
     ):
         assert len(page) <= 2
@@ -171,8 +171,8 @@ async def test_rows_are_listed_in_pages_and_by_cluster_and_time(store: AnyStore,
 async def test_old_rows_are_removed_and_the_chain_goes_on(store: AnyStore, cluster_id: int):
     for number in range(3):
         await committed(store, cluster_id, put("a", created=number == 0), audit=[entry()])
-    assert await store.sweep_audit(keep_seconds=3600) == 0
-    assert await store.sweep_audit(keep_seconds=0) == 3
+    assert await store.audit.sweep(keep_seconds=3600) == 0
+    assert await store.audit.sweep(keep_seconds=0) == 3
     assert await rows(store) == []
     await committed(store, cluster_id, put("a"), audit=[entry()])
     [row] = await rows(store)
@@ -183,9 +183,9 @@ async def test_old_rows_are_removed_and_the_chain_goes_on(store: AnyStore, clust
 
 async def test_without_an_audit_nothing_is_kept(store_url: str | None):
     store = PostgresStore(store_url) if store_url else MemoryStore(ticking_clock(), new_id)
-    await committed(store, await store.find_cluster("default"), create("a"), audit=[entry()])
-    made = await store.create_cluster("other", b"{}", ALICE)
-    await store.delete_cluster(made.cluster_id, ALICE)
+    await committed(store, await store.clusters.find("default"), create("a"), audit=[entry()])
+    made = await store.clusters.create("other", b"{}", ALICE)
+    await store.clusters.delete(made.cluster_id, ALICE)
     assert await rows(store) == []
     await store.close()
 
@@ -204,7 +204,7 @@ async def test_a_commit_keeps_events_and_rows_at_once(store: AnyStore, cluster_i
         count=1,
     )
     await committed(store, cluster_id, create("a"), audit=[entry()], events=[event])
-    assert len((await store.list_events(cluster_id, limit=10)).rows) == 1
+    assert len((await store.events.list(cluster_id, limit=10)).rows) == 1
     assert len(await rows(store)) == 1
 
 
@@ -218,7 +218,7 @@ async def test_a_commit_keeps_events_and_rows_at_once(store: AnyStore, cluster_i
 )
 async def test_what_was_altered_or_removed_is_found(database_url: str, statement: str, broken):
     store = PostgresStore(database_url, audit=True)
-    cluster_id = await store.find_cluster("default")
+    cluster_id = await store.clusters.find("default")
     for number in range(4):
         await committed(store, cluster_id, put("a", created=number == 0), audit=[entry()])
     operator = await asyncpg.connect(data_source_name(database_url))
@@ -244,10 +244,10 @@ async def test_commits_to_many_clusters_and_the_server_at_once_wait_for_nobody_f
     store: AnyStore,
 ):
     async def busy(name: str) -> None:
-        made = await store.create_cluster(name, b"{}", ALICE)
+        made = await store.clusters.create(name, b"{}", ALICE)
         await committed(store, made.cluster_id, create("a"), audit=[entry()])
-        await store.add_refusals([AuditEntry(caller=ALICE, cluster=name, status=403)])
-        await store.delete_cluster(made.cluster_id, ALICE)
+        await store.audit.add_refusals([AuditEntry(caller=ALICE, cluster=name, status=403)])
+        await store.clusters.delete(made.cluster_id, ALICE)
 
     await asyncio.gather(*(busy(f"c{number}") for number in range(6)))
     await assert_verifies(store, count=24)
@@ -255,21 +255,21 @@ async def test_commits_to_many_clusters_and_the_server_at_once_wait_for_nobody_f
 
 async def test_whoever_changes_who_may_do_what_is_told(store: AnyStore):
     told = {"keep_admin": False, "caller": ALICE}
-    await store.put_principal("User", "root", [ADMIN], **told)
-    await store.put_principal("User", "root", [ADMIN], **told)
-    await store.create_token("t", "root", bytes(32), description="", expires_in=None, **told)
-    await store.delete_token("t", **told)
-    assert not await store.delete_token("t", **told)
-    await store.delete_principal("User", "root", **told)
+    await store.access.put_principal("User", "root", [ADMIN], **told)
+    await store.access.put_principal("User", "root", [ADMIN], **told)
+    await store.access.create_token("t", "root", bytes(32), description="", expires_in=None, **told)
+    await store.access.delete_token("t", **told)
+    assert not await store.access.delete_token("t", **told)
+    await store.access.delete_principal("User", "root", **told)
     written = [(row.chain, row.principal, row.request_id) for row in await rows(store)]
     assert written == [(SERVER_CHAIN, ALICE.principal, ALICE.request_id)] * 5
     await assert_verifies(store, count=5)
 
 
 async def test_a_change_of_principals_that_is_refused_leaves_no_row(store: AnyStore):
-    await store.put_principal("User", "ci", [], keep_admin=True, caller=ALICE)
+    await store.access.put_principal("User", "ci", [], keep_admin=True, caller=ALICE)
     with pytest.raises(NoAdminLeft):
-        await store.create_token(
+        await store.access.create_token(
             "t", "ci", bytes(32), description="", expires_in=None, keep_admin=True, caller=ALICE
         )
     assert len(await rows(store)) == 1
@@ -282,21 +282,21 @@ EVERYBODYS = AuditedCaller(EVERYBODY.name, "127.0.0.1", "createToken", "request-
 
 
 async def test_nothing_is_kept_while_nobody_is_known(later: AnyStore):
-    await later.create_cluster("other", b"{}", EVERYBODYS)
-    cluster = await later.find_cluster("other")
+    await later.clusters.create("other", b"{}", EVERYBODYS)
+    cluster = await later.clusters.find("other")
     await committed(later, cluster, create("a"), audit=[entry(EVERYBODYS)])
     await committed(later, cluster, create("b"), audit=[entry(ITSELF)])
-    await later.put_principal("User", "root", [ADMIN], keep_admin=True, caller=EVERYBODYS)
-    await later.delete_cluster(cluster, EVERYBODYS)
-    assert (await rows(later), later.keeps_audit) == ([], False)
+    await later.access.put_principal("User", "root", [ADMIN], keep_admin=True, caller=EVERYBODYS)
+    await later.clusters.delete(cluster, EVERYBODYS)
+    assert (await rows(later), later.audit.enabled) == ([], False)
 
 
 async def test_the_first_token_is_the_first_that_is_kept(later: AnyStore):
-    await later.put_principal("User", "root", [ADMIN], keep_admin=True, caller=EVERYBODYS)
-    await later.create_token(
+    await later.access.put_principal("User", "root", [ADMIN], keep_admin=True, caller=EVERYBODYS)
+    await later.access.create_token(
         "t", "root", bytes(32), description="", expires_in=None, keep_admin=True, caller=EVERYBODYS
     )
-    cluster = await later.find_cluster("default")
+    cluster = await later.clusters.find("default")
     await committed(later, cluster, create("a"), audit=[entry(ITSELF)])
     assert [row.principal for row in await rows(later)] == [EVERYBODY.name, ITSELF.principal]
 
@@ -304,9 +304,9 @@ async def test_the_first_token_is_the_first_that_is_kept(later: AnyStore):
 async def test_what_somebody_known_asks_for_is_kept_though_the_process_has_not_heard_of_them(
     later: AnyStore,
 ):
-    cluster = await later.find_cluster("default")
+    cluster = await later.clusters.find("default")
     await committed(later, cluster, create("a"), audit=[entry(EVERYBODYS), entry(ALICE, 2)])
-    await later.create_cluster("other", b"{}", EVERYBODYS)
+    await later.clusters.create("other", b"{}", EVERYBODYS)
     assert sorted(row.principal for row in await rows(later)) == [
         ALICE.principal,
         EVERYBODY.name,
@@ -316,8 +316,8 @@ async def test_what_somebody_known_asks_for_is_kept_though_the_process_has_not_h
 
 async def test_a_store_that_is_to_keep_none_keeps_none(store_url: str | None):
     store = opened_with(store_url)
-    store.begin_audit()
-    cluster = await store.find_cluster("default")
+    store.audit.begin()
+    cluster = await store.clusters.find("default")
     await committed(store, cluster, create("a"), audit=[entry()])
     assert await rows(store) == []
     await store.close()

@@ -43,7 +43,7 @@ from tests.waiting import eventually, once
 
 @pytest.fixture
 async def cluster_id(postgres: PostgresStore) -> int:
-    return await postgres.find_cluster("default")
+    return await postgres.clusters.find("default")
 
 
 @pytest.fixture
@@ -94,19 +94,19 @@ def as_replayed(stored: list[ObjectRow]) -> dict[str, tuple[int, bytes]]:
 async def test_p1_of_racing_commits_one_wins_each_revision_and_the_log_is_one_chain(
     postgres: PostgresStore, cluster_id: int
 ):
-    start = await postgres.head(cluster_id)
+    start = await postgres.log.head(cluster_id)
 
     async def write(writer: int) -> None:
         for number in range(10):
             request = None
             while not isinstance(request, Committed):
-                head = await postgres.head(cluster_id)
+                head = await postgres.log.head(cluster_id)
                 changes = [create(f"{writer}-{number}-{part}") for part in range(1 + number % 3)]
-                request = await postgres.commit(cluster_id, commit_on(head, *changes))
+                request = await postgres.log.commit(cluster_id, commit_on(head, *changes))
 
     await asyncio.gather(*(write(writer) for writer in range(6)))
-    head = await postgres.head(cluster_id)
-    page = await postgres.read_log(cluster_id, start.revision, start.tip, 10_000)
+    head = await postgres.log.head(cluster_id)
+    page = await postgres.log.read(cluster_id, start.revision, start.tip, 10_000)
     assert isinstance(page, LogPage)
     assert (page.revision, page.tip) == (head.revision, head.tip)
     assert len(page.commits) == 60
@@ -124,24 +124,24 @@ async def test_p6_nobody_starves_who_locks_after_three_lost_races(
     async def hasty(writer: int) -> int:
         number = 0
         while not done.is_set():
-            head = await postgres.head(cluster_id)
+            head = await postgres.log.head(cluster_id)
             change = create(f"hasty-{writer}-{number}")
-            result = await postgres.commit(cluster_id, commit_on(head, change))
+            result = await postgres.log.commit(cluster_id, commit_on(head, change))
             number += isinstance(result, Committed)
         return number
 
     async def others_were_first(head: Head) -> bool:
-        return (await postgres.head(cluster_id)).revision > head.revision
+        return (await postgres.log.head(cluster_id)).revision > head.revision
 
     async def slow() -> None:
-        head = await postgres.head(cluster_id)
+        head = await postgres.log.head(cluster_id)
         for _ in range(3):
             await once(partial(others_were_first, head))
-            result = await postgres.commit(cluster_id, commit_on(head, create("slow")))
+            result = await postgres.log.commit(cluster_id, commit_on(head, create("slow")))
             assert isinstance(result, Lost)
             head = result.head
         await once(partial(others_were_first, head))
-        last = await postgres.commit_locked(
+        last = await postgres.log.commit_locked(
             cluster_id, head.revision, head.tip, lambda page: commit_on(page.head, create("slow"))
         )
         done.set()
@@ -155,14 +155,14 @@ async def test_p5_under_the_lock_the_log_has_all_that_the_head_counts(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
     """The lock is waited for while another commit is under way; its rows must be seen."""
-    known = await postgres.head(cluster_id)
+    known = await postgres.log.head(cluster_id)
     async with locked_head(operator, cluster_id):
         first = asyncio.create_task(
-            postgres.commit(cluster_id, commit_on(known, create("a"), create("b")))
+            postgres.log.commit(cluster_id, commit_on(known, create("a"), create("b")))
         )
         await waiting(operator, 1)
         second = asyncio.create_task(
-            postgres.commit_locked(
+            postgres.log.commit_locked(
                 cluster_id,
                 known.revision,
                 known.tip,
@@ -182,11 +182,11 @@ async def test_p6_a_lock_that_cannot_be_had_in_time_is_told(
     operator: asyncpg.Connection,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     async with locked_head(operator, cluster_id):
         monkeypatch.setattr(commits, "LOCK_WAIT_SECONDS", 0.01)
         with pytest.raises(StorageUnavailable):
-            await postgres.commit_locked(cluster_id, head.revision, head.tip, lambda _: None)
+            await postgres.log.commit_locked(cluster_id, head.revision, head.tip, lambda _: None)
     await committed(postgres, cluster_id, create("a"))
 
 
@@ -205,7 +205,7 @@ async def test_p6_who_decides_for_too_long_loses_the_lock(
 
     monkeypatch.setattr(commits, "LOCK_IDLE_SECONDS", 0.01)
     with pytest.raises(StorageUnavailable):
-        await postgres.commit_locked(cluster_id, head.revision, head.tip, decide)
+        await postgres.log.commit_locked(cluster_id, head.revision, head.tip, decide)
     assert await names(postgres, cluster_id) == ["before"]
     await committed(postgres, cluster_id, create("a"))
 
@@ -213,24 +213,24 @@ async def test_p6_who_decides_for_too_long_loses_the_lock(
 async def test_p6_a_mismatch_under_the_lock_leaves_nothing(
     postgres: PostgresStore, cluster_id: int
 ):
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     with pytest.raises(ReplicaMismatch):
-        await postgres.commit_locked(
+        await postgres.log.commit_locked(
             cluster_id,
             head.revision,
             head.tip,
             lambda page: commit_on(page.head, create("a"), put("absent")),
         )
-    assert await postgres.head(cluster_id) == head
+    assert await postgres.log.head(cluster_id) == head
 
 
 async def test_p6_a_backend_that_dies_under_the_lock_has_committed_nothing(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection, database_url: str
 ):
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     async with locked_head(operator, cluster_id):
         attempt = asyncio.create_task(
-            postgres.commit_locked(
+            postgres.log.commit_locked(
                 cluster_id, head.revision, head.tip, lambda page: commit_on(page.head, create("a"))
             )
         )
@@ -238,7 +238,7 @@ async def test_p6_a_backend_that_dies_under_the_lock_has_committed_nothing(
         await operator.execute("SELECT pg_terminate_backend($1)", pid)
         with pytest.raises(StorageUnavailable):
             await attempt
-    assert await postgres.head(cluster_id) == head
+    assert await postgres.log.head(cluster_id) == head
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8, 13, 30])
@@ -247,43 +247,43 @@ async def test_a_commit_whose_caller_is_cancelled_runs_to_its_end(
 ):
     head = await committed(postgres, cluster_id, create("before"))
     request = commit_on(head, create("a"))
-    caller = asyncio.create_task(postgres.commit(cluster_id, request))
+    caller = asyncio.create_task(postgres.log.commit(cluster_id, request))
     await asyncio.sleep(0)
     for _ in range(turns):
         await asyncio.sleep(0)
     caller.cancel()
     await asyncio.wait([caller])
-    await postgres.finish()
-    assert (await postgres.head(cluster_id)).tip == request.commit_id
-    assert isinstance(await postgres.settle_unknown(cluster_id, request), Committed)
+    await postgres.log.finish()
+    assert (await postgres.log.head(cluster_id)).tip == request.commit_id
+    assert isinstance(await postgres.log.settle_unknown(cluster_id, request), Committed)
 
 
 async def test_a_cancelled_commit_that_waits_for_the_head_is_not_abandoned(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     async with locked_head(operator, cluster_id):
-        caller = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, create("a"))))
+        caller = asyncio.create_task(postgres.log.commit(cluster_id, commit_on(head, create("a"))))
         await waiting(operator, 1)
         caller.cancel()
         with pytest.raises(asyncio.CancelledError):
             await caller
-    await postgres.finish()
+    await postgres.log.finish()
     assert await names(postgres, cluster_id) == ["a"]
 
 
 async def test_p4_a_commit_whose_backend_dies_is_unknown_and_then_settled(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     request = commit_on(head, create("a"))
     async with locked_head(operator, cluster_id):
-        attempt = asyncio.create_task(postgres.commit(cluster_id, request))
+        attempt = asyncio.create_task(postgres.log.commit(cluster_id, request))
         (pid,) = await waiting(operator, 1)
         await operator.execute("SELECT pg_terminate_backend($1)", pid)
         with pytest.raises(OutcomeUnknown):
             await attempt
-    verdict = await postgres.settle_unknown(cluster_id, request)
+    verdict = await postgres.log.settle_unknown(cluster_id, request)
     assert isinstance(verdict, Lost)
     assert await names(postgres, cluster_id) == []
     await committed(postgres, cluster_id, create("b"))
@@ -293,13 +293,13 @@ async def test_p4_an_attempt_that_still_waits_when_its_client_is_gone_is_settled
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection, database_url: str
 ):
     """That its id is not in the log is no verdict: here it commits after the settling began."""
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     request = commit_on(head, create("a"))
     other = PostgresStore(database_url)
     async with locked_head(operator, cluster_id):
-        attempt = asyncio.create_task(other.commit(cluster_id, request))
+        attempt = asyncio.create_task(other.log.commit(cluster_id, request))
         await waiting(operator, 1)
-        settling = asyncio.create_task(postgres.settle_unknown(cluster_id, request))
+        settling = asyncio.create_task(postgres.log.settle_unknown(cluster_id, request))
         await waiting(operator, 2)
         assert len(await names(postgres, cluster_id)) == 0
     assert await settling == await attempt
@@ -316,7 +316,7 @@ async def test_p4_kills_at_any_moment_leave_every_commit_whole_or_absent(
         name = f"pod-{len(verdicts)}"
         head = await once(partial(committed_if_reached, postgres, cluster_id, f"before-{name}"))
         request = commit_on(head, create(name), create(f"{name}-too"))
-        attempt = asyncio.create_task(postgres.commit(cluster_id, request))
+        attempt = asyncio.create_task(postgres.log.commit(cluster_id, request))
         for _ in range(turns):
             await asyncio.sleep(0)
         await disconnect_all(operator)
@@ -335,8 +335,8 @@ async def test_p4_kills_at_any_moment_leave_every_commit_whole_or_absent(
 async def committed_if_reached(store: PostgresStore, cluster_id: int, name: str) -> Head | None:
     """The head after this commit; none where the last kill met a connection that was just opened."""
     with suppress(StorageUnavailable):
-        request = commit_on(await store.head(cluster_id), create(name))
-        result = await verdict(store, cluster_id, store.commit(cluster_id, request), request)
+        request = commit_on(await store.log.head(cluster_id), create(name))
+        result = await verdict(store, cluster_id, store.log.commit(cluster_id, request), request)
         return result.head if isinstance(result, Committed) else None
     return None
 
@@ -360,7 +360,7 @@ async def settled(
     store: PostgresStore, cluster_id: int, request: CommitRequest
 ) -> CommitResult | None:
     with suppress(OutcomeUnknown):
-        return await store.settle_unknown(cluster_id, request)
+        return await store.log.settle_unknown(cluster_id, request)
     return None
 
 
@@ -368,10 +368,10 @@ async def test_connections_that_died_while_idle_are_replaced_unnoticed(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
     await committed(postgres, cluster_id, create("a"))
-    await postgres.list_objects(cluster_id, "Pod", limit=1)
+    await postgres.objects.list(cluster_id, "Pod", limit=1)
     assert await disconnect_all(operator) >= 2
     await committed(postgres, cluster_id, create("b"))
-    assert len((await postgres.list_objects(cluster_id, "Pod", limit=5)).rows) == 2
+    assert len((await postgres.objects.list(cluster_id, "Pod", limit=5)).rows) == 2
 
 
 async def test_a16_nothing_is_left_open_after_failures_and_cancelled_calls(
@@ -383,7 +383,7 @@ async def test_a16_nothing_is_left_open_after_failures_and_cancelled_calls(
             await asyncio.sleep(0)
         call.cancel()
         await asyncio.wait([call])
-    await postgres.finish()
+    await postgres.log.finish()
     head = await committed(postgres, cluster_id, create("a"))
     assert (await load(postgres, cluster_id)).head == head
     idle = (
@@ -400,10 +400,10 @@ async def test_a16_nothing_is_left_open_after_failures_and_cancelled_calls(
 async def test_p11_two_requests_with_one_key_commit_once(postgres: PostgresStore, cluster_id: int):
     async def ask(number: int) -> bool:
         while True:
-            head = await postgres.head(cluster_id)
+            head = await postgres.log.head(cluster_id)
             changes = create(f"pod-{number}")
             request = commit_on(head, changes, idempotency=[answer("z"), answer("a")])
-            result = await postgres.commit(cluster_id, request)
+            result = await postgres.log.commit(cluster_id, request)
             if not isinstance(result, Lost):
                 return isinstance(result, Committed)
 
@@ -428,14 +428,14 @@ async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
 
     async def compact() -> None:
         while not done.is_set():
-            await postgres.compact(cluster_id, keep_changes=10, keep_seconds=0, rows=3)
+            await postgres.housekeeping.compact(cluster_id, keep_changes=10, keep_seconds=0, rows=3)
 
     async def follow() -> None:
         nonlocal pages
         snapshot = await load(postgres, cluster_id)
         revision, tip = snapshot.head.revision, snapshot.head.tip
         while not done.is_set():
-            page = await postgres.read_log(cluster_id, revision, tip, 4)
+            page = await postgres.log.read(cluster_id, revision, tip, 4)
             if isinstance(page, LogPage):
                 pages, revision, tip = pages + 1, page.revision, page.tip or tip
             else:
@@ -470,7 +470,7 @@ async def test_p13_a_load_in_ranges_is_one_state_while_commits_go_on(
 
     async def compact() -> None:
         while not done.is_set():
-            await postgres.compact(cluster_id, keep_changes=5, keep_seconds=0)
+            await postgres.housekeeping.compact(cluster_id, keep_changes=5, keep_seconds=0)
 
     await asyncio.gather(write(), look(), look(), compact())
     assert len(await rows(postgres, cluster_id)) == 1
@@ -479,12 +479,12 @@ async def test_p13_a_load_in_ranges_is_one_state_while_commits_go_on(
 async def test_deleting_a_cluster_under_commits_ends_them_all(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    cluster_id = (await postgres.create_cluster("brief", b"{}")).cluster_id
-    head = await postgres.head(cluster_id)
+    cluster_id = (await postgres.clusters.create("brief", b"{}")).cluster_id
+    head = await postgres.log.head(cluster_id)
     async with locked_head(operator, cluster_id):
-        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
+        deleting = asyncio.create_task(postgres.clusters.delete(cluster_id))
         await waiting(operator, 1)
-        commit = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, create("a"))))
+        commit = asyncio.create_task(postgres.log.commit(cluster_id, commit_on(head, create("a"))))
         await waiting(operator, 2)
     assert await deleting
     with pytest.raises(Exception, match="There is no cluster"):
@@ -497,8 +497,8 @@ async def test_deleting_a_cluster_under_commits_ends_them_all(
 async def test_a_deletion_on_a_condition_waits_for_commits_and_looks_at_what_they_leave(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    cluster_id = (await postgres.create_cluster("brief", b"{}")).cluster_id
-    head = await postgres.head(cluster_id)
+    cluster_id = (await postgres.clusters.create("brief", b"{}")).cluster_id
+    head = await postgres.log.head(cluster_id)
     seen = list[int]()
 
     def only_if(version: int) -> None:
@@ -508,26 +508,26 @@ async def test_a_deletion_on_a_condition_waits_for_commits_and_looks_at_what_the
 
     config = put("config", kind="Cluster", namespace="", uid="", body=b'{"a":1}')
     async with locked_head(operator, cluster_id):
-        commit = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, config)))
+        commit = asyncio.create_task(postgres.log.commit(cluster_id, commit_on(head, config)))
         await waiting(operator, 1)
-        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id, only_if=only_if))
+        deleting = asyncio.create_task(postgres.clusters.delete(cluster_id, only_if=only_if))
         await waiting(operator, 2)
     assert isinstance(await commit, Committed)
     with pytest.raises(PreconditionFailed):
         await deleting
     assert seen == [head.revision + 1]
-    assert (await postgres.get_cluster("brief")).config == b'{"a":1}'
+    assert (await postgres.clusters.get("brief")).config == b'{"a":1}'
 
 
 async def test_a_cluster_made_while_its_predecessor_goes_begins_above_the_last_commit(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    cluster_id = (await postgres.create_cluster("brief", b"{}")).cluster_id
-    head = await postgres.head(cluster_id)
+    cluster_id = (await postgres.clusters.create("brief", b"{}")).cluster_id
+    head = await postgres.log.head(cluster_id)
     async with locked_head(operator, cluster_id):
-        commit = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, create("a"))))
+        commit = asyncio.create_task(postgres.log.commit(cluster_id, commit_on(head, create("a"))))
         await waiting(operator, 1)
-        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
+        deleting = asyncio.create_task(postgres.clusters.delete(cluster_id))
         await waiting(operator, 2)
     assert isinstance(await commit, Committed)
     assert await deleting
@@ -536,7 +536,7 @@ async def test_a_cluster_made_while_its_predecessor_goes_begins_above_the_last_c
             "SELECT create_cluster_v1('brief', '{}', gen_random_uuid())"
         )
         assert await operator.fetchval("SELECT delete_cluster_v1($1)", again)
-        making = asyncio.create_task(postgres.create_cluster("brief", b"{}"))
+        making = asyncio.create_task(postgres.clusters.create("brief", b"{}"))
         await waiting(operator, 1)
     assert (await making).head.revision == 6
 
@@ -544,10 +544,10 @@ async def test_a_cluster_made_while_its_predecessor_goes_begins_above_the_last_c
 async def test_a_lease_of_a_cluster_that_goes_at_that_moment_is_not_given(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    cluster_id = (await postgres.create_cluster("going", b"{}")).cluster_id
+    cluster_id = (await postgres.clusters.create("going", b"{}")).cluster_id
     async with operator.transaction():
         await operator.fetchval("SELECT delete_cluster_v1($1)", cluster_id)
-        asked = asyncio.create_task(postgres.acquire_lease(cluster_id, "queue", "w1", 60))
+        asked = asyncio.create_task(postgres.leases.acquire(cluster_id, "queue", "w1", 60))
         await waiting(operator, 1)
     assert await asked is None
 
@@ -555,14 +555,14 @@ async def test_a_lease_of_a_cluster_that_goes_at_that_moment_is_not_given(
 async def test_a_cluster_goes_also_while_a_lease_of_it_is_being_taken(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    cluster_id = (await postgres.create_cluster("going", b"{}")).cluster_id
+    cluster_id = (await postgres.clusters.create("going", b"{}")).cluster_id
     async with operator.transaction():
         await operator.execute(
             "INSERT INTO lease (cluster_id, name, holder, until)"
             " VALUES ($1, 'queue', 'w1', clock_timestamp())",
             cluster_id,
         )
-        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
+        deleting = asyncio.create_task(postgres.clusters.delete(cluster_id))
         await waiting(operator, 1)
     assert await deleting
 
@@ -570,11 +570,11 @@ async def test_a_cluster_goes_also_while_a_lease_of_it_is_being_taken(
 async def test_a_cluster_that_goes_and_a_lease_of_it_do_not_wait_for_each_other(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    cluster_id = (await postgres.create_cluster("going", b"{}")).cluster_id
+    cluster_id = (await postgres.clusters.create("going", b"{}")).cluster_id
     async with operator.transaction():
         # So a lease is taken: it locks the floor, and then the cluster, to which its row refers.
         await operator.execute("SELECT FROM floor WHERE cluster_id = $1 FOR KEY SHARE", cluster_id)
-        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
+        deleting = asyncio.create_task(postgres.clusters.delete(cluster_id))
         await waiting(operator, 1)
         await operator.execute(
             "SELECT FROM cluster WHERE cluster_id = $1 FOR KEY SHARE", cluster_id
@@ -598,9 +598,9 @@ LONG = """
 async def test_a_cluster_goes_also_if_that_takes_longer_than_any_other_statement_may(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    cluster_id = (await postgres.create_cluster("great", b"{}")).cluster_id
+    cluster_id = (await postgres.clusters.create("great", b"{}")).cluster_id
     await operator.execute(LONG)
-    assert await postgres.delete_cluster(cluster_id)
+    assert await postgres.clusters.delete(cluster_id)
     async with postgres.pools.commits.driver() as connection:
         assert await connection.fetchval("SHOW statement_timeout") == "30s"
 
@@ -616,7 +616,9 @@ async def test_what_a_change_of_grants_depends_on_is_read_when_nobody_else_can_c
         await operator.execute("SELECT FROM access_state FOR UPDATE")
         both = [
             asyncio.create_task(
-                postgres.put_principal("User", "ci", [], keep_admin=True, precondition=is_new)
+                postgres.access.put_principal(
+                    "User", "ci", [], keep_admin=True, precondition=is_new
+                )
             )
             for _ in range(2)
         ]
@@ -635,25 +637,25 @@ LOSES_ITS_COMMIT = """
 """
 """Whoever commits a change of the table loses the connection: it may have been committed, for all they know."""
 WRITES: dict[str, tuple[str, Callable[[PostgresStore], Awaitable[object]]]] = {
-    "making a cluster": ("cluster", lambda store: store.create_cluster("c", b"{}")),
-    "deleting a cluster": ("cluster", lambda store: store.delete_cluster(1)),
+    "making a cluster": ("cluster", lambda store: store.clusters.create("c", b"{}")),
+    "deleting a cluster": ("cluster", lambda store: store.clusters.delete(1)),
     "making a principal": (
         "access_state",
-        lambda store: store.put_principal("User", "ci", [], keep_admin=True),
+        lambda store: store.access.put_principal("User", "ci", [], keep_admin=True),
     ),
     "deleting a principal": (
         "access_state",
-        lambda store: store.delete_principal("User", "root", keep_admin=False),
+        lambda store: store.access.delete_principal("User", "root", keep_admin=False),
     ),
     "making a token": (
         "access_state",
-        lambda store: store.create_token(
+        lambda store: store.access.create_token(
             "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
         ),
     ),
     "revoking a token": (
         "access_state",
-        lambda store: store.delete_token("old", keep_admin=False),
+        lambda store: store.access.delete_token("old", keep_admin=False),
     ),
 }
 
@@ -662,8 +664,8 @@ WRITES: dict[str, tuple[str, Callable[[PostgresStore], Awaitable[object]]]] = {
 async def test_what_was_being_committed_when_the_connection_broke_is_unknown(
     postgres: PostgresStore, operator: asyncpg.Connection, write: str
 ):
-    await postgres.put_principal("User", "root", [ADMIN], keep_admin=True)
-    await postgres.create_token(
+    await postgres.access.put_principal("User", "root", [ADMIN], keep_admin=True)
+    await postgres.access.create_token(
         "old", "root", bytes(32), description="", expires_in=None, keep_admin=True
     )
     table, call = WRITES[write]
@@ -675,15 +677,15 @@ async def test_what_was_being_committed_when_the_connection_broke_is_unknown(
 async def test_the_uses_of_tokens_are_noted_in_one_order_so_that_nobody_waits_in_a_circle(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):
-    await postgres.put_principal("User", "root", [ADMIN], keep_admin=True)
+    await postgres.access.put_principal("User", "root", [ADMIN], keep_admin=True)
     for token_id in ("a", "b"):
-        await postgres.create_token(
+        await postgres.access.create_token(
             token_id, "root", bytes(32), description="", expires_in=None, keep_admin=True
         )
     now = await postgres.now()
     async with operator.transaction():
         await operator.execute("SELECT FROM token WHERE token_id = 'a' FOR UPDATE")
-        noting = asyncio.create_task(postgres.note_use({"b": now, "a": now}))
+        noting = asyncio.create_task(postgres.access.note_use({"b": now, "a": now}))
         await waiting(operator, 1)
         await operator.execute("SELECT FROM token WHERE token_id = 'b' FOR UPDATE NOWAIT")
     await noting

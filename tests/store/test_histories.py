@@ -22,9 +22,9 @@ ANOTHER = [
 
 async def lifted(store: AnyStore, cluster_id: int, known: Head | None) -> bool:
     """What the store says, which has to be what it did."""
-    before = await store.head(cluster_id)
-    said = await store.continue_history(cluster_id, known)
-    after = await store.head(cluster_id)
+    before = await store.log.head(cluster_id)
+    said = await store.recovery.continue_history(cluster_id, known)
+    after = await store.log.head(cluster_id)
     assert after.revision == before.revision + LIFT * said
     assert (after.tip != before.tip) is said
     return said
@@ -65,8 +65,8 @@ async def test_a_lift_for_a_change_that_was_lost_is_told(
 async def test_p3_a_log_that_was_cut_is_no_reason(store: AnyStore, cluster_id: int):
     known = await committed(store, cluster_id, create("a"))
     last = await committed(store, cluster_id, put("a"))
-    await store.compact(cluster_id, keep_changes=0, keep_seconds=0)
-    assert isinstance(await store.read_log(cluster_id, known.revision, known.tip, 10), Diverged)
+    await store.housekeeping.compact(cluster_id, keep_changes=0, keep_seconds=0)
+    assert isinstance(await store.log.read(cluster_id, known.revision, known.tip, 10), Diverged)
     for each in (known, last):
         assert not await lifted(store, cluster_id, each)
 
@@ -80,11 +80,11 @@ async def test_p3_after_a_restore_or_a_promotion_whoever_knows_nothing_lifts_the
     await executed(database_url, another)
     assert await lifted(postgres, cluster_id, None)
     assert not await lifted(postgres, cluster_id, None)
-    assert postgres.lifts == 1
+    assert postgres.recovery.lifts == 1
     [line] = [vars(each) for each in caplog.records if "lifted" in each.message]
     changed = another.split()[3]
     assert re.fullmatch(rf"the {changed} was \d+ and is \d+", line["reason"])
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     assert (line["known"], line["revision"]) == ("nothing", head.revision)
 
 
@@ -93,7 +93,7 @@ async def test_p3_after_a_restore_or_a_promotion_whoever_finds_all_it_knows_goes
     postgres: PostgresStore, cluster_id: int, database_url: str, another: str
 ):
     known = await committed(postgres, cluster_id, create("a"))
-    await postgres.continue_history(cluster_id, None)
+    await postgres.recovery.continue_history(cluster_id, None)
     await executed(database_url, another)
     await committed(postgres, cluster_id, put("a"))
     assert not await lifted(postgres, cluster_id, known)
@@ -106,8 +106,8 @@ async def test_p3_a_cut_log_proves_nothing_after_a_restore(
 ):
     known = await committed(postgres, cluster_id, create("a"))
     await committed(postgres, cluster_id, put("a"))
-    await postgres.continue_history(cluster_id, None)
-    await postgres.compact(cluster_id, keep_changes=0, keep_seconds=0)
+    await postgres.recovery.continue_history(cluster_id, None)
+    await postgres.housekeeping.compact(cluster_id, keep_changes=0, keep_seconds=0)
     await executed(database_url, ANOTHER[0])
     assert await lifted(postgres, cluster_id, known)
 
@@ -115,7 +115,7 @@ async def test_p3_a_cut_log_proves_nothing_after_a_restore(
 async def test_p3_the_noted_history_is_that_of_the_connections(
     postgres: PostgresStore, cluster_id: int, database_url: str
 ):
-    await postgres.continue_history(cluster_id, None)
+    await postgres.recovery.continue_history(cluster_id, None)
     noted = await executed(database_url, "SELECT system, timeline FROM history")
     assert postgres.guard.current == tuple(noted[0])
 

@@ -1,27 +1,18 @@
 """P13: a load in ranges of keys is one state, whatever happens between two ranges."""
 
 from collections.abc import Awaitable, Callable
-from uuid import UUID
 
 import asyncpg
 import pytest
 
 from service.model.core.errors import StorageUnavailable
-from service.model.log.commit import Diverged, LogPage, ObjectKey
+from service.model.log.commit import ObjectKey
 from service.model.log.pages import ObjectPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loader, Rows, load
 from service.store.connecting.connections import data_source_name
 from service.store.postgres import PostgresStore
-from tests.store.history import (
-    AnyStore,
-    commit_on,
-    committed,
-    create,
-    delete,
-    disconnect_all,
-    put,
-)
+from tests.store.history import AnyStore, commit_on, committed, create, delete, disconnect_all, put
 
 LIMITS = Limits(load_rows=3, log_page_changes=2)
 HOLDING = """
@@ -41,19 +32,14 @@ class Interrupted:
         self._between = between
         self.after: list[ObjectKey | None] = []
         """Where each range began."""
+        self.objects = self
+        self.log = store.log
 
-    async def read_objects(
-        self, cluster_id: int, after: ObjectKey | None, limit: int
-    ) -> ObjectPage:
+    async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
         self.after.append(after)
         if len(self.after) > 1:
             await self._between(len(self.after) - 1)
-        return await self._store.read_objects(cluster_id, after, limit)
-
-    async def read_log(
-        self, cluster_id: int, after: int, tip: UUID | None, limit: int
-    ) -> LogPage | Diverged:
-        return await self._store.read_log(cluster_id, after, tip, limit)
+        return await self._store.objects.read(cluster_id, after, limit)
 
 
 async def fill(store: AnyStore, cluster_id: int) -> None:
@@ -67,7 +53,7 @@ async def test_p13_what_changes_between_ranges_is_followed_on_both_sides_of_the_
     await fill(store, cluster_id)
 
     async def change(number: int) -> None:
-        fence = commit_on(await store.head(cluster_id), create("never"))
+        fence = commit_on(await store.log.head(cluster_id), create("never"))
         await committed(
             store,
             cluster_id,
@@ -78,9 +64,9 @@ async def test_p13_what_changes_between_ranges_is_followed_on_both_sides_of_the_
             create("brief"),
             delete("brief"),
         )
-        await store.settle_unknown(cluster_id, fence)
-        fence = commit_on(await store.head(cluster_id), create("never"))
-        await store.settle_unknown(cluster_id, fence)
+        await store.log.settle_unknown(cluster_id, fence)
+        fence = commit_on(await store.log.head(cluster_id), create("never"))
+        await store.log.settle_unknown(cluster_id, fence)
         await committed(store, cluster_id, delete(f"a-{number}"), create(f"b-{number}"))
         if number > 1:
             await committed(store, cluster_id, delete(f"z-{number - 1}"))
@@ -90,7 +76,7 @@ async def test_p13_what_changes_between_ranges_is_followed_on_both_sides_of_the_
     assert len(interrupted.after) > 4
     assert interrupted.after == sorted(set(interrupted.after), key=lambda key: key or ())
     assert loaded == await load(store, cluster_id, Limits(load_rows=1_000))
-    assert loaded.head == await store.head(cluster_id)
+    assert loaded.head == await store.log.head(cluster_id)
 
 
 async def test_p13_a_load_that_compaction_overtakes_begins_anew(store: AnyStore, cluster_id: int):
@@ -100,7 +86,7 @@ async def test_p13_a_load_that_compaction_overtakes_begins_anew(store: AnyStore,
         if number == 2:
             await committed(store, cluster_id, delete("pod-00"), create("pod-000"))
             await committed(store, cluster_id, create("late"))
-            while (await store.compact(cluster_id, keep_changes=0, keep_seconds=0))[1]:
+            while (await store.housekeeping.compact(cluster_id, keep_changes=0, keep_seconds=0))[1]:
                 pass
 
     interrupted = Interrupted(store, overtake)
@@ -115,7 +101,7 @@ async def test_p13_a_load_notices_another_history(store: AnyStore, cluster_id: i
 
     async def lift(number: int) -> None:
         if number == 2:
-            await store.lift_revision(cluster_id)
+            await store.recovery.lift_revision(cluster_id)
 
     interrupted = Interrupted(store, lift)
     loaded = await load(interrupted, cluster_id, LIMITS)
@@ -125,7 +111,7 @@ async def test_p13_a_load_notices_another_history(store: AnyStore, cluster_id: i
 
 async def test_p13_no_snapshot_is_held_between_ranges(postgres: PostgresStore, database_url: str):
     """So PostgreSQL can clear what commits leave behind, however long a load takes."""
-    cluster_id = await postgres.find_cluster("default")
+    cluster_id = await postgres.clusters.find("default")
     await fill(postgres, cluster_id)
     operator = await asyncpg.connect(data_source_name(database_url))
     held = []
@@ -141,7 +127,7 @@ async def test_p13_no_snapshot_is_held_between_ranges(postgres: PostgresStore, d
 async def test_p13_a_load_goes_on_where_a_lost_connection_left_it(
     postgres: PostgresStore, database_url: str
 ):
-    cluster_id = await postgres.find_cluster("default")
+    cluster_id = await postgres.clusters.find("default")
     await fill(postgres, cluster_id)
     operator = await asyncpg.connect(data_source_name(database_url))
 

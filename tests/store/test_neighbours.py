@@ -35,12 +35,12 @@ async def filled(store: AnyStore, cluster_id: int, mark: str) -> None:
     record = replace(RECORD, answer=body)
     await committed(store, cluster_id, create("a", body=body), idempotency=[record])
     await committed(store, cluster_id, create("b", body=body, node_name=mark))
-    await store.add_events(cluster_id, [event("a", message="m"), event("b", message=mark)])
-    await store.acquire_lease(cluster_id, "work", mark, 600)
+    await store.events.add(cluster_id, [event("a", message="m"), event("b", message=mark)])
+    await store.leases.acquire(cluster_id, "work", mark, 600)
     await committed(store, cluster_id, create("n", kind="Node", namespace="", body=body))
-    await store.renew_node_leases(cluster_id, ["n"])
-    await store.continue_history(cluster_id, None)
-    await store.change_webhook(cluster_id, "w", lambda _: webhook(cluster_id, mark))
+    await store.heartbeats.record(cluster_id, ["n"])
+    await store.recovery.continue_history(cluster_id, None)
+    await store.webhooks.change(cluster_id, "w", lambda _: webhook(cluster_id, mark))
 
 
 def webhook(cluster_id: int, mark: str) -> WebhookRow:
@@ -71,36 +71,40 @@ def webhook(cluster_id: int, mark: str) -> WebhookRow:
 
 async def everything(store: AnyStore, cluster_id: int) -> list[Any]:
     """All that any call shows of a cluster."""
-    listed = await store.list_objects(cluster_id, "Pod", limit=100)
-    events = await store.list_events(cluster_id, limit=100)
+    listed = await store.objects.list(cluster_id, "Pod", limit=100)
+    events = await store.events.list(cluster_id, limit=100)
     return [
-        await store.head(cluster_id),
+        await store.log.head(cluster_id),
         await whole_log(store, cluster_id),
         await rows(store, cluster_id),
         (listed.head, listed.rows),
-        (await store.get_object(cluster_id, "Pod", "default", "a")),
-        await store.find_answers(cluster_id, [RECORD.id]),
+        (await store.objects.get(cluster_id, "Pod", "default", "a")),
+        await store.log.find_answers(cluster_id, [RECORD.id]),
         [(row.name, row.event) for row in events.rows],
-        await store.counts(cluster_id),
-        (await store.claim_lease(cluster_id, "work", "somebody", 60)),
-        await store.node_lease(cluster_id, "n"),
-        await store.list_webhooks(cluster_id),
+        await store.clusters.counts(cluster_id),
+        (await store.leases.claim(cluster_id, "work", "somebody", 60)),
+        await store.heartbeats.last(cluster_id, "n"),
+        await store.webhooks.list(cluster_id),
     ]
 
 
 CALLS: dict[str, Callable[[AnyStore, int], Awaitable[Any]]] = {
-    "sweeping answers": lambda store, number: store.sweep_answers(number, keep_seconds=0),
-    "sweeping events": lambda store, number: store.sweep_events(
+    "sweeping answers": lambda store, number: store.housekeeping.sweep_answers(
+        number, keep_seconds=0
+    ),
+    "sweeping events": lambda store, number: store.events.sweep(
         number, keep_seconds=0, keep_rows=0
     ),
-    "compacting": lambda store, number: store.compact(number, keep_changes=0, keep_seconds=0),
-    "giving a lease back": lambda store, number: store.release_lease(number, "work", "own"),
-    "forgetting reports": lambda store, number: store.forget_node_leases(number, ["n"]),
-    "lifting the revision": lambda store, number: store.lift_revision(number),
-    "continuing a history": lambda store, number: store.continue_history(
+    "compacting": lambda store, number: store.housekeeping.compact(
+        number, keep_changes=0, keep_seconds=0
+    ),
+    "giving a lease back": lambda store, number: store.leases.release(number, "work", "own"),
+    "forgetting reports": lambda store, number: store.heartbeats.forget(number, ["n"]),
+    "lifting the revision": lambda store, number: store.recovery.lift_revision(number),
+    "continuing a history": lambda store, number: store.recovery.continue_history(
         number, Head(9, new_id(), LONG_AGO)
     ),
-    "deleting": lambda store, number: store.delete_cluster(number),
+    "deleting": lambda store, number: store.clusters.delete(number),
 }
 
 
@@ -108,7 +112,7 @@ CALLS: dict[str, Callable[[AnyStore, int], Awaitable[Any]]] = {
 async def test_a17_what_is_done_to_one_cluster_touches_no_other(
     store: AnyStore, cluster_id: int, call: str
 ) -> None:
-    other = (await store.create_cluster("other", b"{}")).cluster_id
+    other = (await store.clusters.create("other", b"{}")).cluster_id
     await filled(store, cluster_id, "own")
     await filled(store, other, "other")
     before = await everything(store, cluster_id)
@@ -119,29 +123,29 @@ async def test_a17_what_is_done_to_one_cluster_touches_no_other(
 async def test_a17_an_empty_cluster_beside_a_full_one_shows_nothing(
     store: AnyStore, cluster_id: int
 ) -> None:
-    other = (await store.create_cluster("other", b"{}")).cluster_id
+    other = (await store.clusters.create("other", b"{}")).cluster_id
     await filled(store, cluster_id, "own")
-    assert await store.find_answers(other, [RECORD.id]) == ()
-    assert (await store.list_events(other, limit=100)).rows == []
-    assert (await store.list_objects(other, "Pod", limit=100)).rows == []
-    assert (await store.get_object(other, "Pod", "default", "a")).row is None
+    assert await store.log.find_answers(other, [RECORD.id]) == ()
+    assert (await store.events.list(other, limit=100)).rows == []
+    assert (await store.objects.list(other, "Pod", limit=100)).rows == []
+    assert (await store.objects.get(other, "Pod", "default", "a")).row is None
     config = ObjectKey("Cluster", "", "config")
-    assert [row.key for row in (await store.read_objects(other, None, 100)).rows] == [config]
-    assert (await store.counts(other)).pods == 0
-    assert await store.acquire_lease(other, "work", "other", 60) is not None
-    assert not (await store.look_at_node_leases(other, -60)).any
-    assert await store.sweep_answers(other, keep_seconds=0) == 0
-    assert await store.sweep_events(other, keep_seconds=0, keep_rows=0) == 0
+    assert [row.key for row in (await store.objects.read(other, None, 100)).rows] == [config]
+    assert (await store.clusters.counts(other)).pods == 0
+    assert await store.leases.acquire(other, "work", "other", 60) is not None
+    assert not (await store.heartbeats.check(other, -60)).any
+    assert await store.housekeeping.sweep_answers(other, keep_seconds=0) == 0
+    assert await store.events.sweep(other, keep_seconds=0, keep_rows=0) == 0
 
 
 async def test_a_deleted_cluster_leaves_no_row_in_any_table(
     postgres: PostgresStore, database_url: str
 ) -> None:
     """Numbers are never used again, so what stayed would stay for ever. Only who did what is told of it until that is old."""
-    number = (await postgres.create_cluster("other", b"{}")).cluster_id
+    number = (await postgres.clusters.create("other", b"{}")).cluster_id
     await filled(postgres, number, "other")
-    head = await postgres.head(number)
-    await postgres.settle_unknown(number, commit_on(head, create("c")))
+    head = await postgres.log.head(number)
+    await postgres.log.settle_unknown(number, commit_on(head, create("c")))
     operator = await asyncpg.connect(data_source_name(database_url))
     tables = await operator.fetch(
         "SELECT table_name FROM information_schema.columns JOIN information_schema.tables"
@@ -158,8 +162,8 @@ async def test_a_deleted_cluster_leaves_no_row_in_any_table(
         }
 
     before = await counted()
-    assert await postgres.delete_cluster(number)
-    await postgres.add_events(number, [event("late", message="too late")])
+    assert await postgres.clusters.delete(number)
+    await postgres.events.add(number, [event("late", message="too late")])
     after = await counted()
     await operator.close()
     # What processes say of their replicas is forgotten by whoever reports next.

@@ -48,12 +48,12 @@ async def test_pages_of_objects_add_up_to_the_list(store: AnyStore, cluster_id: 
         for kind, (scope, name) in product(("Pod", "PodGroup"), shuffled(KEYS))
     ]
     await committed(store, cluster_id, *changes)
-    other = await store.create_cluster("other", b"{}")
+    other = await store.clusters.create("other", b"{}")
     await committed(store, other.cluster_id, create("a-1", namespace="a"))
 
     def reading(**options: Any) -> Callable[[Any, int], Awaitable[list[Key]]]:
         async def read(after: Any, limit: int) -> list[Key]:
-            page = await store.list_objects(cluster_id, "Pod", after=after, limit=limit, **options)
+            page = await store.objects.list(cluster_id, "Pod", after=after, limit=limit, **options)
             return [(row.namespace, row.name) for row in page.rows]
 
         return read
@@ -75,9 +75,9 @@ async def test_a_page_begins_after_any_key_whether_that_is_there_or_not(
     here, gone = KEYS[::2], KEYS[1::2]
     await committed(store, cluster_id, *(create(name, namespace=scope) for scope, name in here))
     for after in gone:
-        page = await store.list_objects(cluster_id, "Pod", after=after, limit=MANY)
+        page = await store.objects.list(cluster_id, "Pod", after=after, limit=MANY)
         assert [row.key[1:] for row in page.rows] == sorted(key for key in here if key > after)
-        own = await store.list_objects(
+        own = await store.objects.list(
             cluster_id, "Pod", namespace=after[0], after=after, limit=MANY
         )
         wanted = [key for key in here if key > after and key[0] == after[0]]
@@ -86,12 +86,12 @@ async def test_a_page_begins_after_any_key_whether_that_is_there_or_not(
 
 async def test_pages_of_events_add_up_to_the_list(store: AnyStore, cluster_id: int):
     told = [event(name, namespace=scope) for scope, name in shuffled(KEYS)]
-    await store.add_events(cluster_id, told)
+    await store.events.add(cluster_id, told)
     keys = [(each.namespace, each.name) for each in told]
 
     def reading(namespace: str | None) -> Callable[[Any, int], Awaitable[list[Key]]]:
         async def read(after: Any, limit: int) -> list[Key]:
-            page = await store.list_events(
+            page = await store.events.list(
                 cluster_id, namespace=namespace, after=after, limit=limit
             )
             return [(row.event.namespace, row.name) for row in page.rows]
@@ -111,7 +111,7 @@ async def test_p13_ranges_of_all_kinds_add_up_to_the_cluster(store: AnyStore, cl
     await committed(store, cluster_id, *changes)
 
     async def read(after: Any, limit: int) -> list[Key]:
-        page = await store.read_objects(cluster_id, after and ObjectKey(*after), limit)
+        page = await store.objects.read(cluster_id, after and ObjectKey(*after), limit)
         return [tuple(row.key) for row in page.rows]
 
     whole = await read(None, MANY)
@@ -133,13 +133,13 @@ async def test_p13_a_page_ends_with_the_object_that_makes_it_too_large(
     def names(page: ObjectPage) -> list[str]:
         return [row.name for row in page.rows]
 
-    listed = await store.list_objects(cluster_id, "Pod", limit=MANY)
+    listed = await store.objects.list(cluster_id, "Pod", limit=MANY)
     assert (names(listed), listed.is_last(MANY)) == (["a", "b"], False)
-    rest = await store.list_objects(cluster_id, "Pod", after=("default", "b"), limit=MANY)
+    rest = await store.objects.list(cluster_id, "Pod", after=("default", "b"), limit=MANY)
     assert (names(rest), rest.is_last(MANY)) == (["c"], True)
-    ranged = await store.read_objects(cluster_id, None, MANY)
+    ranged = await store.objects.read(cluster_id, None, MANY)
     assert (names(ranged), ranged.is_last(MANY)) == (["config", "a", "b"], False)
-    rest = await store.read_objects(cluster_id, ranged.rows[-1].key, MANY)
+    rest = await store.objects.read(cluster_id, ranged.rows[-1].key, MANY)
     assert (names(rest), rest.is_last(MANY)) == (["c"], True)
     assert len(await rows(store, cluster_id)) == 3
 
@@ -162,7 +162,7 @@ async def test_p13_ranges_of_some_namespaces_leave_out_what_is_in_others(
 
     async def read(after: Any, limit: int) -> list[Key]:
         start = after and ObjectKey(*after)
-        page = await store.read_objects(cluster_id, start, limit, namespaces)
+        page = await store.objects.read(cluster_id, start, limit, namespaces)
         return [tuple(row.key) for row in page.rows]
 
     wanted = sorted([("Cluster", "", "config"), *filter(is_within, keys)])

@@ -41,7 +41,7 @@ ROWS_READ = """SELECT sum(idx_tup_fetch + seq_tup_read)::integer FROM pg_stat_us
 
 @pytest.fixture
 async def cluster_id(postgres: PostgresStore) -> int:
-    return await postgres.find_cluster("default")
+    return await postgres.clusters.find("default")
 
 
 @pytest.fixture
@@ -99,17 +99,17 @@ async def cut_off(operator: asyncpg.Connection) -> None:
 async def test_p4_a_commit_that_is_cut_off_is_unknown_and_then_found_not_to_be_there(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
-    before = await postgres.head(cluster_id)
+    before = await postgres.log.head(cluster_id)
     request = commit_on(before, create("a"))
     async with operator.transaction():
         await operator.execute("SELECT FROM head WHERE cluster_id = $1 FOR UPDATE", cluster_id)
-        attempt = asyncio.create_task(postgres.commit(cluster_id, request))
+        attempt = asyncio.create_task(postgres.log.commit(cluster_id, request))
         await cut_off(operator)
         with pytest.raises(OutcomeUnknown):
             await attempt
 
-    assert isinstance(await postgres.settle_unknown(cluster_id, request), Lost)
-    assert (await postgres.head(cluster_id)).revision == before.revision
+    assert isinstance(await postgres.log.settle_unknown(cluster_id, request), Lost)
+    assert (await postgres.log.head(cluster_id)).revision == before.revision
 
 
 async def test_a_read_that_is_cut_off_is_told_as_unavailable(
@@ -117,7 +117,7 @@ async def test_a_read_that_is_cut_off_is_told_as_unavailable(
 ):
     async with operator.transaction():
         await operator.execute("LOCK TABLE head")
-        look = asyncio.create_task(postgres.head(cluster_id))
+        look = asyncio.create_task(postgres.log.head(cluster_id))
         await cut_off(operator)
         with pytest.raises(StorageUnavailable):
             await look
@@ -128,10 +128,10 @@ async def test_p15_plans_made_on_empty_tables_find_rows_by_key_when_they_are_ful
 ):
     """Updating one object of 20,000, or reading a page of the log, must not read them all."""
     store = PostgresStore(database_url, connections=1)
-    cluster_id = await store.find_cluster("default")
+    cluster_id = await store.clusters.find("default")
     for number in range(8):
         head = await committed(store, cluster_id, create(f"first-{number}"))
-        await store.read_log(cluster_id, head.revision - 1, None, 10)
+        await store.log.read(cluster_id, head.revision - 1, None, 10)
     for part in range(20):
         changes = (create(f"pod-{part}-{number}") for number in range(1000))
         head = await committed(store, cluster_id, *changes)
@@ -140,7 +140,7 @@ async def test_p15_plans_made_on_empty_tables_find_rows_by_key_when_they_are_ful
     before = await operator.fetchval(scans, ["object", "change"])
     for number in range(9):
         await committed(store, cluster_id, put(f"pod-1-{number}"))
-        await store.read_log(cluster_id, head.revision - 1500, None, 10)
+        await store.log.read(cluster_id, head.revision - 1500, None, 10)
     await store.close()
     await all_disconnected(operator)
     assert await operator.fetchval(scans, ["object", "change"]) - before < 1000
@@ -153,13 +153,13 @@ async def test_p15_plans_made_on_tables_with_next_to_nothing_look_rows_up_by_the
     await operator.execute("ALTER TABLE object SET (autovacuum_enabled = off)")
     await operator.execute("ALTER TABLE idempotency SET (autovacuum_enabled = off)")
     store = PostgresStore(database_url, connections=1)
-    cluster_id = await store.find_cluster("default")
+    cluster_id = await store.clusters.find("default")
     records = [answer(f"key-{number}") for number in range(2000)]
     await committed(store, cluster_id, create("a"), create("b"), idempotency=records[:1])
     await operator.execute("ANALYZE object, idempotency")
     await committed(store, cluster_id, put("a"))
     await committed(store, cluster_id, delete("b"))
-    await store.find_answers(cluster_id, [records[0].id])
+    await store.log.find_answers(cluster_id, [records[0].id])
     pods = [f"pod-{number}" for number in range(2000)]
     await committed(store, cluster_id, *map(create, pods), idempotency=records[1:])
     read = "SELECT sum(idx_tup_read)::integer FROM pg_stat_user_indexes WHERE relname = ANY($1)"
@@ -168,7 +168,7 @@ async def test_p15_plans_made_on_tables_with_next_to_nothing_look_rows_up_by_the
     before = await operator.fetchval(read, tables)
     await committed(store, cluster_id, *map(put, pods[:100]))
     await committed(store, cluster_id, *map(delete, pods[:100]))
-    found = await store.find_answers(cluster_id, [each.id for each in records[:100]])
+    found = await store.log.find_answers(cluster_id, [each.id for each in records[:100]])
     await store.close()
     await all_disconnected(operator)
     assert len(found) == 100
@@ -185,7 +185,7 @@ async def test_p15_reads_of_a_cluster_that_is_not_in_the_statistics_look_rows_up
     for part in range(50):
         head = await committed(store, cluster_id, *(put(f"pod-{part}-{n}") for n in range(10)))
     after, pods, far = head.revision - 300, PastSelection(kind="Pod"), 10_000
-    index = await store.past_index(cluster_id, pods, filled.revision, changes_max=far, limit=50)
+    index = await store.history.index(cluster_id, pods, filled.revision, changes_max=far, limit=50)
 
     async def rows_read(read: Callable[[], Awaitable[object]]) -> int:
         before = await rows_so_far(store, operator)
@@ -193,29 +193,31 @@ async def test_p15_reads_of_a_cluster_that_is_not_in_the_statistics_look_rows_up
         return await rows_so_far(store, operator) - before
 
     reads: dict[str, tuple[int, Callable[[], Awaitable[object]]]] = {
-        "a page of the log": (330, lambda: store.read_log(cluster_id, after, None, 1000)),
-        "an earlier page": (420, lambda: store.read_log(cluster_id, 100, None, 200)),
+        "a page of the log": (330, lambda: store.log.read(cluster_id, after, None, 1000)),
+        "an earlier page": (420, lambda: store.log.read(cluster_id, 100, None, 200)),
         "where a pod was bound": (
             2 + 10,
-            lambda: store.bound_at(cluster_id, "default", "pod-3-3", 35),
+            lambda: store.history.bound_at(cluster_id, "default", "pod-3-3", 35),
         ),
         "what has changed": (
             500 + 2500,
-            lambda: store.past_changes(cluster_id, filled.revision, changes_max=far, limit=far),
+            lambda: store.history.changes(cluster_id, filled.revision, changes_max=far, limit=far),
         ),
         "what has changed lately": (
             300 + 400,
-            lambda: store.past_changes(cluster_id, after, changes_max=400, limit=far),
+            lambda: store.history.changes(cluster_id, after, changes_max=400, limit=far),
         ),
         "what was there": (
             2500 + 500 + 2000,
-            lambda: store.past_index(cluster_id, pods, filled.revision, changes_max=far, limit=50),
+            lambda: store.history.index(
+                cluster_id, pods, filled.revision, changes_max=far, limit=50
+            ),
         ),
         "from when it is known": (
             400,
-            lambda: store.readable(cluster_id, pods, changes_max=400),
+            lambda: store.history.readable(cluster_id, pods, changes_max=400),
         ),
-        "how it was": (100, lambda: store.past_objects(cluster_id, "Pod", index.keys)),
+        "how it was": (100, lambda: store.history.objects(cluster_id, "Pod", index.keys)),
     }
     some = 20
     assert {
@@ -248,10 +250,10 @@ async def make_uncounted_cluster(store: PostgresStore, operator: asyncpg.Connect
     """Create a cluster beside one that is in the statistics, which stay as they are."""
     for table in ("object", "change", "commit"):
         await operator.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
-    await create_pods(store, await store.find_cluster("default"))
+    await create_pods(store, await store.clusters.find("default"))
     await operator.execute("ANALYZE")
-    await store.create_cluster("unknown", b"{}")
-    return await store.find_cluster("unknown")
+    await store.clusters.create("unknown", b"{}")
+    return await store.clusters.find("unknown")
 
 
 async def create_pods(store: PostgresStore, cluster_id: int) -> Head:
@@ -326,7 +328,7 @@ def test_p3_a_server_that_another_one_replaced_is_refused():
 async def test_p3_connections_of_an_earlier_history_are_not_used_any_more(
     postgres: PostgresStore, cluster_id: int
 ):
-    await postgres.head(cluster_id)
+    await postgres.log.head(cluster_id)
     known = postgres.guard.current
     assert known is not None
     assert known.timeline >= 1
@@ -343,21 +345,21 @@ async def test_an_unreachable_database_is_told_by_every_call():
     store = PostgresStore(NOWHERE)
     head = Head(1, new_id(), None)  # type: ignore[arg-type]
     for call in (
-        store.head(1),
-        store.heads([1]),
+        store.log.head(1),
+        store.log.heads([1]),
         store.now(),
-        store.read_objects(1, None, 10),
-        store.read_log(1, 0, None, 10),
-        store.get_object(1, "Pod", "default", "a"),
-        store.list_clusters(),
-        store.find_cluster("default"),
-        store.create_cluster("a", b"{}"),
-        store.delete_cluster(1),
-        store.acquire_lease(1, "queue", "w", 1),
-        store.compact(1, keep_changes=0, keep_seconds=0),
-        store.commit(1, commit_on(head, create("a"))),
-        store.commit_locked(1, 1, new_id(), lambda _: None),
-        store.find_answers(1, []),
+        store.objects.read(1, None, 10),
+        store.log.read(1, 0, None, 10),
+        store.objects.get(1, "Pod", "default", "a"),
+        store.clusters.all(),
+        store.clusters.find("default"),
+        store.clusters.create("a", b"{}"),
+        store.clusters.delete(1),
+        store.leases.acquire(1, "queue", "w", 1),
+        store.housekeeping.compact(1, keep_changes=0, keep_seconds=0),
+        store.log.commit(1, commit_on(head, create("a"))),
+        store.log.commit_locked(1, 1, new_id(), lambda _: None),
+        store.log.find_answers(1, []),
     ):
         with pytest.raises(StorageUnavailable):
             await call
@@ -396,7 +398,7 @@ def test_a_failing_database_is_told_apart_from_a_mistake_of_ours(
 async def test_p1_arrays_of_unequal_length_are_refused(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     columns = ["{Create}", "{t}", "{Put}", "{Pod}", "{default}", "{a}", "{uid}", "{NULL}", "{NULL}"]
     call = f"SELECT * FROM commit_v5({', '.join(f'${n}' for n in range(1, 24))})"
     start = (cluster_id, head.revision, head.tip, new_id(), 1, "Test", None)
@@ -410,7 +412,7 @@ async def test_p1_arrays_of_unequal_length_are_refused(
         with pytest.raises(asyncpg.PostgresError) as caught:
             await operator.fetchrow(call, *start, *columns, bodies, [], keys, [], [], [], fields)
         assert caught.value.sqlstate == "MR001"
-    assert await postgres.head(cluster_id) == head
+    assert await postgres.log.head(cluster_id) == head
 
 
 async def test_p1_a_clock_that_went_back_takes_no_time_back(
@@ -418,23 +420,23 @@ async def test_p1_a_clock_that_went_back_takes_no_time_back(
 ):
     """P16: a commit, a fence and a lift are as late as the head; and what was due there still is."""
     await operator.execute("UPDATE head SET at = clock_timestamp() + interval '1 hour'")
-    start = await postgres.head(cluster_id)
+    start = await postgres.log.head(cluster_id)
     due = start.at - timedelta(minutes=1)
     head = await committed(postgres, cluster_id, create("a"), not_before=due)
     assert head.at == start.at
     late = commit_on(head, create("b"), not_before=start.at + timedelta(minutes=1))
-    assert await postgres.commit(cluster_id, late) == NotYet(head)
-    fenced = await postgres.settle_unknown(cluster_id, late)
+    assert await postgres.log.commit(cluster_id, late) == NotYet(head)
+    fenced = await postgres.log.settle_unknown(cluster_id, late)
     assert fenced.head.at == start.at
-    await postgres.lift_revision(cluster_id)
-    assert (await postgres.head(cluster_id)).at == start.at
+    await postgres.recovery.lift_revision(cluster_id)
+    assert (await postgres.log.head(cluster_id)).at == start.at
 
 
 async def test_p3_after_a_restore_the_log_is_empty(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
     await committed(postgres, cluster_id, create("a"), create("b"))
-    await postgres.lift_revision(cluster_id)
+    await postgres.recovery.lift_revision(cluster_id)
     for table in ("change", "commit"):
         assert await operator.fetchval(f"SELECT count(*) FROM {table}") == 0
     assert await operator.fetchval("SELECT count(*) FROM object WHERE kind = 'Pod'") == 2
@@ -445,7 +447,7 @@ async def test_p12_compaction_leaves_nothing_at_the_floor_or_below(
 ):
     await committed(postgres, cluster_id, create("a"), create("b"))
     head = await committed(postgres, cluster_id, create("c"))
-    await postgres.compact(cluster_id, keep_changes=1, keep_seconds=0)
+    await postgres.housekeeping.compact(cluster_id, keep_changes=1, keep_seconds=0)
     left = await operator.fetch("SELECT revision FROM change WHERE cluster_id = $1", cluster_id)
     assert [row["revision"] for row in left] == [head.revision]
     left = await operator.fetch(
@@ -458,26 +460,26 @@ async def test_p4_what_cannot_be_settled_now_stays_unknown(
     postgres: PostgresStore, cluster_id: int
 ):
     """To say that nothing was committed would be a guess."""
-    request = commit_on(await postgres.head(cluster_id), create("a"))
+    request = commit_on(await postgres.log.head(cluster_id), create("a"))
     cut_off = PostgresStore(NOWHERE)
     with pytest.raises(OutcomeUnknown):
-        await cut_off.settle_unknown(cluster_id, request)
+        await cut_off.log.settle_unknown(cluster_id, request)
     await cut_off.close()
 
 
 async def test_a_value_that_cannot_be_stored_is_a_mistake_and_not_an_unknown_outcome(
     postgres: PostgresStore, cluster_id: int
 ):
-    head = await postgres.head(cluster_id)
+    head = await postgres.log.head(cluster_id)
     for bad in ("\0", "\ud800"):
         request = commit_on(head, create("a", uid=f"uid{bad}"))
         with pytest.raises((asyncpg.DataError, ValueError)):
-            await postgres.commit(cluster_id, request)
+            await postgres.log.commit(cluster_id, request)
         with pytest.raises((asyncpg.DataError, ValueError)):
-            await postgres.commit_locked(
+            await postgres.log.commit_locked(
                 cluster_id, head.revision, head.tip, lambda _, request=request: request
             )
-    assert await postgres.head(cluster_id) == head
+    assert await postgres.log.head(cluster_id) == head
 
 
 def test_a_server_that_vanished_is_noticed_by_the_kernel():

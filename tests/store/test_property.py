@@ -12,7 +12,6 @@ from service.model.core.errors import OutcomeUnknown
 from service.model.log.commit import Change, Diverged, Head, LogPage, ReplicaMismatch
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.seeds import examples
 from tests.store.history import (
@@ -25,6 +24,7 @@ from tests.store.history import (
     put,
     ticking_clock,
 )
+from tests.support.memory_store.store import MemoryStore
 
 NAMES = st.sampled_from("abcde")
 KEYS = st.lists(st.sampled_from("xyz"), max_size=2, unique=True)
@@ -86,7 +86,7 @@ class Player:
         self.answers: list[object] = []
 
     async def start(self) -> None:
-        row = await self.store.create_cluster(f"cluster-{new_id()}", b"{}")
+        row = await self.store.clusters.create(f"cluster-{new_id()}", b"{}")
         self.cluster_id, self.old = row.cluster_id, row.head
 
     async def play(self, step: Any) -> None:
@@ -97,7 +97,7 @@ class Player:
             self.answers.append(type(error).__name__)
 
     async def _head(self, *, stale: bool) -> Head:
-        return self.old if stale else await self.store.head(self.cluster_id)
+        return self.old if stale else await self.store.log.head(self.cluster_id)
 
     async def _commit(self, step: Commit) -> object:
         head = await self._head(stale=step.stale)
@@ -108,49 +108,49 @@ class Player:
         keys = [answer(key) for key in step.keys]
         request = commit_on(head, *changes, idempotency=keys)
         if step.locked:
-            return await self.store.commit_locked(
+            return await self.store.log.commit_locked(
                 self.cluster_id,
                 head.revision,
                 head.tip,
                 lambda page: commit_on(page.head, *changes, idempotency=keys),
             )
-        return await self.store.commit(self.cluster_id, request)
+        return await self.store.log.commit(self.cluster_id, request)
 
     async def _fence(self, step: Fence) -> object:
         request = commit_on(await self._head(stale=step.stale), create("never"))
-        return await self.store.settle_unknown(self.cluster_id, request)
+        return await self.store.log.settle_unknown(self.cluster_id, request)
 
     async def _compact(self, step: Compact) -> object:
-        return await self.store.compact(
+        return await self.store.housekeeping.compact(
             self.cluster_id, keep_changes=step.keep, keep_seconds=0, rows=step.rows
         )
 
     async def _answer(self, step: Answer) -> object:
         head = await self._head(stale=step.stale)
         records = [answer(key) for key in step.keys]
-        return await self.store.record_answers(self.cluster_id, head, records)
+        return await self.store.log.record_answers(self.cluster_id, head, records)
 
     async def _sweep(self, _: Sweep) -> object:
-        return await self.store.sweep_answers(self.cluster_id, keep_seconds=0)
+        return await self.store.housekeeping.sweep_answers(self.cluster_id, keep_seconds=0)
 
     async def state(self) -> list[object]:
         """Everything that can be read, and that it fits together."""
         snapshot = await load(self.store, self.cluster_id, Limits(load_rows=2))
-        log = await self.store.read_log(self.cluster_id, 0, None, 1000)
+        log = await self.store.log.read(self.cluster_id, 0, None, 1000)
         if isinstance(log, Diverged):
-            log = await self.store.read_log(self.cluster_id, log.floor, None, 1000)
+            log = await self.store.log.read(self.cluster_id, log.floor, None, 1000)
         assert isinstance(log, LogPage)
         assert log.revision == log.head.revision == snapshot.head.revision
         await self._check_pages(log.floor)
-        found = await self.store.find_answers(self.cluster_id, [answer(k).id for k in "xyz"])
+        found = await self.store.log.find_answers(self.cluster_id, [answer(k).id for k in "xyz"])
         return [plain(snapshot), plain(log), sorted(record.key for record in found)]
 
     async def _check_pages(self, floor: int) -> None:
         """Small pages add up to the same log as a large one."""
-        whole = await self.store.read_log(self.cluster_id, floor, None, 1000)
+        whole = await self.store.log.read(self.cluster_id, floor, None, 1000)
         at, seen = floor, []
         while at < whole.head.revision:
-            page = await self.store.read_log(self.cluster_id, at, None, 2)
+            page = await self.store.log.read(self.cluster_id, at, None, 2)
             at, seen = page.revision, [*seen, *page.changes]
         assert tuple(seen) == whole.changes
 

@@ -34,13 +34,13 @@ OF_ALL = {
     "clusters._PODS": "pods of several clusters, for a list of clusters",
     "commits._PROVE": "writes no row; it asks for the right to write",
     "compiled_statements.clusters('')": "the list of clusters",
-    "node_leases._UNATTENDED": "which clusters nobody looks after",
-    "reads._HEADS": "the heads of several clusters, for all that a process watches",
+    "commits._HEADS": "the heads of several clusters, for all that a process watches",
+    "heartbeats._UNATTENDED": "which clusters nobody looks after",
     "row_verification._AUDIT": "the audit, of all chains in their order",
     "row_verification._AUDIT_ENDS": "the ends of all chains of the audit",
-    "upkeep._EXPIRED": "which clusters nobody looks after any more",
-    "upkeep._HOLDERS": "how many clusters each worker has",
-    "upkeep._UNATTENDED": "which clusters nobody looks after",
+    "leases._EXPIRED": "which clusters nobody looks after any more",
+    "workers._HOLDERS": "how many clusters each worker has",
+    "leases._UNATTENDED": "which clusters nobody looks after",
     "webhooks._DUE": "which clusters have something to deliver",
 }
 """Statements about all clusters, or several: they ask all servers, and neither write nor lock."""

@@ -103,7 +103,7 @@ def test_an_upgrade_keeps_every_row(upgraded: Upgraded):
 async def test_what_an_older_version_wrote_is_read_and_goes_on(
     upgraded: Upgraded, store: PostgresStore
 ):
-    cluster_id = await store.find_cluster("default")
+    cluster_id = await store.clusters.find("default")
     objects = (await load(store, cluster_id)).rows
     log = await whole_log(store, cluster_id)
     assert {row.kind for row in objects} >= KINDS
@@ -119,8 +119,8 @@ async def test_what_an_older_version_wrote_is_read_and_goes_on(
     present = (await load(store, cluster_id)).rows
     assert set(names(present)) == {*names(objects), ("Pod", "new")} - {("Pod", "web-2")}
     keys = [IdempotencyKey("placePods", key) for key in ("order-of-web-0", "new")]
-    assert len(await store.find_answers(cluster_id, keys)) == 2
-    assert await store.delete_cluster(await store.find_cluster("staging"))
+    assert len(await store.log.find_answers(cluster_id, keys)) == 2
+    assert await store.clusters.delete(await store.clusters.find("staging"))
 
 
 def manifest(row: ObjectRow) -> StoredManifest:

@@ -102,7 +102,7 @@ async def list_audit(request: ApiRequest, services: NamedDependency[Services]) -
     """A page of the audit."""
     parameters = query(request)
     limit = min(number(parameters, "limit", least=1) or ROWS_MAX, ROWS_MAX)
-    rows = await services.reads.store.list_audit(
+    rows = await services.reads.store.audit.list(
         after=_after(parameters.get("continue")),
         cluster=parameters.get("cluster"),
         since=_time("since", parameters.get("since")),

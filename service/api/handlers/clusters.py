@@ -91,7 +91,7 @@ async def list_clusters(
     caller, store = request.context.require_principal(), services.reads.store
     shown = [
         (row, caller.namespaces("read", row.name))
-        for row in await store.list_clusters()
+        for row in await store.clusters.all()
         if caller.may_somewhere("read", row.name)
     ]
     seen = await _seen(store, shown)
@@ -242,7 +242,7 @@ async def delete_cluster(
 ) -> Response[bytes]:
     """Remove a cluster and everything in it."""
     dry = is_dry(query(request))
-    row = await services.reads.store.get_cluster(request.path_params["cluster"])
+    row = await services.reads.store.clusters.get(request.path_params["cluster"])
     shown = _encoded_if_readable(row, None) or _encoded_without_config(row)
     await services.scheduler.delete_cluster(
         row.name, request.context.audited_caller(), _preconditions(request), dry_run=dry
@@ -270,7 +270,7 @@ async def _present(
     tag = seen_tag(visibility, tag_of(config.row.revision)) if config.row else None
     if conditional and tag and (unchanged := not_modified(request, tag, config.head.revision)):
         return unchanged
-    (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
+    (row,) = await _seen(store, [(await store.clusters.get(name), visibility)])
     body = _encoded(row, visibility)
     return json_response(body, row.head.revision, status=status, etag=tag)
 
@@ -278,7 +278,7 @@ async def _present(
 async def _seen(store: Reads, shown: Sequence[tuple[ClusterRow, Visibility]]) -> list[ClusterRow]:
     """The clusters with counts of the pods that the caller may see, read in one query for all clusters."""
     partly = {row.cluster_id: seen for row, seen in shown if seen is not None}
-    pods = await store.count_pods(partly) if partly else {}
+    pods = await store.clusters.count_pods(partly) if partly else {}
     return [_with_pods(row, pods.get(row.cluster_id)) for row, _ in shown]
 
 
@@ -321,7 +321,7 @@ async def _as_it_would_be(
     if answer.created:
         body = _told(name, answer.config, visibility, answer.revision, NO_OBJECTS)
         return json_response(body, answer.revision, status=201)
-    (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
+    (row,) = await _seen(store, [(await store.clusters.get(name), visibility)])
     body = _told(name, answer.config, visibility, row.head.revision, row.counts)
     return json_response(body, row.head.revision)
 

@@ -174,7 +174,7 @@ async def _clusters(request: ApiRequest, services: Services, body: OverClustersB
         for name in body.clusters:
             require_placing(Caller(principal, name), body.intent)
         return list(body.clusters)
-    rows = await services.reads.store.list_clusters()
+    rows = await services.reads.store.clusters.all()
     found = [row.name for row in rows if _may_place(principal, row.name, body.intent)]
     if not found:
         raise Forbidden(f"{principal.name} may place these pods in no cluster.")

@@ -181,8 +181,8 @@ async def get_node_lease(
     """The lease of a node that has reported."""
     query(request)
     store, name = services.reads.store, request.path_params["name"]
-    row = await store.get_cluster(request.path_params["cluster"])
-    at = await store.node_lease(row.cluster_id, name)
+    row = await store.clusters.get(request.path_params["cluster"])
+    at = await store.heartbeats.last(row.cluster_id, name)
     if at is None:
         raise NotFound(f"No Node {name} has ever reported.")
     grace = stored_config(row.config).node_monitor_grace_seconds

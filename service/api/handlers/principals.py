@@ -195,7 +195,7 @@ def _list_handler(of: _Collection) -> HTTPRouteHandler:
     @get(of.path, opt=described(operation))
     async def list_all(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
-        state = await services.authentication.store.access_state()
+        state = await services.authentication.store.access.state()
         items = [_shown(row, state) for row in state.principals if row.kind == of.kind]
         return _json({"kind": f"{of.title}List", "items": items})
 
@@ -275,7 +275,7 @@ async def _put(
     """Give it these grants, unless it is a dry run, and return them in the order in which they are kept."""
     grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
     authentication, kept = services.authentication, sorted(grants, key=_place)
-    await authentication.store.put_principal(
+    await authentication.store.access.put_principal(
         of.kind,
         name,
         kept,
@@ -309,7 +309,7 @@ async def _has_to_keep_admin(
         return False
     if not caller.is_identified:
         return True
-    state = await authentication.store.access_state()
+    state = await authentication.store.access.state()
     admins = {(row.kind, row.name) for row in state.principals if row.is_admin}
     if (admins & caller.own) - {losing}:
         return False
@@ -346,7 +346,7 @@ async def _delete(
     request: ApiRequest, services: Services, of: _Collection, name: str, *, dry: bool
 ) -> None:
     authentication = services.authentication
-    await authentication.store.delete_principal(
+    await authentication.store.access.delete_principal(
         of.kind,
         name,
         keep_admin=await _has_to_keep_admin(request, services, (of.kind, name)),
@@ -415,11 +415,11 @@ async def delete_token(request: ApiRequest, services: NamedDependency[Services])
     """Revoke a token."""
     dry = is_dry(query(request))
     token_id, authentication = request.path_params["name"], services.authentication
-    state = await authentication.store.access_state()
+    state = await authentication.store.access.state()
     known = [row for row in state.tokens if row.token_id == token_id]
     if not known:
         raise NotFound(f"There is no token {token_id[:100]!r}.")
-    await authentication.store.delete_token(
+    await authentication.store.access.delete_token(
         token_id,
         keep_admin=await _has_to_keep_admin(request, services),
         caller=request.context.audited_caller(),
@@ -449,7 +449,7 @@ async def _stored(
 ) -> TokenRow:
     seconds = settings.expires_in_seconds
     authentication = services.authentication
-    return await authentication.store.create_token(
+    return await authentication.store.access.create_token(
         made.token_id,
         _named(request),
         made.secret_hash,
@@ -464,7 +464,7 @@ async def _stored(
 async def _present(
     services: Services, of: _Collection, name: str, *, tagged: bool = True
 ) -> Response[bytes]:
-    state = await services.authentication.store.access_state()
+    state = await services.authentication.store.access.state()
     row = _found(state, of, name)
     if row is not None:
         return _json(_shown(row, state), etag=f'"{_tag(row)}"' if tagged else None)
@@ -475,7 +475,7 @@ async def _as_it_would_be(
     services: Services, of: _Collection, name: str, grants: tuple[Grant, ...]
 ) -> Response[bytes]:
     """It with grants that it has not got; one that would be made is as old as the answer."""
-    state = await services.authentication.store.access_state()
+    state = await services.authentication.store.access.state()
     known = _found(state, of, name)
     created_at = services.authentication.now() if known is None else known.created_at
     row = PrincipalRow(kind=of.kind, name=name, grants=grants, created_at=created_at)

@@ -136,7 +136,7 @@ async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]
     """Revision and hash of the replicas of every living process that runs with `--debug`."""
     if not services.settings.debug:
         raise NoSuchPath("Start the server with --debug to compare replicas.")
-    reports = await services.reads.store.replica_reports()
+    reports = await services.reads.store.replica_reports.latest()
     return Response(msgspec.json.encode({"items": reports}), media_type=JSON)
 
 

@@ -117,7 +117,7 @@ async def list_webhooks(
     """All webhooks of a cluster."""
     query(request)
     cluster = await _cluster(request, services)
-    rows = await services.webhooks.list_webhooks(cluster.cluster_id)
+    rows = await services.webhooks.list(cluster.cluster_id)
     items = [_shown(row, cluster.head.revision) for row in rows]
     return json_response(msgspec.json.encode(WebhookList(items=items)), cluster.head.revision)
 
@@ -171,7 +171,7 @@ async def put_webhook(request: ApiRequest, services: NamedDependency[Services]) 
         row = found.row or _made(cluster.cluster_id, name, uid, secret, settings, found)
         return _changed(row, settings, found)
 
-    row = await services.webhooks.change_webhook(
+    row = await services.webhooks.change(
         cluster.cluster_id,
         name,
         change,
@@ -224,7 +224,7 @@ async def patch_webhook(
             raise InvalidManifest(errors)
         return _changed(row, settings, found)
 
-    row = await services.webhooks.change_webhook(
+    row = await services.webhooks.change(
         cluster.cluster_id,
         name,
         change,
@@ -257,7 +257,7 @@ async def delete_webhook(
         before.append(_there(found.row, name))
         check(found.row)
 
-    await services.webhooks.change_webhook(
+    await services.webhooks.change(
         cluster.cluster_id,
         name,
         change,
@@ -290,7 +290,7 @@ async def rotate_webhook_secret(
     def change(found: Settled) -> WebhookRow:
         return renewed_secret(_there(found.row, name), secret, found.now, seconds)
 
-    row = await services.webhooks.change_webhook(
+    row = await services.webhooks.change(
         cluster.cluster_id,
         name,
         change,
@@ -420,12 +420,12 @@ def _name(request: ApiRequest) -> str:
 
 
 async def _cluster(request: ApiRequest, services: Services) -> ClusterRow:
-    return await services.reads.store.get_cluster(request.path_params["cluster"])
+    return await services.reads.store.clusters.get(request.path_params["cluster"])
 
 
 async def _found(request: ApiRequest, services: Services, cluster: ClusterRow) -> WebhookRow:
     name = _name(request)
-    rows = await services.webhooks.list_webhooks(cluster.cluster_id)
+    rows = await services.webhooks.list(cluster.cluster_id)
     return _there(next((row for row in rows if row.name == name), None), name)
 
 

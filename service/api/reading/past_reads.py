@@ -48,7 +48,7 @@ class PastReads:
         """
         cluster_id, _ = await self._reads.position(cluster)
         async with self._turn():
-            return await self._reads.store.readable(
+            return await self._reads.store.history.readable(
                 cluster_id, selection, changes_max=self._changes_max
             )
 
@@ -60,7 +60,7 @@ class PastReads:
         """
         cluster_id, head = await self._reads.position(cluster)
         _refuse_future(revision, head)
-        return await self._reads.store.committed_at(cluster_id, revision)
+        return await self._reads.store.history.committed_at(cluster_id, revision)
 
     async def head_from(self, cluster: str, revision: int) -> int:
         """The revision of the head, which is not before a revision.
@@ -130,7 +130,7 @@ class PastReads:
         node_name: str | None = None,
     ) -> PastIndex:
         async with self._turn():
-            index = await self._reads.store.past_index(
+            index = await self._reads.store.history.index(
                 cluster_id,
                 selection,
                 revision,
@@ -149,14 +149,14 @@ class PastReads:
         if not keys:
             return []
         assert selection.kind is not None
-        rows = await self._reads.store.past_objects(cluster_id, selection.kind, keys)
+        rows = await self._reads.store.history.objects(cluster_id, selection.kind, keys)
         if rows is None:
             raise await self._too_old(cluster_id, selection, revision)
         return rows
 
     async def _too_old(self, cluster_id: int, selection: PastSelection, revision: int) -> Compacted:
         async with self._turn():
-            told = await self._reads.store.readable(
+            told = await self._reads.store.history.readable(
                 cluster_id, selection, changes_max=self._changes_max
             )
         assert selection.kind is not None

@@ -20,7 +20,6 @@ from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
-from typing_extensions import override
 
 from service.api.problems import RevisionNotReached
 from service.model.core.errors import MoorageError, NotFound, ObjectUnreadable
@@ -39,7 +38,7 @@ from service.model.log.pages import (
     Snapshot,
 )
 from service.model.selection.selectable_fields import Listed
-from service.scheduler.replica.loading import Rows, Source, load
+from service.scheduler.replica.loading import LogSource, Rows, load
 
 CLUSTERS_KNOWN_MAX = 10_000
 BATCH_ROWS = 1_000
@@ -116,40 +115,42 @@ def is_readable(row: ObjectRow) -> bool:
     return row.kind == CLUSTER_KIND or METADATA in row.body
 
 
-class Reads(Source, Protocol):
-    """The reads that the API needs of the store; each answer shows one instant, with its head.
+class ClusterReader(Protocol):
+    """The clusters themselves."""
 
-    Raises (from every method):
-        NotFound: there is no such cluster.
-        StorageUnavailable: the database cannot be reached.
-    """
-
-    async def list_clusters(self) -> list[ClusterRow]:
+    async def all(self) -> list[ClusterRow]:
         """All clusters, by name."""
         ...
 
-    async def get_cluster(self, name: str) -> ClusterRow:
+    async def get(self, name: str) -> ClusterRow:
         """One cluster with its configuration and counts."""
+        ...
+
+    async def find(self, name: str) -> int:
+        """The id of the cluster that has this name now."""
         ...
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         ...
 
-    async def find_cluster(self, name: str) -> int:
-        """The id of the cluster that has this name now."""
-        ...
+
+class LogReader(LogSource, Protocol):
+    """The logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
         """The head, at which the log ends."""
         ...
 
-    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+
+class ObjectReader(Protocol):
+    """The objects of clusters."""
+
+    async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
         """One object; its row is None if there is none."""
         ...
 
-    @override
-    async def read_objects(
+    async def read(
         self,
         cluster_id: int,
         after: ObjectKey | None,
@@ -163,7 +164,7 @@ class Reads(Source, Protocol):
         """
         ...
 
-    async def list_objects(
+    async def list(
         self,
         cluster_id: int,
         kind: str,
@@ -176,7 +177,11 @@ class Reads(Source, Protocol):
         """Up to `limit` objects of a kind that follow a key, ordered by namespace and name."""
         ...
 
-    async def past_index(
+
+class HistoryReader(Protocol):
+    """The earlier revisions of clusters."""
+
+    async def index(
         self,
         cluster_id: int,
         selection: PastSelection,
@@ -193,7 +198,7 @@ class Reads(Source, Protocol):
         """
         ...
 
-    async def past_objects(
+    async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
         """The first of these objects as they were, at least one; None: one is no longer known."""
@@ -209,11 +214,19 @@ class Reads(Source, Protocol):
         """When a revision was committed; None if the log does not tell."""
         ...
 
-    async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
+
+class HeartbeatReader(Protocol):
+    """When the nodes of clusters last reported."""
+
+    async def last(self, cluster_id: int, name: str) -> datetime | None:
         """When a node last reported; None if it never did, or nobody remembers it."""
         ...
 
-    async def list_events(
+
+class EventReader(Protocol):
+    """The events of clusters."""
+
+    async def list(
         self,
         cluster_id: int,
         *,
@@ -224,7 +237,11 @@ class Reads(Source, Protocol):
         """Up to `limit` events that follow a key, ordered by namespace and name."""
         ...
 
-    async def list_audit(
+
+class AuditReader(Protocol):
+    """The audit."""
+
+    async def list(
         self,
         *,
         after: tuple[int, int] | None = None,
@@ -232,28 +249,70 @@ class Reads(Source, Protocol):
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int,
-    ) -> list[AuditRow]:
+    ) -> Sequence[AuditRow]:
         """Up to `limit` rows of the audit that follow a key, ordered by chain and number."""
         ...
 
-    async def replica_reports(self) -> list[ReplicaReport]:
+
+class ReportReader(Protocol):
+    """The reports of processes on their replicas."""
+
+    async def latest(self) -> list[ReplicaReport]:
         """The latest reports of running processes on their replicas."""
         ...
+
+
+class Reads(Protocol):
+    """The parts of the store that the API reads; each answer shows one instant, with its head.
+
+    Raises (from every method):
+        NotFound: there is no such cluster.
+        StorageUnavailable: the database cannot be reached.
+    """
+
+    @property
+    def clusters(self) -> ClusterReader: ...
+
+    @property
+    def log(self) -> LogReader: ...
+
+    @property
+    def objects(self) -> ObjectReader: ...
+
+    @property
+    def history(self) -> HistoryReader: ...
+
+    @property
+    def heartbeats(self) -> HeartbeatReader: ...
+
+    @property
+    def events(self) -> EventReader: ...
+
+    @property
+    def audit(self) -> AuditReader: ...
+
+    @property
+    def replica_reports(self) -> ReportReader: ...
+
+
+class _ObjectsWithin:
+    """The objects of some namespaces, or of all if `namespaces` is None."""
+
+    def __init__(self, objects: ObjectReader, namespaces: Collection[str] | None) -> None:
+        self._objects = objects
+        self._namespaces = namespaces
+
+    async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
+        """Read as `ObjectReader.read` does, in these namespaces only."""
+        return await self._objects.read(cluster_id, after, limit, self._namespaces)
 
 
 class _Within:
     """A source of a snapshot that has only the objects of some namespaces, but the whole log."""
 
     def __init__(self, store: Reads, namespaces: Collection[str] | None) -> None:
-        self.read_log = store.read_log
-        self._store = store
-        self._namespaces = namespaces
-
-    async def read_objects(
-        self, cluster_id: int, after: ObjectKey | None, limit: int
-    ) -> ObjectPage:
-        """Read as `Reads.read_objects` does, in these namespaces only."""
-        return await self._store.read_objects(cluster_id, after, limit, self._namespaces)
+        self.log = store.log
+        self.objects = _ObjectsWithin(store.objects, namespaces)
 
 
 class ClusterReads:
@@ -280,7 +339,7 @@ class ClusterReads:
     ) -> ObjectRead:
         """One object at revision `at_least` or later."""
         read = await self._reading(
-            cluster, lambda i: self.store.get_object(i, kind, namespace, name), at_least
+            cluster, lambda i: self.store.objects.get(i, kind, namespace, name), at_least
         )
         require_readable(() if read.row is None else (read.row,))
         return read
@@ -301,7 +360,7 @@ class ClusterReads:
         """Up to `wanted.rows` events that follow the key `after`."""
 
         def read(cluster_id: int) -> Awaitable[EventPage]:
-            return self.store.list_events(
+            return self.store.events.list(
                 cluster_id, namespace=wanted.namespace, after=after, limit=wanted.rows
             )
 
@@ -311,13 +370,13 @@ class ClusterReads:
         """The id of the cluster that has this name, and its head at revision `at_least` or later."""
 
         async def read(cluster_id: int) -> HeadRead:
-            return HeadRead(cluster_id, await self.store.head(cluster_id))
+            return HeadRead(cluster_id, await self.store.log.head(cluster_id))
 
         return await self._reading(cluster, read, at_least)
 
     async def head(self, cluster: str) -> Head:
         """The head of a cluster's log."""
-        return await self._by_id(cluster, self.store.head)
+        return await self._by_id(cluster, self.store.log.head)
 
     async def head_or_none(self, cluster: str) -> int | None:
         """The revision of a cluster's head; None if it cannot be read, for whatever reason."""
@@ -335,7 +394,7 @@ class ClusterReads:
         namespaces: Collection[str] | None,
         new_rows: Callable[[], Rows],
     ) -> Snapshot:
-        """The objects of a cluster at one revision, in `namespaces` as `Reads.read_objects` has it.
+        """The objects of a cluster at one revision, in `namespaces` as `ObjectReader.read` has it.
 
         `service.scheduler.replica.loading.load` says how they are read in ranges.
         """
@@ -346,7 +405,7 @@ class ClusterReads:
         self, cluster: str, kind: str, wanted: Wanted, after: ObjectName | None
     ) -> ObjectPage:
         def read(cluster_id: int) -> Awaitable[ObjectPage]:
-            return self.store.list_objects(
+            return self.store.objects.list(
                 cluster_id,
                 kind,
                 namespace=wanted.namespace,
@@ -375,7 +434,7 @@ class ClusterReads:
                 return await read(known.cluster_id)
             except NotFound:
                 self._ids.pop(cluster, None)  # Another read may have removed it meanwhile.
-        cluster_id = await self.store.find_cluster(cluster)
+        cluster_id = await self.store.clusters.find(cluster)
         if len(self._ids) >= CLUSTERS_KNOWN_MAX:
             self._ids.clear()
         self._ids[cluster] = _KnownId(cluster_id, self._monotonic() + ID_KNOWN_SECONDS)

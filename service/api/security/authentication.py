@@ -56,23 +56,19 @@ _TOKEN = re.compile(r"mrg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-class PrincipalStore(Protocol):
-    """What authentication needs of the store.
+class AccessStore(Protocol):
+    """The principals and tokens.
 
     Every call may raise StorageUnavailable, and a change also OutcomeUnknown: it may have been made.
     With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and it would leave
     no token of an admin.
     """
 
-    def begin_audit(self) -> None:
-        """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
-        ...
-
-    async def access_version(self) -> AccessVersion:
+    async def version(self) -> AccessVersion:
         """Return the version, which is another one after each change of principals and tokens."""
         ...
 
-    async def access_state(self) -> AccessState:
+    async def state(self) -> AccessState:
         """All principals and tokens as they are at one instant."""
         ...
 
@@ -127,6 +123,24 @@ class PrincipalStore(Protocol):
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
         """Store when tokens were used last; `used_at` has the times by token id."""
         ...
+
+
+class BeginningAudit(Protocol):
+    """The audit, as far as it begins with the first token."""
+
+    def begin(self) -> None:
+        """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
+        ...
+
+
+class PrincipalStore(Protocol):
+    """The parts of the store that authentication needs."""
+
+    @property
+    def access(self) -> AccessStore: ...
+
+    @property
+    def audit(self) -> BeginningAudit: ...
 
 
 class NewToken(NamedTuple):
@@ -342,13 +356,13 @@ class Authentication:
             self._begin_to_note_use(began_at)
 
     async def _read_if_changed(self) -> None:
-        if await self.store.access_version() == self._known.version:
+        if await self.store.access.version() == self._known.version:
             return
-        state = await self.store.access_state()
+        state = await self.store.access.state()
         self._report_useless_grants(state)
         self._known = _Known(state)
         if self._known.tokens:
-            self.store.begin_audit()
+            self.store.audit.begin()
 
     def _report_useless_grants(self, state: AccessState) -> None:
         """Log once which principals have grants that give nothing here."""
@@ -385,7 +399,7 @@ class Authentication:
         if not used_at:
             return
         try:
-            await self.store.note_use(used_at)
+            await self.store.access.note_use(used_at)
         except StorageUnavailable:
             self._used_at = {**used_at, **self._used_at}
 

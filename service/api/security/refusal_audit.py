@@ -21,10 +21,10 @@ _log = logging.getLogger(__name__)
 
 
 class RefusalLog(Protocol):
-    """The store of refusals."""
+    """The audit, as far as it keeps refusals."""
 
     @property
-    def keeps_audit(self) -> bool:
+    def enabled(self) -> bool:
         """Whether the audit is kept at this moment."""
         ...
 
@@ -36,8 +36,8 @@ class RefusalLog(Protocol):
 class Refusals:
     """The refusals of one worker that are not stored yet; a process that dies loses them."""
 
-    def __init__(self, store: RefusalLog, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, audit: RefusalLog, clock: Clock) -> None:
+        self._audit = audit
         self._clock = clock
         self._told: list[AuditEntry] = []
         self._others: Counter[int] = Counter()
@@ -48,7 +48,7 @@ class Refusals:
 
     def note(self, context: RequestContext, status: int, times: int = 1) -> None:
         """Note that a request was answered; a refusal is stored within a second or so."""
-        if status not in REFUSED or not self._store.keeps_audit:
+        if status not in REFUSED or not self._audit.enabled:
             return
         if len(self._told) < TOLD_MAX:
             refusal = AuditEntry(
@@ -87,7 +87,7 @@ class Refusals:
         if not told and not counted:
             return
         try:
-            await self._store.add_refusals([*told, *counted])
+            await self._audit.add_refusals([*told, *counted])
         except StorageUnavailable:
             refused = sum(each.requests for each in told) + others.total()
             _log.warning("%d refusals are not in the audit.", refused)

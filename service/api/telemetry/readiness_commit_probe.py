@@ -13,16 +13,23 @@ PROOF_SECONDS_MAX = 4.0
 """How long a proof may take, with its wait for a free connection."""
 
 
+class ProvingLog(Protocol):
+    """The logs of clusters, as far as they prove that commits work."""
+
+    async def prove_commits(self) -> None:
+        """Make a transaction as a commit would; raises StorageUnavailable if that fails."""
+        ...
+
+
 class CommitStore(Protocol):
     """The part of the store that proves that commits work."""
 
     @property
+    def log(self) -> ProvingLog: ...
+
+    @property
     def outage(self) -> str | None:
         """Why the database cannot be used, as far as is known; None if it can."""
-        ...
-
-    async def prove_commits(self) -> None:
-        """Make a transaction as a commit would; raises StorageUnavailable if that fails."""
         ...
 
 
@@ -60,7 +67,7 @@ class CommitProbe:
     async def _prove(self) -> StorageUnavailable | None:
         try:
             async with asyncio.timeout(PROOF_SECONDS_MAX):
-                await self._store.prove_commits()
+                await self._store.log.prove_commits()
         except TimeoutError:
             return StorageUnavailable("A commit takes too long.")
         except StorageUnavailable as error:

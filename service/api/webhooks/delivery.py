@@ -7,6 +7,7 @@ dies or is late, another sends the same message again.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -40,14 +41,14 @@ class _TooLate(Exception):  # noqa: N818 - as errors are called here
     """The store took so long that another process might have the webhook before a message arrives."""
 
 
-class WebhookStore(Reads, Protocol):
-    """What deliveries need of the store; every call may raise StorageUnavailable."""
+class WebhookStore(Protocol):
+    """The webhooks of clusters; every call may raise StorageUnavailable."""
 
-    async def list_webhooks(self, cluster_id: int) -> list[WebhookRow]:
+    async def list(self, cluster_id: int) -> Sequence[WebhookRow]:
         """All webhooks of a cluster, by name."""
         ...
 
-    async def change_webhook(
+    async def change(
         self,
         cluster_id: int,
         name: str,
@@ -59,9 +60,16 @@ class WebhookStore(Reads, Protocol):
         """Make of a webhook what `change` says; raises what it raises, and NotFound."""
         ...
 
-    async def claim_webhooks(self, holder: str, seconds: float, limit: int) -> list[WebhookRow]:
+    async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
         """Take webhooks that are behind their clusters and due."""
         ...
+
+
+class DeliveryStore(Reads, Protocol):
+    """The parts of the store that deliveries need."""
+
+    @property
+    def webhooks(self) -> WebhookStore: ...
 
 
 class Deliveries:
@@ -70,7 +78,7 @@ class Deliveries:
     def __init__(
         self,
         *,
-        store: WebhookStore,
+        store: DeliveryStore,
         sender: Sender,
         settings: Settings,
         clock: Clock,
@@ -114,7 +122,7 @@ class Deliveries:
         if free <= 0:
             return
         asked = self._clock.monotonic()
-        for claim in await self._store.claim_webhooks(self._holder, self._lease_seconds, free):
+        for claim in await self._store.webhooks.claim(self._holder, self._lease_seconds, free):
             task = asyncio.create_task(self._attend(claim, asked))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
@@ -146,7 +154,7 @@ class Deliveries:
 
     async def _deliver(self, claim: WebhookRow, asked: float) -> float | None:
         """Deliver the next message, and return after how many seconds another one may follow, if it may."""
-        page = await self._store.read_log(claim.cluster_id, claim.revision, None, LOG_CHANGES)
+        page = await self._store.log.read(claim.cluster_id, claim.revision, None, LOG_CHANGES)
         batch = next_batch(
             claim,
             page,
@@ -188,10 +196,10 @@ class Deliveries:
             await self._note(claim, released(claim))
 
     async def _note(self, claim: WebhookRow, change: Change) -> None:
-        await self._store.change_webhook(claim.cluster_id, claim.name, change)
+        await self._store.webhooks.change(claim.cluster_id, claim.name, change)
 
     async def _cluster(self, cluster_id: int) -> str:
-        for row in await self._store.list_clusters():
+        for row in await self._store.clusters.all():
             if row.cluster_id == cluster_id:
                 return row.name
         raise NotFound(f"There is no cluster {cluster_id}.")

@@ -70,8 +70,8 @@ class Committer:
         if batch.changes:
             return await self._commit(batch, head)
         if batch.records:
-            return await self._store.record_answers(self._cluster_id, head, batch.records)
-        present = await self._store.head(self._cluster_id)
+            return await self._store.log.record_answers(self._cluster_id, head, batch.records)
+        present = await self._store.log.head(self._cluster_id)
         same = (present.revision, present.tip) == (head.revision, head.tip)
         return Committed(present) if same else Lost(present)
 
@@ -91,7 +91,7 @@ class Committer:
 
         store, after, tip, started = self._store, head.revision, head.tip, self._clock.monotonic()
         try:
-            result = await store.commit_locked(self._cluster_id, after, tip, remembering)
+            result = await store.log.commit_locked(self._cluster_id, after, tip, remembering)
             return self._concluded(result, requests, started)
         except _DEFINITE:
             raise
@@ -116,7 +116,7 @@ class Committer:
         request, started = self.request(batch, head), self._clock.monotonic()
         result: CommitResult
         try:
-            result = await self._store.commit(self._cluster_id, request)
+            result = await self._store.log.commit(self._cluster_id, request)
         except _DEFINITE:
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise anything (see _DEFINITE)
@@ -134,7 +134,7 @@ class Committer:
         _log.debug("The outcome of a commit is not known yet.", extra=context)
         for _ in range(self._limits.settle_attempts_max):
             try:
-                return await self._store.settle_unknown(self._cluster_id, request)
+                return await self._store.log.settle_unknown(self._cluster_id, request)
             except (StorageUnavailable, OutcomeUnknown):
                 await self._clock.sleep(self._limits.settle_pause_seconds)
         _log.warning("It could not be found out whether a commit was made.", extra=context)

@@ -57,7 +57,7 @@ class EventRecorder:
         for cluster_id in list(self._gathered):
             events = self._gathered.pop(cluster_id, {})
             try:
-                await self._store.add_events(cluster_id, list(events.values()))
+                await self._store.events.add(cluster_id, list(events.values()))
             except MoorageError:
                 _log.debug("Events could not be stored.", exc_info=True)
                 self._give_back(cluster_id, events)

@@ -212,7 +212,7 @@ class Controllers(ABC, Generic[D]):
             NotFound: the cluster no longer exists.
             StorageUnavailable: the lease cannot be acquired, or the cluster cannot be loaded.
         """
-        cluster_id = await self._store.find_cluster(name)
+        cluster_id = await self._store.clusters.find(name)
         if cluster_id in self._by_cluster:
             self._by_cluster[cluster_id].on_lease_expired()
             return

@@ -48,7 +48,7 @@ class ExpiredLeases:
 
     async def _look(self, adoptions: asyncio.TaskGroup) -> None:
         clusters = defaultdict[str, list[str]](list)
-        for name, cluster in await self._store.expired_leases([kind.name for kind in self._kinds]):
+        for name, cluster in await self._store.leases.expired([kind.name for kind in self._kinds]):
             clusters[name].append(cluster)
         for kind in self._kinds:
             name, is_searched = kind.name, kind.name in self._searched

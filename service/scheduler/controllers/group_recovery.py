@@ -21,11 +21,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.protocol.split_groups import GroupAnswer, GroupStep
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_kinds import (
-    GroupReservation,
-    SplitGroup,
-    load_split_group,
-)
+from service.scheduler.replica.stored_kinds import GroupReservation, SplitGroup, load_split_group
 
 _log = logging.getLogger(__name__)
 _MENTION = b'"until":'
@@ -117,8 +113,8 @@ class SplitGroupController(Controller):
     async def _read(self, cluster: str, name: str) -> SplitGroup | None:
         """Return a group as its home stores it, or None if it was given up, perhaps with its home."""
         try:
-            number = await self._store.find_cluster(cluster)
-            read = await self._store.get_object(number, SplitGroup.kind, "", name)
+            number = await self._store.clusters.find(cluster)
+            read = await self._store.objects.get(number, SplitGroup.kind, "", name)
         except NotFound:
             return None
         return None if read.row is None else load_split_group(read.row.body)
@@ -127,9 +123,9 @@ class SplitGroupController(Controller):
         """Return whether another cluster still has to bind pods of a group."""
         mention, after = name.encode(), None
         try:
-            number = await self._store.find_cluster(cluster)
+            number = await self._store.clusters.find(cluster)
             while True:
-                page = await self._store.list_objects(
+                page = await self._store.objects.list(
                     number, GroupReservation.kind, after=after, limit=_PAGE
                 )
                 if any(mention in row.body for row in page.rows):
@@ -183,5 +179,7 @@ class SplitGroupControllers(Controllers[SplitGroupController]):
     @override
     async def unattended(self) -> list[str]:
         kinds = (GroupReservation.kind, SplitGroup.kind)
-        names_by_kind = [await self._store.unattended(self.name, _MENTION, kind) for kind in kinds]
+        names_by_kind = [
+            await self._store.leases.unattended(self.name, _MENTION, kind) for kind in kinds
+        ]
         return sorted({*names_by_kind[0], *names_by_kind[1]})

@@ -71,7 +71,7 @@ class HeldLease:
         if self._is_elsewhere(self.cluster_id):
             await self.relinquish()
             return False
-        lease = await self._store.acquire_lease(
+        lease = await self._store.leases.acquire(
             self.cluster_id, self._name, self._holder, self._seconds
         )
         self._until = float("-inf") if lease is None else self._asked + self._seconds
@@ -98,7 +98,7 @@ class HeldLease:
         """
         self._give_back()
         self._until = self._asked = float("-inf")
-        await self._store.release_lease(self.cluster_id, self._name, self._holder)
+        await self._store.leases.release(self.cluster_id, self._name, self._holder)
 
     async def relinquish(self) -> None:
         """Let the lease expire now, so that others find it and do the work.
@@ -109,7 +109,7 @@ class HeldLease:
         if self.held:
             self._until = float("-inf")
             self._give_back()
-            await self._store.acquire_lease(self.cluster_id, self._name, self._holder, 0.0)
+            await self._store.leases.acquire(self.cluster_id, self._name, self._holder, 0.0)
 
     def _log_transition(self) -> None:
         """Log that this process has just acquired or lost the lease."""

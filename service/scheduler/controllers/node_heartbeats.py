@@ -42,7 +42,7 @@ class NodeReporter:
         assert gathered.task is not None
         self._running[cluster_id] = gathered.task
         try:
-            return await self._store.renew_node_leases(cluster_id, sorted(gathered.names))
+            return await self._store.heartbeats.record(cluster_id, sorted(gathered.names))
         finally:
             if self._running.get(cluster_id) is gathered.task:
                 del self._running[cluster_id]

@@ -183,10 +183,10 @@ class NodeLifecycleController(SweepController):
         self._next_look = self._clock.monotonic() + self._look_seconds
         grace = self._replica.config.node_monitor_grace_seconds
         try:
-            leases = await self._store.look_at_node_leases(self.lease.cluster_id, grace)
+            leases = await self._store.heartbeats.check(self.lease.cluster_id, grace)
             deleted = self._gone | {name for name in leases.silent if not self._is_there(name)}
             if deleted:
-                await self._store.forget_node_leases(self.lease.cluster_id, sorted(deleted))
+                await self._store.heartbeats.forget(self.lease.cluster_id, sorted(deleted))
                 self._gone -= deleted
             self._note_look(leases, deleted, timedelta(seconds=grace))
         except MoorageError:
@@ -252,4 +252,4 @@ class NodeLifecycleControllers(Controllers[NodeLifecycleController]):
 
     @override
     async def unattended(self) -> list[str]:
-        return await self._store.unattended_nodes(self.name)
+        return await self._store.heartbeats.unattended(self.name)

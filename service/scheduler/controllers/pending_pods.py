@@ -221,7 +221,7 @@ class PendingPodControllers(Controllers[PendingPodController]):
     async def unattended(self) -> list[str]:
         return [
             row.name
-            for row in await self._store.list_clusters()
+            for row in await self._store.clusters.all()
             if row.counts.pending and _places_pending_pods(row)
         ]
 

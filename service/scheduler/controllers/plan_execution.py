@@ -171,4 +171,4 @@ class PlanControllers(Controllers[PlanController]):
 
     @override
     async def unattended(self) -> list[str]:
-        return await self._store.unattended(self.name, _MENTION, PLAN.kind)
+        return await self._store.leases.unattended(self.name, _MENTION, PLAN.kind)

@@ -111,4 +111,4 @@ class EvictionControllers(Controllers[EvictionController]):
 
     @override
     async def unattended(self) -> list[str]:
-        return await self._store.unattended(self.name, _RULE)
+        return await self._store.leases.unattended(self.name, _RULE)

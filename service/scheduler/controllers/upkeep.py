@@ -53,7 +53,7 @@ class Upkeep:
 
     async def round(self) -> None:
         """Do the upkeep of each cluster whose lease is free or held by this process."""
-        heads = await self._store.heads(await self._store.cluster_ids())
+        heads = await self._store.log.heads(await self._store.clusters.ids())
         self._floors = {
             cluster_id: floor for cluster_id, floor in self._floors.items() if cluster_id in heads
         }
@@ -91,7 +91,7 @@ class Upkeep:
         """Release all leases, so that others need not wait for them to expire."""
         try:
             for cluster_id in list(self._floors):
-                await self._store.release_lease(cluster_id, LEASE, self._holder)
+                await self._store.leases.release(cluster_id, LEASE, self._holder)
         except StorageUnavailable:
             _log.debug("Leases end by themselves.", exc_info=True)
 
@@ -105,7 +105,7 @@ class Upkeep:
 
     async def _has_lease(self, cluster_id: int, pause: float) -> bool:
         seconds = 2 * pause
-        lease = await self._store.acquire_lease(cluster_id, LEASE, self._holder, seconds)
+        lease = await self._store.leases.acquire(cluster_id, LEASE, self._holder, seconds)
         if lease is None:
             self._floors.pop(cluster_id, None)
         else:
@@ -116,7 +116,7 @@ class Upkeep:
         """Compact a log in small steps, each in its own transaction, so that nobody waits long (P12)."""
         limits, rose = self._limits, True
         while rose:
-            self._floors[cluster_id], rose = await self._store.compact(
+            self._floors[cluster_id], rose = await self._store.housekeeping.compact(
                 cluster_id,
                 keep_changes=limits.log_keep_changes,
                 keep_seconds=limits.log_keep_seconds,
@@ -125,12 +125,12 @@ class Upkeep:
 
     async def _sweep(self, cluster_id: int) -> None:
         seconds = self._limits.answers_keep_seconds
-        while await self._store.sweep_answers(cluster_id, keep_seconds=seconds):
+        while await self._store.housekeeping.sweep_answers(cluster_id, keep_seconds=seconds):
             await self._clock.sleep(0)
 
     async def _sweep_events(self, cluster_id: int) -> None:
         limits = self._limits
-        while await self._store.sweep_events(
+        while await self._store.events.sweep(
             cluster_id, keep_seconds=limits.events_keep_seconds, keep_rows=limits.events_keep
         ):
             await self._clock.sleep(0)
@@ -141,5 +141,5 @@ class Upkeep:
         if now < self._audit_due:
             return
         self._audit_due = now + limits.audit_sweep_seconds
-        while await self._store.sweep_audit(keep_seconds=limits.audit_keep_seconds):
+        while await self._store.audit.sweep(keep_seconds=limits.audit_keep_seconds):
             await self._clock.sleep(0)

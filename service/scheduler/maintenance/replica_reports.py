@@ -4,7 +4,7 @@ import logging
 
 from service.model.core.errors import MoorageError
 from service.model.log.lease import ReplicaState
-from service.scheduler.protocol.ports import Clock, ReplicaReports
+from service.scheduler.protocol.ports import Clock, ReportStore
 from service.scheduler.scheduler import Scheduler
 
 REPORT_SECONDS = 1.0
@@ -18,7 +18,7 @@ class Reporter:
     """
 
     def __init__(
-        self, reports: ReplicaReports, scheduler: Scheduler, clock: Clock, process: str
+        self, reports: ReportStore, scheduler: Scheduler, clock: Clock, process: str
     ) -> None:
         self._reports = reports
         self._scheduler = scheduler
@@ -44,4 +44,4 @@ class Reporter:
                 self._states[cluster_id] = state
         for cluster_id in self._states.keys() - present.keys():
             del self._states[cluster_id]
-        await self._reports.report_replicas(self._process, self._states)
+        await self._reports.report(self._process, self._states)

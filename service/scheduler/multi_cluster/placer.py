@@ -132,7 +132,7 @@ class MultiClusterPlacer:
         made
         when they are released.
         """
-        numbers = sorted({await self._store.find_cluster(cluster) for cluster in request.clusters})
+        numbers = sorted({await self._store.clusters.find(cluster) for cluster in request.clusters})
         names = {LEASE + namespace for unit in request.units for namespace, _ in unit.names}
         if any(unit.counts_others for unit in request.units):
             names.add(LEASE + ANY_NAMESPACE)
@@ -188,18 +188,18 @@ class RequestLeases:
         """Release them all; those that cannot be released now expire by themselves."""
         with suppress(StorageUnavailable):
             for number, name in self.held.names:
-                await self._store.release_lease(number, name, self.held.holder)
+                await self._store.leases.release(number, name, self.held.holder)
 
     async def _acquire(self, number: int, name: str) -> bool:
         holder = self.held.holder
-        return await self._store.acquire_lease(number, name, holder, LEASE_SECONDS) is not None
+        return await self._store.leases.acquire(number, name, holder, LEASE_SECONDS) is not None
 
     async def _prolong(self, held: HeldLeases) -> None:
         """Renew held leases; do not reacquire an expired one, as another request may have had it."""
         now = self._clock.monotonic()
         if now < self._since + RENEW_SECONDS:
             return
-        if not await self._store.prolong_leases(held, LEASE_SECONDS):
+        if not await self._store.leases.prolong(held, LEASE_SECONDS):
             raise _held_by_another()
         self._since = now
 

@@ -129,7 +129,7 @@ class ClusterOwners:
         Raises:
             StorageUnavailable: the database cannot be reached.
         """
-        clusters = await self._store.announce_worker(self._servers, self.own, self._name, seconds)
+        clusters = await self._store.workers.announce(self._servers, self.own, self._name, seconds)
         return {
             name: number
             for name, number in clusters.items()
@@ -143,7 +143,7 @@ class ClusterOwners:
             StorageUnavailable: the database cannot be reached.
         """
         clusters = await self.announce(seconds)
-        await self._store.withdraw_worker(self._servers, self.own)
+        await self._store.workers.withdraw(self._servers, self.own)
         return {name: number for name, number in clusters.items() if name != self.own}
 
     async def pass_on(self, cluster: str, worker: str) -> bool:
@@ -156,7 +156,7 @@ class ClusterOwners:
         if owner is None or owner.holder != self.own or self._closed:
             return False
         asked_at = self._clock.monotonic()
-        if not await self._store.pass_lease(
+        if not await self._store.leases.transfer(
             owner.cluster_id, self._name, self.own, worker, self._seconds
         ):
             self._known.pop(cluster, None)
@@ -189,10 +189,10 @@ class ClusterOwners:
         for task in list(self._asking.values()):
             await asyncio.wait({task})
         try:
-            await self._store.withdraw_worker(self._servers, self.own)
+            await self._store.workers.withdraw(self._servers, self.own)
             for owner in list(self._known.values()):
                 if owner.holder == self.own:
-                    await self._store.release_lease(owner.cluster_id, self._name, self.own)
+                    await self._store.leases.release(owner.cluster_id, self._name, self.own)
         except MoorageError:
             _log.debug("Leases end by themselves.", exc_info=True)
 
@@ -240,14 +240,14 @@ class ClusterOwners:
             _log.warning("The lease is lost.", extra={**context, "holder": owner.holder})
 
     async def _claim(self, cluster: str, asked_at: float) -> "_Owner":
-        cluster_id = await self._store.find_cluster(cluster)
+        cluster_id = await self._store.clusters.find(cluster)
         claimed = cluster_id, self._name, self.own, self._seconds
-        lease = await self._store.claim_lease(*claimed)
+        lease = await self._store.leases.claim(*claimed)
         if lease is not None and self._may_take(cluster, lease.holder):
-            await self._store.pass_lease(
+            await self._store.leases.transfer(
                 cluster_id, self._name, lease.holder, self.own, self._seconds
             )
-            lease = await self._store.claim_lease(*claimed)
+            lease = await self._store.leases.claim(*claimed)
         return _Owner(cluster_id, lease.holder if lease else self.own, asked_at)
 
     def _may_take(self, cluster: str, holder: str) -> bool:

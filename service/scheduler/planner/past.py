@@ -43,17 +43,17 @@ class PastExplanation:
             Compacted: the log does not reach back that far.
         """
         of, limits, store = self.intent, self._limits, self._store
-        bound = await store.bound_at(self._cluster_id, of.namespace, of.name, revision)
+        bound = await store.history.bound_at(self._cluster_id, of.namespace, of.name, revision)
         selection = PastSelection(kind="Pod", namespace=of.namespace, name=of.name)
         at = bound or revision
-        index = await store.past_index(
+        index = await store.history.index(
             self._cluster_id, selection, at, changes_max=limits.past_changes_max, limit=1
         )
         if index.unknown or at < index.reach:
             raise _compacted(revision)
         if not index.keys:
             raise missing("Pod", of.namespace, of.name)
-        rows = await store.past_objects(self._cluster_id, "Pod", index.keys)
+        rows = await store.history.objects(self._cluster_id, "Pod", index.keys)
         if rows is None:
             raise _compacted(revision)
         self.pod, self._revision = rows[0], at if bound is None else bound - 1
@@ -76,7 +76,7 @@ class PastExplanation:
 
     async def _changes(self) -> PastChanges:
         most = self._limits.past_states_max
-        changes = await self._store.past_changes(
+        changes = await self._store.history.changes(
             self._cluster_id,
             self._revision,
             changes_max=self._limits.past_changes_max,
@@ -99,7 +99,7 @@ class PastExplanation:
         there = [state for state in states if state.revision is not None]
         while there:
             keys = [PastKey(state.namespace, state.name, state.revision or 0) for state in there]
-            rows = await self._store.past_objects(self._cluster_id, kind, keys)
+            rows = await self._store.history.objects(self._cluster_id, kind, keys)
             if rows is None:
                 raise _compacted(self._revision)
             yield [PastObject(state, row) for state, row in zip(there, rows, strict=False)]

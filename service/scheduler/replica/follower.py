@@ -155,7 +155,7 @@ class Follower:
         if that is not the log's.
         """
         known = self.head or self._known
-        await self._store.continue_history(self._cluster_id, known)
+        await self._store.recovery.continue_history(self._cluster_id, known)
         self._epoch = self._store.epoch
 
     async def _load(self) -> None:
@@ -204,7 +204,7 @@ class Follower:
         """Apply the next page of the log, and return whether there is more to read or load."""
         assert self.head is not None
         after, tip = self.head.revision, self.head.tip
-        page = await self._store.read_log(
+        page = await self._store.log.read(
             self._cluster_id, after, tip, self._limits.log_page_changes
         )
         if isinstance(page, Diverged):

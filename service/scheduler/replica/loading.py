@@ -21,20 +21,32 @@ _STEP_ROWS = 500
 _LIMITS = Limits()
 
 
-class Source(Protocol):
-    """The part of `service.scheduler.protocol.ports.Store` that reads objects and their log."""
+class ObjectSource(Protocol):
+    """The objects of clusters, as far as loading reads them."""
 
-    async def read_objects(
-        self, cluster_id: int, after: ObjectKey | None, limit: int
-    ) -> ObjectPage:
+    async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
         """Read at most `limit` objects of all kinds in the order of their keys, beyond `after`."""
         ...
 
-    async def read_log(
+
+class LogSource(Protocol):
+    """The logs of clusters, as far as loading reads them."""
+
+    async def read(
         self, cluster_id: int, after: int, tip: UUID | None, limit: int
     ) -> LogPage | Diverged:
         """Read whole commits after a revision whose last commit was `tip` (protocol rules P3 and P12)."""
         ...
+
+
+class Source(Protocol):
+    """The part of `service.scheduler.protocol.ports.Store` that reads objects and their log."""
+
+    @property
+    def objects(self) -> ObjectSource: ...
+
+    @property
+    def log(self) -> LogSource: ...
 
 
 class Target(Protocol):
@@ -97,7 +109,7 @@ class Loader(Generic[AnyTarget]):
             NotFound: the cluster is gone.
         """
         while True:
-            page = await self._source.read_objects(self._cluster_id, self._after, self._rows)
+            page = await self._source.objects.read(self._cluster_id, self._after, self._rows)
             if not await self.has_come_to(page.head):
                 _log.info("Loading begins anew, as the log was cut meanwhile.")
                 self._begin()
@@ -117,7 +129,7 @@ class Loader(Generic[AnyTarget]):
     async def has_come_to(self, head: Head) -> bool:
         """Bring what was read before to a later head; return False if the log does not lead there."""
         while self.head is not None and self.head.tip != head.tip:
-            page = await self._source.read_log(
+            page = await self._source.log.read(
                 self._cluster_id, self.head.revision, self.head.tip, self._page_changes
             )
             if isinstance(page, Diverged) or not page.commits:

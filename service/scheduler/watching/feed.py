@@ -122,7 +122,7 @@ class Feed:
 
     async def _read_page(self) -> bool:
         ring = self.ring
-        page = await self._store.read_log(
+        page = await self._store.log.read(
             self.cluster_id, ring.revision, ring.tip, self._limits.log_page_changes
         )
         if isinstance(page, Diverged):

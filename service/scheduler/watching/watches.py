@@ -129,11 +129,11 @@ class Watches:
     async def _begin(
         self, cluster: str, since: int | None, bodies: BodySelection, room: PageRoom
     ) -> "WatchBegin":
-        cluster_id = await self._store.find_cluster(cluster)
+        cluster_id = await self._store.clusters.find(cluster)
         try:
             if since is not None:
                 return await self.begin_at(cluster_id, since, bodies, room)
-            head = await self._store.head(cluster_id)
+            head = await self._store.log.head(cluster_id)
         except NotFound:  # It was deleted since it was found; the store knows it by its id alone.
             raise NotFound(f"There is no cluster {cluster!r}.") from None
         return WatchBegin(cluster_id, head, head.revision, head.tip, (), bodies, room)
@@ -161,7 +161,7 @@ class Watches:
         while True:
             await room.reserve(size_needed)
             async with self._page_readers:
-                page = await self._store.read_log(
+                page = await self._store.log.read(
                     *(cluster_id, after, tip, limits.watch_page_changes),
                     bytes_max=limits.watch_page_bytes,
                     bodies=bodies,

@@ -1,7 +1,6 @@
-"""Extends the log on PostgreSQL: commits, settles unknown outcomes, commits under the lock."""
+"""Extends and reads the log on PostgreSQL: commits, settles unknown outcomes, commits under the lock."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -9,18 +8,17 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.core.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.core.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log.commit import (
+    ALL_BODIES,
     LOCKED_LAG_CHANGES_MAX,
-    Change,
+    BodySelection,
     CommitRequest,
     Diverged,
     Head,
     IdempotencyKey,
     IdempotencyRecord,
     LogPage,
-    ReplicaMismatch,
-    effects,
 )
 from service.model.log.lease import HeldLeases
 from service.model.log.pages import PAGE_BYTES_MAX
@@ -33,33 +31,23 @@ from service.model.log.results import (
     Lost,
     NotYet,
 )
-from service.store import array_literals
-from service.store.audit import AUDIT_COLUMNS, audit_columns
+from service.store.audit import AuditPolicy
 from service.store.connecting.connections import Connections, Driver
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.connecting.outage_log import Outages, reason_of
-from service.store.events import EVENT_COLUMNS, event_columns
+from service.store.coordination.leases import LASTS
+from service.store.log.commit_arguments import Call, commit_call, record_columns
 from service.store.log.log_reads import read_page
-from service.store.upkeep import LASTS
-from service.store.whether_audit_is_kept import Keeping
+from service.store.log.refusals import KeyTaken, failed_commit, is_mistake, refusal_of
+from service.store.rows import gone, head_of
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the end of the log while the head is locked; None gives the lock back."""
 
 T = TypeVar("T")
 
-_KEY_TAKEN = "idempotency_pkey"
-_OBJECT_EXISTS = "object_pkey"
-_QUOTED = re.compile(rf'"((?:{_KEY_TAKEN}|{_OBJECT_EXISTS})[^"]*)"')
-_MISMATCH = "MR002"
-_MISTAKES = ("22", "23", "42", "MR")
-"""Error classes of mistakes: bad values, broken constraints, missing tables, unequal arrays."""
-
-_PLACES = [f"${place}" for place in range(1, 24 + EVENT_COLUMNS + AUDIT_COLUMNS)]
-# All statements are put together from placeholders alone, so no SQL can be injected.
-_COMMIT = f"SELECT * FROM commit_v5({', '.join(_PLACES[:23])})"  # noqa: S608
-_COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v5({', '.join(_PLACES[: 23 + EVENT_COLUMNS])})"  # noqa: S608
-_COMMIT_WITH_AUDIT = f"SELECT * FROM commit_v5({', '.join(_PLACES)})"  # noqa: S608
+_HEAD = "SELECT revision, tip, at FROM head WHERE cluster_id = $1"
+_HEADS = "SELECT cluster_id, revision, tip, at FROM head WHERE cluster_id = ANY($1)"
 _FENCE = "SELECT * FROM fence_v1($1, $2, $3, gen_random_uuid())"
 _FIND_COMMIT = """
     SELECT f.revision AS floor, c.last_revision, c.at
@@ -113,16 +101,62 @@ _PROVE = """
 _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 
 
-class Commits:
-    """The part of the store that writes to the log."""
+class Log:
+    """The logs of clusters: extends and reads them."""
 
     def __init__(
-        self, connections: Connections, keeping: Keeping, outages: Outages | None = None
+        self,
+        commits: Connections,
+        reads: Connections,
+        policy: AuditPolicy,
+        outages: Outages | None = None,
     ) -> None:
-        self._commits = connections
-        self._audit = keeping
+        self._commits = commits
+        self._reads = reads
+        self._policy = policy
         self._outages = outages or Outages()
         self._running: set[asyncio.Task[Any]] = set()
+
+    async def head(self, cluster_id: int) -> Head:
+        """The head, at which the log ends, read after this call began (P8)."""
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                row = await connection.fetchrow(_HEAD, cluster_id)
+        return _present(cluster_id, row)
+
+    async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
+        """The heads of several logs, read in one statement; clusters that are gone are absent."""
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                rows = await connection.fetch(_HEADS, list(cluster_ids))
+        return {row["cluster_id"]: Head(row["revision"], row["tip"], row["at"]) for row in rows}
+
+    async def read(
+        self,
+        cluster_id: int,
+        after: int,
+        tip: UUID | None,
+        limit: int,
+        *,
+        bytes_max: int = PAGE_BYTES_MAX,
+        bodies: BodySelection = ALL_BODIES,
+    ) -> LogPage | Diverged:
+        """Whole commits after a revision whose last commit was `tip` (P3, P12).
+
+        A page has at least `limit` changes, or bodies of `bytes_max` bytes, unless it reaches the
+        head, and never part of a commit. A caller that knows no tip (a watch may begin in the middle of a commit) gives
+        None, and only the revision is compared.
+
+        Raises:
+            ReplicaMismatch: the log has a gap.
+        """
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                return await read_page(
+                    *(connection, cluster_id, after, tip, limit),
+                    bytes_max=bytes_max,
+                    bodies=bodies,
+                )
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (P1).
@@ -135,22 +169,20 @@ class Commits:
             ReplicaMismatch: the stored objects are not those that the request changes.
             NotFound: there is no such cluster.
         """
-        call = self._call(cluster_id, request)
+        call = commit_call(cluster_id, request, self._policy)
         commit = self._commit_with_leases if request.leases else self._commit
         return await self.to_its_end(commit(cluster_id, request, call))
 
-    async def _commit(
-        self, cluster_id: int, request: CommitRequest, call: tuple[str, tuple[object, ...]]
-    ) -> CommitResult:
+    async def _commit(self, cluster_id: int, request: CommitRequest, call: Call) -> CommitResult:
         try:
             statement, arguments = call
             row = await self._write(statement, *arguments)
-        except _KeyTaken:
+        except KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency)
         return _result(cluster_id, row)
 
     async def _commit_with_leases(
-        self, cluster_id: int, request: CommitRequest, call: tuple[str, tuple[object, ...]]
+        self, cluster_id: int, request: CommitRequest, call: Call
     ) -> CommitResult:
         """Commit in a transaction that keeps the leases on which the commit rests.
 
@@ -162,19 +194,8 @@ class Commits:
                 if ended:
                     return LeasesEnded(ended)
                 return await _commit_and_end(connection, cluster_id, call)
-        except _KeyTaken:
+        except KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency)
-
-    def _call(self, cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
-        """The statement and its arguments; without events and audit a simpler statement is enough."""
-        arguments = _arguments(cluster_id, request)
-        audit = () if self._audit.never else request.audit
-        if audit and self._audit.of([entry.caller for entry in audit]):
-            kept = (*event_columns(request.events), *audit_columns(request.audit))
-            return _COMMIT_WITH_AUDIT, (*arguments, *kept)
-        if request.events:
-            return _COMMIT_WITH_EVENTS, (*arguments, *event_columns(request.events))
-        return _COMMIT, arguments
 
     async def _write(self, statement: str, *arguments: object) -> asyncpg.Record | None:
         """Run one autocommitted statement, without a time-out: the outcome is worth waiting for."""
@@ -182,11 +203,11 @@ class Commits:
             try:
                 return await connection.fetchrow(statement, *arguments)
             except Exception as error:
-                if _is_mistake(error):
+                if is_mistake(error):
                     raise
                 if is_unavailable(error):
                     self._outages.failed("commit", reason_of(error))
-                raise _failed_commit(error) from error
+                raise failed_commit(error) from error
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
         """Find out what became of an attempt, and make sure that it stays so (P4).
@@ -210,8 +231,8 @@ class Commits:
                     _FENCE, cluster_id, request.expected_revision, request.expected_tip
                 )
                 if fence is None or fence["outcome"] == "Gone":
-                    raise _gone(cluster_id)
-                head = _head(fence)
+                    raise gone(cluster_id)
+                head = head_of(fence)
                 if fence["outcome"] == "Fenced":
                     return Lost(head)
                 found = await connection.fetchrow(
@@ -257,9 +278,9 @@ class Commits:
                 ended = await _ended(connection, request.leases)
                 if ended:
                     return LeasesEnded(ended)
-                call = self._call(cluster_id, request)
+                call = commit_call(cluster_id, request, self._policy)
                 return await _commit_and_end(connection, cluster_id, call)
-        except _KeyTaken:
+        except KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency if request else ())
 
     @asynccontextmanager
@@ -269,9 +290,7 @@ class Commits:
             async with self._commits.driver() as connection:
                 await connection.execute(_begin(connection.get_server_version().major))
                 row = await connection.fetchrow(_LOCK, cluster_id)
-                if row is None:
-                    raise _gone(cluster_id)
-                yield connection, Head(row["revision"], row["tip"], row["at"])
+                yield connection, _present(cluster_id, row)
                 if connection.is_in_transaction():
                     await connection.execute("ROLLBACK")
 
@@ -292,14 +311,14 @@ class Commits:
     async def _record(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        columns = _record_columns(records)
+        columns = record_columns(records)
         try:
             row = await self._write(_RECORD, cluster_id, head.revision, head.tip, *columns)
-        except _KeyTaken:
+        except KeyTaken:
             return await self._duplicate(cluster_id, records)
         if row is None:
-            raise _gone(cluster_id)
-        present = _head(row)
+            raise gone(cluster_id)
+        present = head_of(row)
         kept = (present.revision, present.tip) == (head.revision, head.tip)
         return Committed(present) if kept else Lost(present)
 
@@ -390,15 +409,13 @@ async def _ended(connection: Driver, leases: Sequence[HeldLeases]) -> frozenset[
     return frozenset(holder for holder, _, _ in wanted - held)
 
 
-async def _commit_and_end(
-    connection: Driver, cluster_id: int, call: tuple[str, tuple[object, ...]]
-) -> CommitResult:
+async def _commit_and_end(connection: Driver, cluster_id: int, call: Call) -> CommitResult:
     """Commit within an open transaction; only the COMMIT itself can have an unknown outcome."""
     statement, arguments = call
     try:
         row = await connection.fetchrow(statement, *arguments)
     except asyncpg.PostgresError as error:
-        refusal = _refusal(error)
+        refusal = refusal_of(error)
         if refusal is None:
             raise
         raise refusal from error
@@ -407,66 +424,20 @@ async def _commit_and_end(
         try:
             await connection.execute("COMMIT")
         except Exception as error:
-            raise _failed_commit(error) from error
+            raise failed_commit(error) from error
     return result
 
 
-def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
-    """The arguments of `commit_v5`, the changes and records as arrays by column."""
-    changes = request.changes
-    assert changes, "a commit without changes makes no revision"
-    assert changes[0].revision == request.expected_revision + 1, changes[0].revision
-    assert changes[-1].revision == request.last_revision, changes[-1].revision
-    return (
-        cluster_id,
-        request.expected_revision,
-        request.expected_tip,
-        request.commit_id,
-        request.planned_at,
-        request.kind,
-        request.not_before,
-        *_change_columns(changes),
-        *_record_columns(request.idempotency),
-        array_literals.bytes_or_null([change.fields_before for change in changes]),
-    )
-
-
-def _change_columns(changes: Sequence[Change]) -> tuple[object, ...]:
-    texts: list[list[str]] = [
-        [change.verb for change in changes],
-        [change.kind for change in changes],
-        [change.namespace for change in changes],
-        [change.name for change in changes],
-        [change.uid for change in changes],
-    ]
-    bodies = [change.body for change in changes]
-    created = [change.created for change in changes]
-    node_names = [change.node_name for change in changes]
-    labels_before = [change.labels_before for change in changes]
-    return (
-        array_literals.texts(effects(changes)),
-        array_literals.booleans(created),
-        *map(array_literals.texts, texts),
-        array_literals.texts_or_null(node_names),
-        array_literals.bytes_or_null(labels_before),
-        bodies,
-    )
-
-
-def _record_columns(records: Sequence[IdempotencyRecord]) -> tuple[list[object], ...]:
-    return (
-        [record.operation for record in records],
-        [record.key for record in records],
-        [record.chunk for record in records],
-        [record.request_hash for record in records],
-        [record.answer for record in records],
-    )
+def _present(cluster_id: int, row: asyncpg.Record | None) -> Head:
+    if row is None:
+        raise gone(cluster_id)
+    return Head(row["revision"], row["tip"], row["at"])
 
 
 def _result(cluster_id: int, row: asyncpg.Record | None) -> CommitResult:
     if row is None or row["outcome"] == "Gone":
-        raise _gone(cluster_id)
-    head = _head(row)
+        raise gone(cluster_id)
+    head = head_of(row)
     match row["outcome"]:
         case "Committed":
             return Committed(head)
@@ -476,59 +447,12 @@ def _result(cluster_id: int, row: asyncpg.Record | None) -> CommitResult:
             return Lost(head)
 
 
-def _head(row: asyncpg.Record) -> Head:
-    return Head(row["head_revision"], row["head_tip"], row["head_at"])
-
-
-def _gone(cluster_id: int) -> NotFound:
-    return NotFound(f"There is no cluster {cluster_id}.")
-
-
-class _KeyTaken(Exception):  # noqa: N818 - a finding, not a failure
-    """An idempotency key of the commit has an answer already; nothing was committed."""
-
-
-def _failed_commit(error: Exception) -> Exception:
-    """The error to raise for a failed commit: OutcomeUnknown, unless the server says why it refused."""
-    return _refusal(error) or OutcomeUnknown("The database failed during the commit.")
-
-
-def _refusal(error: Exception) -> Exception | None:
-    """The reason for which the server refused a commit; None if the error says something else."""
-    if not isinstance(error, asyncpg.PostgresError):
-        return None
-    constraint = _constraint(error)
-    if constraint.startswith(_KEY_TAKEN):
-        return _KeyTaken()
-    if constraint.startswith(_OBJECT_EXISTS) or error.sqlstate == _MISMATCH:
-        return ReplicaMismatch(str(error))
-    return None
-
-
-def _constraint(error: asyncpg.PostgresError) -> str:
-    """The name of the broken constraint, followed by the shard's number if that is on another server.
-
-    Citus passes on what another server says, but not the name as a field of its own, and where it
-    copies rows there, not the code of the error either.
-    """
-    named: str | None = getattr(error, "constraint_name", None)
-    found = None if named else _QUOTED.search(str(error))
-    return named or (found[1] if found else "")
-
-
-def _is_mistake(error: Exception) -> bool:
-    """Whether the commit itself was wrong, so that it was not made and never can be."""
-    if not isinstance(error, asyncpg.PostgresError) or _refusal(error) is not None:
-        return False
-    return (error.sqlstate or "").startswith(_MISTAKES)
-
-
 def _verdict(
     cluster_id: int, request: CommitRequest, head: Head, found: asyncpg.Record | None
 ) -> Committed | Lost:
     """Find out from the log what became of an attempt, once the head is no longer the expected one."""
     if found is None:
-        raise _gone(cluster_id)
+        raise gone(cluster_id)
     if found["last_revision"] is not None:
         return Committed(Head(request.last_revision, request.commit_id, found["at"]))
     if found["floor"] > request.expected_revision:

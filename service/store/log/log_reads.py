@@ -5,19 +5,18 @@ from uuid import UUID
 
 import asyncpg
 
-from service.model.core.errors import NotFound
 from service.model.log.commit import (
     ALL_BODIES,
     BodySelection,
     Change,
     CommitInfo,
     Diverged,
-    Head,
     LogPage,
 )
 from service.model.log.pages import PAGE_BYTES_MAX
 from service.store.connecting.connections import Driver
 from service.store.log.log_page_building import Extract, build_page
+from service.store.rows import gone, head_of
 
 # Each table's cluster is named, so that one server can be asked (see `distribution`).
 # With two statements, a compaction in between would leave a gap that nobody notices. The page
@@ -80,13 +79,13 @@ async def read_page(
     values = (cluster_id, after, after + limit, bytes_max, kinds, bodies.namespace)
     rows = await connection.fetch(_PAGE, *values)
     if not rows:
-        raise NotFound(f"There is no cluster {cluster_id}.")
+        raise gone(cluster_id)
     return build_page(_extract(rows), after, tip, limit, bytes_max)
 
 
 def _extract(rows: Sequence[asyncpg.Record]) -> Extract:
     first = rows[0]
-    head = Head(first["head_revision"], first["head_tip"], first["head_at"])
+    head = head_of(first)
     commits = {row["commit_id"]: row for row in rows if row["commit_id"] is not None}
     changes = [_change(row) for row in rows if row["revision"] is not None]
     return Extract(first["floor"], head, [_commit(row) for row in commits.values()], changes)

@@ -10,7 +10,6 @@ from datetime import datetime
 
 import asyncpg
 
-from service.model.core.errors import NotFound
 from service.model.core.primitives import ObjectName
 from service.model.log.commit import Head, ObjectRow
 from service.model.log.history import (
@@ -25,6 +24,7 @@ from service.model.log.pages import PAGE_BYTES_MAX
 from service.model.selection.selectable_fields import WAS_PENDING
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.rows import gone, head_of
 
 # `reach` is where the log begins, or where it is looked at no further.
 _BOUNDS = """
@@ -149,16 +149,16 @@ _BODIES = """
 """
 
 
-class Past:
-    """The part of the store that reads earlier revisions. Every call may raise StorageUnavailable.
+class History:
+    """The earlier revisions of clusters. Every call may raise StorageUnavailable.
 
     Calls raise NotFound if there is no cluster of that number.
     """
 
     def __init__(self, connections: Connections) -> None:
-        self._past = connections
+        self._reader = connections
 
-    async def past_index(
+    async def index(
         self,
         cluster_id: int,
         selection: PastSelection,
@@ -174,7 +174,7 @@ class Past:
         At most the last `changes_max` changes of the log are looked at.
         """
         with unavailable_on_failure():
-            async with self._past.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(
                     _INDEX,
                     cluster_id,
@@ -195,7 +195,7 @@ class Past:
         ]
         return PastIndex(head=head, reach=reach, unknown=rows[0]["unknown"], keys=keys)
 
-    async def past_objects(
+    async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
         """The objects of these keys as they were: the first ones, up to that which reaches `PAGE_BYTES_MAX`.
@@ -203,7 +203,7 @@ class Past:
         None: one of them is no longer in the log.
         """
         with unavailable_on_failure():
-            async with self._past.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(
                     _BODIES,
                     cluster_id,
@@ -228,7 +228,7 @@ class Past:
             for row in rows
         ]
 
-    async def past_changes(
+    async def changes(
         self,
         cluster_id: int,
         revision: int,
@@ -239,7 +239,7 @@ class Past:
     ) -> PastChanges:
         """Up to `limit` objects that have changed since a revision; those of the kinds `without` are left out."""
         with unavailable_on_failure():
-            async with self._past.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(
                     _CHANGED, cluster_id, changes_max, revision, list(without), limit
                 )
@@ -256,7 +256,7 @@ class Past:
     ) -> int | None:
         """The change that gave a pod its node in the commit that a revision is of; None if none did."""
         with unavailable_on_failure():
-            async with self._past.driver() as connection:
+            async with self._reader.driver() as connection:
                 found: int | None = await connection.fetchval(
                     _BOUND_AT, cluster_id, revision, namespace, name, WAS_PENDING
                 )
@@ -265,7 +265,7 @@ class Past:
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
         """When a revision was committed; None if its commit is not, or no longer, in the log."""
         with unavailable_on_failure():
-            async with self._past.driver() as connection:
+            async with self._reader.driver() as connection:
                 at: datetime | None = await connection.fetchval(_COMMITTED_AT, cluster_id, revision)
         return at
 
@@ -274,7 +274,7 @@ class Past:
     ) -> ReadableHistory:
         """Tell from which revisions on the objects of a selection are known, by the last `changes_max` changes."""
         with unavailable_on_failure():
-            async with self._past.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(
                     _READABLE,
                     cluster_id,
@@ -291,6 +291,5 @@ class Past:
 def _bounds(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, int]:
     """The head and how far the log reaches back, which every row repeats."""
     if not rows:
-        raise NotFound(f"There is no cluster {cluster_id}.")
-    first = rows[0]
-    return Head(first["head_revision"], first["head_tip"], first["head_at"]), first["reach"]
+        raise gone(cluster_id)
+    return head_of(rows[0]), rows[0]["reach"]

@@ -25,7 +25,7 @@ async def records(harness: Harness, since: int = 0, **parameters: Any) -> list[d
     told = await ended(harness, since, LINES, path=BINDINGS, **parameters)
     assert told.headers[b"content-type"] == b"application/x-ndjson"
     *given, bookmark = told.lines
-    head = await harness.store.head(await harness.store.find_cluster("default"))
+    head = await harness.store.log.head(await harness.store.clusters.find("default"))
     assert bookmark == {"revision": head.revision, "action": "Bookmark"}
     return given
 
@@ -212,7 +212,7 @@ async def test_records_add_up_to_what_is_stored_wherever_a_stream_begins(over_ea
         for each in given:
             taken(state, each)
         assert state == await stored(harness)
-        since = (await harness.store.head(1)).revision
+        since = (await harness.store.log.head(1)).revision
 
     whole = await records(harness)
     assert {each["action"] for each in whole} >= {"Placed", "Terminating", "Failed", "Deleted"}
@@ -262,7 +262,7 @@ async def test_a_compacted_revision_is_gone_and_one_to_come_is_not_reached(
 ):
     for node in ("n1", "n2", "n1"):
         await put_on(over_each_store, node)
-    await over_each_store.store.compact(1, keep_changes=1, keep_seconds=0)
+    await over_each_store.store.housekeeping.compact(1, keep_changes=1, keep_seconds=0)
     client = over_each_store.client
     assert problem(await client.get(f"{BINDINGS}?sinceRevision=1"), 410) == "Compacted"
     assert problem(await client.get(f"{BINDINGS}?sinceRevision=99"), 503) == "RevisionNotReached"
@@ -282,7 +282,7 @@ async def test_bookmarks_pass_over_what_makes_no_record(make_harness: MakeHarnes
     harness = await make_harness(watch_bookmark_seconds=0.02)
     async with stream(harness, LINES, path=BINDINGS, sinceRevision=1) as told:
         await put_on(harness, None)
-        head = (await harness.store.head(1)).revision
+        head = (await harness.store.log.head(1)).revision
         while told.lines[-1:] != [{"revision": head, "action": "Bookmark"}]:
             await told.until_lines(len(told.lines) + 1)
     assert {each["action"] for each in told.lines} == {"Bookmark"}

@@ -11,9 +11,10 @@ from service.model.log.commit import CommitRequest
 from service.model.log.results import CommitResult
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
-from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.support.memory_store.log import MemoryLog
+from tests.support.memory_store.store import MemoryStore
 
 SHOP = f"{CLUSTER}/namespaces/shop/pods"
 APPLY = f"{CLUSTER}/apply"
@@ -139,7 +140,7 @@ async def test_commits_are_whole_and_the_answer_says_which(make_harness: MakeHar
     assert await names(harness) == ["p6"]
 
 
-class FailingStore(MemoryStore):
+class FailingLog(MemoryLog):
     """Fails at one commit, counted from when a test sets `left`."""
 
     left = 1_000_000
@@ -156,10 +157,11 @@ class FailingStore(MemoryStore):
 async def test_a_deletion_that_ends_early_tells_what_was_committed(
     make_harness: MakeHarness, key: str
 ) -> None:
-    store = FailingStore(SystemClock().now, RandomIds().commit_id)
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    store.log = failing = FailingLog(store.state)
     harness = await make_harness(store, apply_lines_per_commit=2)
     await apply(harness, *(labelled(f"p{index}", "web", nodeName="n1") for index in range(5)))
-    store.left = 2
+    failing.left = 2
     headers = {"idempotency-key": key} if key else {}
     answer = await deleted(harness, f"{SHOP}?all=true", **headers)
     assert (answer["deleted"], answer["remaining"]) == (2, 3)
@@ -173,7 +175,7 @@ async def test_a_deletion_that_ends_early_tells_what_was_committed(
     assert "problem" not in again
     assert await names(harness) == []
     await apply(harness, labelled("q", "web", nodeName="n1"))
-    store.left = 1
+    failing.left = 1
     refused = await harness.client.delete(f"{SHOP}?all=true")
     assert problem(refused, 503) == "StorageUnavailable"
     assert await names(harness) == ["q"]

@@ -115,7 +115,7 @@ async def outcome(harness: Harness) -> tuple[Any, ...]:
     """State, quotas and log, without identifiers and times, which differ by chance."""
     pods = (await harness.client.get(f"{CLUSTER}/pods")).json()["items"]
     quotas = (await harness.client.get(f"{CLUSTER}/resourcequotas")).json()["items"]
-    page = await harness.store.read_log(1, 0, None, 10_000)
+    page = await harness.store.log.read(1, 0, None, 10_000)
     log = [
         (each.verb, each.created, each.node_name, _plain(json.loads(each.body)))
         for each in page.changes

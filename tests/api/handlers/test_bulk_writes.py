@@ -13,8 +13,9 @@ from service.model.log.commit import CommitRequest
 from service.model.log.results import CommitResult
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
-from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
+from tests.support.memory_store.log import MemoryLog
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import WAIT_SECONDS
 
 APPLY = f"{CLUSTER}/apply"
@@ -210,7 +211,7 @@ async def test_answers_do_not_wait_for_lines_that_are_still_to_come(make_harness
     assert [each["name"] for each in answers] == ["n1", "n2"]
 
 
-class _SlowStore(MemoryStore):
+class _SlowLog(MemoryLog):
     """Takes so long for a commit that others have seen meanwhile whose time is up."""
 
     @override
@@ -223,7 +224,8 @@ class _SlowStore(MemoryStore):
 async def test_who_waits_for_an_answer_before_sending_on_is_not_too_slow(make_harness) -> None:
     """The time of the second piece is up before it can have been sent."""
     clock = HurriedClock()
-    store = _SlowStore(SystemClock().now, RandomIds().commit_id)
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    store.log = _SlowLog(store.state)
     harness = await make_harness(
         store, clock, apply_lines_per_commit=1, body_timeout_seconds=WAIT_SECONDS
     )
@@ -236,7 +238,7 @@ async def test_who_waits_for_an_answer_before_sending_on_is_not_too_slow(make_ha
     assert [each.get("name") for each in answers] == ["n1", "n2"]
 
 
-class _FailingStore(MemoryStore):
+class _FailingLog(MemoryLog):
     """Refuses the second commit, before it has done anything."""
 
     commits = 0
@@ -250,7 +252,8 @@ class _FailingStore(MemoryStore):
 
 
 async def test_nothing_is_applied_after_a_chunk_that_failed(make_harness) -> None:
-    store = _FailingStore(SystemClock().now, RandomIds().commit_id)
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    store.log = _FailingLog(store.state)
     harness = await make_harness(store, apply_lines_per_commit=1)
     content = lines(*(node(f"n{i}") for i in range(5)))
     answer = await harness.client.post(APPLY, content=content, headers=NDJSON)

@@ -134,7 +134,7 @@ async def test_a_forced_binding_is_an_audit_event_that_names_what_it_overruled(
     scheduled = ("Scheduled", "Successfully assigned shop/web-0 to n1", 1)
     assert await told(harness, "web-0") == [forced, scheduled]
     assert [reason for reason, _, _ in await told(harness, "web-1")] == ["Scheduled"]
-    audits = await harness.store.list_events(await harness.store.find_cluster("default"), limit=9)
+    audits = await harness.store.events.list(await harness.store.clusters.find("default"), limit=9)
     assert "BindingForced" in {row.event.reason for row in audits.rows}
 
 

@@ -13,9 +13,11 @@ from service.model.log.results import CommitResult
 from service.model.registry.manifests import TemplateCache, parse_any
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
-from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.support.memory_store.log import MemoryLog
+from tests.support.memory_store.state import MemoryState
+from tests.support.memory_store.store import MemoryStore
 
 PODS = f"{CLUSTER}/pods"
 LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["a", "b", ""]))
@@ -172,11 +174,11 @@ async def test_a_list_shows_what_another_process_was_told(make_harness: MakeHarn
         assert len(listed.json()["items"]) == number + 1
 
 
-class HeldStore(MemoryStore):
-    """Keeps commits from being made while `held` is not set."""
+class HeldLog(MemoryLog):
+    """Keeps commits from being made while `free` is not set."""
 
-    def __init__(self) -> None:
-        super().__init__(SystemClock().now, RandomIds().commit_id)
+    def __init__(self, state: MemoryState) -> None:
+        super().__init__(state)
         self.free, self.arrived = asyncio.Event(), asyncio.Event()
         self.free.set()
 
@@ -188,17 +190,18 @@ class HeldStore(MemoryStore):
 
 
 async def test_a_list_shows_nothing_that_is_not_committed(make_harness: MakeHarness) -> None:
-    store = HeldStore()
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    store.log = held = HeldLog(store.state)
     harness = await make_harness(store)
     await harness.put_pod("a", nodeName="n1")
     for _ in range(2):  # the first list is read before, the second after the objects are kept
-        store.free.clear()
-        store.arrived.clear()
+        held.free.clear()
+        held.arrived.clear()
         change = asyncio.create_task(harness.put_pod("a", nodeName="n2"))
-        await store.arrived.wait()
+        await held.arrived.wait()
         on_one = (await harness.client.get(f"{PODS}?nodeName=n1")).json()["items"]
         on_two = (await harness.client.get(f"{PODS}?nodeName=n2")).json()["items"]
-        store.free.set()
+        held.free.set()
         await change
         assert ([item["spec"]["nodeName"] for item in on_one], on_two) == (["n1"], [])
         assert len((await harness.client.get(f"{PODS}?nodeName=n2")).json()["items"]) == 1

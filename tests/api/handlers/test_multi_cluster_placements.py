@@ -262,7 +262,7 @@ async def test_no_choice_rests_on_a_state_that_cannot_be_confirmed(
     async def no_head(_cluster_id: int) -> Head:
         raise StorageUnavailable("No connection.")
 
-    monkeypatch.setattr(harness.store, "head", no_head)
+    monkeypatch.setattr(harness.store.log, "head", no_head)
     plain = {"pods": [pod("web-1")], "dryRun": True}
     answer = await harness.client.post("/v1/clusters/east/placements", json=plain)
     assert answer.status_code == 200, answer.text
@@ -290,7 +290,7 @@ class Stop:
             answer = await self._place(clusters, ask) if self._after else None
             if ask.leases is not None:
                 for number, name in ask.leases.names:
-                    await harness.store.acquire_lease(number, name, ask.leases.holder, 0)
+                    await harness.store.leases.acquire(number, name, ask.leases.holder, 0)
             self._reached.set()
             await self.go_on.wait()
             return answer or await self._place(clusters, ask)
@@ -328,7 +328,7 @@ async def test_leases_that_have_ended_are_not_taken_anew_under_the_same_choice(
     async def keeping(leases: Any) -> None:
         if next(looks) == AFTER_CHOICE:
             for number, name in leases.held.names:
-                await harness.store.acquire_lease(number, name, leases.held.holder, 0)
+                await harness.store.leases.acquire(number, name, leases.held.holder, 0)
             monkeypatch.setattr(multi_cluster_placement, "RENEW_SECONDS", 0.0)
             chosen.set()
             await go_on.wait()

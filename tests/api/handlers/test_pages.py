@@ -46,7 +46,7 @@ async def filled(over_each_store: Harness) -> Harness:
     )
     assert answer.status_code == 200, answer.text
     told = [event(name, namespace=namespace) for namespace, name in KEYS]
-    await over_each_store.store.add_events(1, told)
+    await over_each_store.store.events.add(1, told)
     return over_each_store
 
 

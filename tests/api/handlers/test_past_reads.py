@@ -29,7 +29,7 @@ def at(path: str, revision: int) -> str:
 async def compact(harness: Harness, keep: int) -> int:
     floor, rose = 0, True
     while rose:
-        floor, rose = await harness.store.compact(1, keep_changes=keep, keep_seconds=0)
+        floor, rose = await harness.store.housekeeping.compact(1, keep_changes=keep, keep_seconds=0)
     return floor
 
 

@@ -163,7 +163,7 @@ async def test_a_namespace_takes_its_groups_with_it(harness: Harness) -> None:
     assert all(each["uid"] for each in queued["results"])
     assert (await harness.client.delete(f"{CLUSTER}/namespaces/shop")).status_code == 200
     assert (await shown(harness, "podgroups"))["items"] == []
-    left = await harness.store.list_objects(1, "WaitingGroup", limit=5)
+    left = await harness.store.objects.list(1, "WaitingGroup", limit=5)
     assert left.rows == []
 
 

@@ -121,7 +121,7 @@ async def test_a_release_goes_on_although_a_zone_is_lost(quick: Harness) -> None
     zones = [each["spec"]["nodeName"][0] for each in left.values()]
     assert sorted(zones) == ["b", "b", "b", "c", "c", "c"]
     assert {each["metadata"]["labels"]["version"] for each in left.values()} == {"v2"}
-    log = list(quick.store.clusters[1].changes)
+    log = list(quick.store.states[1].changes)
     assert list(wrongs(log, "web-v1", "web-v2", Bounds(most=7, least=5))) == []
     assert counted(log, "web-v2") == (status["evicted"], status["placed"])
 

@@ -40,9 +40,14 @@ async def without_database(harness: Harness, monkeypatch) -> Harness:
     async def gone(*_: object, **__: object) -> None:
         raise StorageUnavailable("The database cannot be reached.")
 
-    names = ("head", "find_cluster", "get_cluster", "get_object", "list_objects", "commit")
-    for name in (*names, "prove_commits"):
-        monkeypatch.setattr(harness.store, name, gone)
+    store = harness.store
+    for part, *names in (
+        (store.log, "head", "commit", "prove_commits"),
+        (store.clusters, "find", "get"),
+        (store.objects, "get", "list"),
+    ):
+        for name in names:
+            monkeypatch.setattr(part, name, gone)
     return harness
 
 
@@ -61,7 +66,7 @@ async def test_readiness_tells_that_commits_fail_though_reads_work(
     async def no_room() -> None:
         raise StorageUnavailable("No space left on device.")
 
-    monkeypatch.setattr(harness.store, "prove_commits", no_room)
+    monkeypatch.setattr(harness.store.log, "prove_commits", no_room)
     answer = await harness.client.get("/readyz")
     assert problem(answer, 503) == "StorageUnavailable"
     assert answer.json()["detail"] == "No space left on device."
@@ -118,7 +123,9 @@ async def test_replicas_are_compared_only_when_asked_for(make_harness) -> None:
 
     debugging = await make_harness(debug=True)
     await debugging.put_node("n1")
-    reporter = Reporter(debugging.store, debugging.scheduler, SystemClock(), "host/1")
+    reporter = Reporter(
+        debugging.store.replica_reports, debugging.scheduler, SystemClock(), "host/1"
+    )
     await reporter.report()
     answer = await debugging.client.get("/debug/replicas")
     [(revision, digest)] = debugging.scheduler.replicas().values()

@@ -126,7 +126,7 @@ class Stop:
         assert name == STEPS[number], self._steps
         answer = await take() if self._when == "after" else None
         for number, lease in self._leases.names:
-            await self._harness.store.acquire_lease(number, lease, self._leases.holder, 0)
+            await self._harness.store.leases.acquire(number, lease, self._leases.holder, 0)
         self._reached.set()
         await self.go_on.wait()
         return answer or await take()
@@ -149,9 +149,9 @@ async def internal(harness: Harness) -> list[str]:
     """What clusters remember of groups that have not come to their end."""
     found = []
     for name in CLUSTERS:
-        number = await harness.store.find_cluster(name)
+        number = await harness.store.clusters.find(name)
         for kind in ("GroupReservation", "SplitGroup"):
-            page = await harness.store.list_objects(number, kind, limit=100)
+            page = await harness.store.objects.list(number, kind, limit=100)
             found += [f"{name}: {kind} {row.name}" for row in page.rows]
     return found
 

@@ -12,11 +12,13 @@ from service.model.log.commit import IdempotencyKey
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
 from service.scheduler.protocol.limits import Limits
-from service.store.memory.memory_store import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
 from tests.api.leaving import LeavingClient
+from tests.support.memory_store.log import MemoryLog
+from tests.support.memory_store.state import MemoryState
+from tests.support.memory_store.store import MemoryStore
 
 PLACEMENTS = f"{CLUSTER}/placements"
 OVER_CLUSTERS = "/v1/placements"
@@ -103,7 +105,7 @@ class State:
         self._harness = harness
 
     async def now(self) -> Any:
-        head = await self._harness.store.head(1)
+        head = await self._harness.store.log.head(1)
         listed = await self._harness.client.get(f"{CLUSTER}/pods")
         names = [each["metadata"]["name"] for each in listed.json()["items"]]
         return head.revision, names, self._harness.scheduler.replicas()["default"]
@@ -144,7 +146,7 @@ async def test_nothing_is_stored_of_a_placement_that_has_ended_early(
         await client.request
         clock.tick_seconds = 0
         assert await state.now() == before
-        assert not await store.find_answers(1, [IdempotencyKey("placePods", "k", 0)])
+        assert not await store.log.find_answers(1, [IdempotencyKey("placePods", "k", 0)])
 
 
 async def test_others_are_decided_as_soon_as_the_time_of_a_placement_is_up(
@@ -260,24 +262,25 @@ async def test_a_placement_ends_when_its_client_leaves(
 async def test_a_client_that_leaves_during_the_commit_has_its_pods_placed(
     make_harness: MakeHarness,
 ) -> None:
-    store = GatedStore(SystemClock().now, RandomIds().commit_id)
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    store.log = gated = GatedLog(store.state)
     harness = await make_harness(store=store)
     await harness.put_node("n1")
-    store.gate.clear()
+    gated.gate.clear()
     client = LeavingClient(harness.app, PLACEMENTS, {"pods": [pod("p")]})
-    await store.begun.wait()
+    await gated.begun.wait()
     client.left.set()
-    store.gate.set()
+    gated.gate.set()
     await client.request
     assert client.status == 200
     assert (await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/p")).status_code == 200
 
 
-class GatedStore(MemoryStore):
-    """A store whose commits can be held up."""
+class GatedLog(MemoryLog):
+    """A log whose commits can be held up."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, state: MemoryState) -> None:
+        super().__init__(state)
         self.gate = asyncio.Event()
         self.gate.set()
         self.begun = asyncio.Event()

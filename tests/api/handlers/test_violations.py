@@ -103,7 +103,7 @@ async def evicted(harness: Harness, name: str) -> dict[str, Any]:
 
 async def is_forgiven(harness: Harness) -> bool:
     """Whether the time of anybody's grace is counted."""
-    page = await harness.store.list_objects(1, "Evictions", limit=1)
+    page = await harness.store.objects.list(1, "Evictions", limit=1)
     return bool(page.rows)
 
 

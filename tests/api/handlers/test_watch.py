@@ -137,8 +137,8 @@ async def test_an_unknown_cluster_is_not_found(harness: Harness):
 async def test_a_compacted_revision_is_gone(over_each_store: Harness):
     for number in range(5):
         await over_each_store.put_node(f"n{number}")
-    cluster_id = await over_each_store.store.find_cluster("default")
-    await over_each_store.store.compact(cluster_id, keep_changes=2, keep_seconds=0)
+    cluster_id = await over_each_store.store.clusters.find("default")
+    await over_each_store.store.housekeeping.compact(cluster_id, keep_changes=2, keep_seconds=0)
 
     answer = await over_each_store.client.get(f"{WATCH}?sinceRevision=3")
 
@@ -259,8 +259,8 @@ async def random_changes(harness: Harness, seed: int, count: int) -> None:
 
 
 async def logged(harness: Harness) -> list[tuple[str, str, str]]:
-    cluster_id = await harness.store.find_cluster("default")
-    page = await harness.store.read_log(cluster_id, 0, None, 1_000_000)
+    cluster_id = await harness.store.clusters.find("default")
+    page = await harness.store.log.read(cluster_id, 0, None, 1_000_000)
     return [
         (str(c.revision), _type_of(c), "default" if c.kind == "Cluster" else c.name)
         for c in page.changes
@@ -450,8 +450,8 @@ async def test_a_stream_that_compaction_overtakes_ends_with_an_error(make_harnes
 
 async def is_compacted(harness: Harness) -> bool:
     """Whether no change is left, after one more step of compaction."""
-    floor, _ = await harness.store.compact(1, keep_changes=0, keep_seconds=0)
-    return floor == (await harness.store.head(1)).revision
+    floor, _ = await harness.store.housekeeping.compact(1, keep_changes=0, keep_seconds=0)
+    return floor == (await harness.store.log.head(1)).revision
 
 
 async def test_a_stream_whose_history_is_replaced_ends_with_an_error(harness: Harness):

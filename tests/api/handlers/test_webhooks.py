@@ -191,10 +191,10 @@ async def test_a_receiver_is_told_that_the_log_was_compacted_and_gets_what_follo
     harness = await make_harness(store=store, **OPEN)
     await harness.put_node("n1")
     await made(harness, receiver.url)
-    since = (await harness.store.head(1)).revision
+    since = (await harness.store.log.head(1)).revision
     await harness.place(pod("p0"))
-    lost = (await harness.store.head(1)).revision
-    await harness.store.compact(1, keep_changes=0, keep_seconds=0)
+    lost = (await harness.store.log.head(1)).revision
+    await harness.store.housekeeping.compact(1, keep_changes=0, keep_seconds=0)
     async with delivering(harness.store, HurriedClock()):
         await receiver.messages(1)
         await harness.place(pod("p1"))
@@ -333,7 +333,7 @@ async def test_a_change_awaits_the_message_that_is_under_way(
         await harness.place(pod("p0"))
         await receiver.messages(1)
         await harness.client.patch(HOOK, json={"namespace": None})
-        assert await store.claim_webhooks("another", 60, 10) == []
+        assert await store.webhooks.claim("another", 60, 10) == []
         assert len(receiver.got) == 1
         receiver.answering.set()
         await until(harness, lambda told: told["behind"] == 0)
@@ -350,21 +350,21 @@ class SlowStore:
         self._clock = clock
         self.taken = 0
         self.let_go = asyncio.Event()
+        self.webhooks = self
+        self.log = self
+        self.clusters = store.clusters
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def claim_webhooks(self, *arguments: Any) -> Any:
-        rows = await self._store.claim_webhooks(*arguments)
+    async def claim(self, *arguments: Any) -> Any:
+        rows = await self._store.webhooks.claim(*arguments)
         self.taken += len(rows)
         return rows
 
-    async def read_log(self, *arguments: Any) -> Any:
+    async def read(self, *arguments: Any) -> Any:
         self._clock.advance(60)
-        return await self._store.read_log(*arguments)
+        return await self._store.log.read(*arguments)
 
-    async def change_webhook(self, *arguments: Any) -> Any:
-        row = await self._store.change_webhook(*arguments)
+    async def change(self, *arguments: Any) -> Any:
+        row = await self._store.webhooks.change(*arguments)
         if row is not None and row.holder is None:
             self.let_go.set()
         return row
@@ -384,7 +384,7 @@ async def test_a_webhook_for_which_the_store_is_too_slow_is_not_taken_again_at_o
             await slow.let_go.wait()
         await harness.place(pod("p1"))
         assert (slow.taken, receiver.got) == (1, [])
-    assert len(await harness.store.claim_webhooks("another", 60, 10)) == 1
+    assert len(await harness.store.webhooks.claim("another", 60, 10)) == 1
 
 
 @pytest.mark.parametrize(
@@ -430,14 +430,14 @@ async def test_what_a_process_notes_counts_only_until_another_takes_the_webhook(
     store = over_each_store.store
     await made(over_each_store, "https://a.example/")
     await over_each_store.put_node("n1")
-    (late,) = await store.claim_webhooks("a", 0.001, 10)
-    (present,) = await once(lambda: store.claim_webhooks("a", 60, 10))
+    (late,) = await store.webhooks.claim("a", 0.001, 10)
+    (present,) = await once(lambda: store.webhooks.claim("a", 60, 10))
     with pytest.raises(WebhookGone):
-        await store.change_webhook(1, late.name, delivered(late, 1, is_sent=True))
+        await store.webhooks.change(1, late.name, delivered(late, 1, is_sent=True))
     with pytest.raises(WebhookGone):
-        await store.change_webhook(1, late.name, released(late))
-    assert await store.claim_webhooks("b", 60, 10) == []
-    noted = await store.change_webhook(1, late.name, delivered(present, 1, is_sent=True))
+        await store.webhooks.change(1, late.name, released(late))
+    assert await store.webhooks.claim("b", 60, 10) == []
+    noted = await store.webhooks.change(1, late.name, delivered(present, 1, is_sent=True))
     assert (noted.revision, noted.holder) == (1, None)
 
 

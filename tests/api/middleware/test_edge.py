@@ -213,7 +213,7 @@ async def test_a_fault_is_a_problem_document_that_tells_nothing(
     async def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret of the house")
 
-    monkeypatch.setattr(harness.store, "get_object", broken)
+    monkeypatch.setattr(harness.store.objects, "get", broken)
     answer = await harness.client.get(POD)
     assert problem(answer, 500) == "Internal"
     assert "secret" not in answer.text

@@ -95,7 +95,7 @@ async def test_a_request_is_told_by_its_ids_and_its_cluster(keep, harness: Harne
     async def broken(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(harness.store, "get_object", broken)
+    monkeypatch.setattr(harness.store.objects, "get", broken)
     headers = {"x-request-id": "mine", "traceparent": TRACEPARENT}
     answer = await harness.client.get(f"{CLUSTER}/nodes/n1", headers=headers)
     assert answer.status_code == 500

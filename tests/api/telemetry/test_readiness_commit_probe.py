@@ -14,6 +14,7 @@ class Store:
     outage: str | None = None
 
     def __init__(self) -> None:
+        self.log = self
         self.proofs = 0
         self.error: Exception | None = None
         self.may_end = asyncio.Event()

@@ -30,10 +30,10 @@ from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.scheduler import Scheduler
 from service.settings import Settings
-from service.store.memory.memory_store import MemoryStore
 from tests.api.conftest import LITESTARS
 from tests.api.harness import AS_JSON, CLUSTER, node, pod, problem
 from tests.api.leaving import LeavingClient
+from tests.support.memory_store.store import MemoryStore
 from tests.waiting import once
 
 CLOCK = SystemClock()
@@ -359,8 +359,8 @@ async def test_p19_nothing_is_forwarded_twice(home, other, start_worker, store):
     """A worker to which a request is forwarded decides it, whatever it knows of leases by then."""
     third = await start_worker("third")
     assert await third.cluster_owners.elsewhere("default") == "home"
-    await store.release_lease(1, "requests@s", "home")
-    assert await store.claim_lease(1, "requests@s", "third", 60)
+    await store.leases.release(1, "requests@s", "home")
+    assert await store.leases.claim(1, "requests@s", "third", 60)
     assert await other.cluster_owners.elsewhere("default") == "third"
     assert await third.cluster_owners.elsewhere("default") == "home"
     answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
@@ -375,7 +375,7 @@ async def test_p19_who_cannot_be_reached_is_done_without_at_once(home, other, st
         answer = await other.client.post(f"{CLUSTER}/placements", json=placing(f"p{number}"))
         assert answer.json()["results"][0]["outcome"] == "Placed"
     # The lease still is the other one's: nothing had to wait for its end.
-    lease = await store.claim_lease(1, "requests@s", "other", 1)
+    lease = await store.leases.claim(1, "requests@s", "other", 1)
     assert lease.holder == "home"
 
 
@@ -384,7 +384,7 @@ async def test_p19_the_place_of_one_that_has_died_is_taken_at_once(home, other, 
     for number in range(2):
         answer = await other.client.post(f"{CLUSTER}/placements", json=placing(f"p{number}"))
         assert answer.json()["results"][0]["outcome"] == "Placed"
-    lease = await store.claim_lease(1, "requests@s", "somebody", 1)
+    lease = await store.leases.claim(1, "requests@s", "somebody", 1)
     assert lease.holder == "other"
 
 
@@ -433,12 +433,12 @@ async def test_p19_a_lost_answer_to_a_request_with_a_key_is_made_up_for_once(
     answer = await other.client.post(f"{CLUSTER}/placements", **again)
     assert answer.status_code == 200
     assert answer.json()["results"][0]["outcome"] == "Placed"
-    assert (await store.head(1)).revision == 3
+    assert (await store.log.head(1)).revision == 3
     home.before = home.after = None
     never.set()
     await asyncio.wait(home.listener.deciding)
     # The first attempt has come to its end as well: it found the record.
-    assert (await store.head(1)).revision == 3
+    assert (await store.log.head(1)).revision == 3
     repeated = await other.client.post(f"{CLUSTER}/placements", **again)
     assert repeated.content == answer.content
 

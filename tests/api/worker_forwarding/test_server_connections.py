@@ -26,13 +26,13 @@ from service.model.core.access import BOOTSTRAP, Grant, Principal
 from service.model.core.errors import OutcomeUnknown
 from service.runtime.ids import RandomIds
 from service.settings import InvalidSettings, Settings
-from service.store.memory.memory_store import MemoryStore
 from tests.api.harness import CLUSTER, node, problem
 from tests.api.worker_forwarding.test_forwarding import CLOCK, KEY, Worker, placing
 from tests.cli.server.test_tls import write_certificate
 from tests.examples.following import executable
 from tests.paths import ROOT
 from tests.processes import own_address
+from tests.support.memory_store.store import MemoryStore
 
 SECRET = "what-only-servers-know-0123456789"
 HOST = own_address()
@@ -90,7 +90,7 @@ async def placed(server, name, **headers):
 
 async def holder_of(server):
     """Whoever holds the lease, by its id."""
-    lease = await server.store.claim_lease(1, LEASE, "nobody", 1)
+    lease = await server.store.leases.claim(1, LEASE, "nobody", 1)
     return id_in(lease.holder)
 
 
@@ -228,8 +228,8 @@ async def test_p19_servers_whose_ports_overlap_know_each_others_workers_as_such(
 async def test_p19_a_request_is_not_forwarded_between_servers_twice(home, start_server):
     other, third = await start_server("other"), await start_server("third")
     assert await third.cluster_owners.elsewhere("default") == home.servers.own
-    await home.store.release_lease(1, LEASE, home.servers.own)
-    assert await other.store.claim_lease(1, LEASE, third.servers.own, 60)
+    await home.store.leases.release(1, LEASE, home.servers.own)
+    assert await other.store.leases.claim(1, LEASE, third.servers.own, 60)
     assert await placed(other, "p")
     assert (len(third.decided), home.decided) == (1, [])
 

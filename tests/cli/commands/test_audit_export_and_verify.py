@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from service.model.log.audit_chain import AuditedCaller, AuditEntry, AuditRow
-from service.store.memory.memory_audit import AuditLog
+from tests.support.memory_store.chains import AuditChains
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)
 ALICE = AuditedCaller("alice ü", "192.0.2.1", "putNode", "r")
@@ -15,7 +15,7 @@ ALICE = AuditedCaller("alice ü", "192.0.2.1", "putNode", "r")
 
 @pytest.fixture
 def rows() -> list[AuditRow]:
-    log = AuditLog()
+    log = AuditChains()
     log.add(0, 7, "", AT, [AuditEntry(caller=ALICE, cluster="other", revision=1)])
     log.add(1, 1, "default", AT, [AuditEntry(caller=ALICE, revision=n) for n in (2, 3, 4)])
     return list(log.rows((0, 0)))

@@ -97,9 +97,9 @@ async def test_a_token_anywhere_or_an_identity_provider_authenticates_callers(da
     assert await asks(token="t" * 32)
     assert await asks(oidc_issuer="https://id.example", oidc_audience="moorage")
     store = PostgresStore(database_url)
-    await store.put_principal("User", "root", [ADMIN], keep_admin=True)
+    await store.access.put_principal("User", "root", [ADMIN], keep_admin=True)
     assert not await asks()
-    await store.create_token(
+    await store.access.create_token(
         "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
     )
     await store.close()

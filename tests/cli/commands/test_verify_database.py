@@ -112,14 +112,16 @@ def fill(client: httpx.Client) -> None:
 async def finish(url: str) -> None:
     """A fence, principals and an audit, which nothing else here makes."""
     store = PostgresStore(url, audit=True)
-    cluster_id = await store.find_cluster("default")
-    await store.settle_unknown(cluster_id, commit_on(await store.head(cluster_id), put("never")))
-    await store.put_principal("User", "root", [ADMIN], keep_admin=False)
-    await store.put_principal("User", "ci", [Grant("reader")], keep_admin=False)
-    await store.add_refusals(
+    cluster_id = await store.clusters.find("default")
+    await store.log.settle_unknown(
+        cluster_id, commit_on(await store.log.head(cluster_id), put("never"))
+    )
+    await store.access.put_principal("User", "root", [ADMIN], keep_admin=False)
+    await store.access.put_principal("User", "ci", [Grant("reader")], keep_admin=False)
+    await store.audit.add_refusals(
         [AuditEntry(caller=AuditedCaller(f"nobody-{n}"), status=401) for n in (1, 2)]
     )
-    await store.compact(cluster_id, keep_changes=12, keep_seconds=0)
+    await store.housekeeping.compact(cluster_id, keep_changes=12, keep_seconds=0)
     await store.close()
 
 

@@ -169,7 +169,7 @@ async def read_rows(url):
     """The cluster's objects, as a history has them."""
     store = PostgresStore(url)
     try:
-        snapshot = await loading.load(store, await store.find_cluster("default"))
+        snapshot = await loading.load(store, await store.clusters.find("default"))
     finally:
         await store.close()
     return {tuple(row.key): (row.revision, row.body) for row in snapshot.rows}

@@ -26,7 +26,7 @@ async def tables(database_url):
     store = PostgresStore(database_url)
     try:
         loading = Loader(
-            await store.find_cluster("default"),
+            await store.clusters.find("default"),
             source=store,
             new_target=lambda: Replica(TemplateCache()),
             limits=Limits(),

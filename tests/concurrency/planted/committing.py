@@ -90,7 +90,7 @@ def unknown_taken_for_lost(patch):
     made = made_with(patch, Committer)
 
     async def settle(self, request, cause):
-        return Lost(await made[self]["store"].head(made[self]["cluster_id"]))
+        return Lost(await made[self]["store"].log.head(made[self]["cluster_id"]))
 
     patch.setattr(Committer, "settle", settle)
 
@@ -101,7 +101,7 @@ def unknown_tried_again(patch):
     made = made_with(patch, Committer)
 
     async def settle(self, request, cause):
-        return await made[self]["store"].commit(made[self]["cluster_id"], request)
+        return await made[self]["store"].log.commit(made[self]["cluster_id"], request)
 
     patch.setattr(Committer, "settle", settle)
 

@@ -155,7 +155,7 @@ def other_request_answered_under_a_key(patch):
 
     async def recorded_for_any(self, cluster, idempotency, key):
         cluster_id = (await self.loop_of(cluster)).cluster_id
-        records = await made[self]["store"].find_answers(cluster_id, [key])
+        records = await made[self]["store"].log.find_answers(cluster_id, [key])
         same = records[0].request_hash if records else idempotency.request_hash
         forged = placement_request.replace(idempotency, request_hash=same)
         return await recorded(self, cluster, forged, key)

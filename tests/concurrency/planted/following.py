@@ -169,7 +169,7 @@ def ranges_overshoot(patch):
     async def has_come_to(self, head):
         source, cluster_id = made[self]["source"], made[self]["cluster_id"]
         while self.head is not None and self.head.revision < head.revision:
-            page = await source.read_log(cluster_id, self.head.revision, self.head.tip, 2_000)
+            page = await source.log.read(cluster_id, self.head.revision, self.head.tip, 2_000)
             if not isinstance(page, LogPage):
                 return False
             self.follow(page.changes, page.revision)

@@ -5,15 +5,15 @@ from msgspec.structs import replace
 from service.model.log.commit import Head, ReplicaMismatch, effects
 from service.model.log.pages import ObjectPage
 from service.model.log.results import Committed, Lost
-from service.store.memory.memory_commits import ClusterState
-from service.store.memory.memory_store import MemoryStore
-from tests.concurrency.planted.registry import bug, made_with
+from tests.concurrency.planted.registry import bug
+from tests.support.memory_store.log import MemoryLog
+from tests.support.memory_store.objects import MemoryObjects
+from tests.support.memory_store.state import ClusterState
 
 
-@bug("P1, A8", "MemoryStore.commit_to")
+@bug("P1, A8", "MemoryLog.commit_to")
 def stale_commits_numbered_on(patch):
     """Revisions come from a sequence: who is late gets the next ones, and is not validated again."""
-    made = made_with(patch, MemoryStore)
 
     def commit(self, own, request):
         shift = own.head.revision - request.expected_revision
@@ -25,40 +25,40 @@ def stale_commits_numbered_on(patch):
         if known:
             return Lost(own.head)
         try:
-            own.append(moved, effects(changes), max(made[self]["clock"](), own.head.at))
+            own.append(moved, effects(changes), max(self.state.clock(), own.head.at))
         except ReplicaMismatch:
             return Lost(own.head)
         return Committed(own.head)
 
-    patch.setattr(MemoryStore, "commit_to", commit)
+    patch.setattr(MemoryLog, "commit_to", commit)
 
 
-@bug("P3, P4", "MemoryStore.commit_to")
+@bug("P3, P4", "MemoryLog.commit_to")
 def tip_ignored(patch):
     """Commits are accepted where the revision is right, whoever made it."""
-    commit = MemoryStore.commit_to
+    commit = MemoryLog.commit_to
 
     def commit_by_revision(self, own, request):
         return commit(self, own, replace(request, expected_tip=own.head.tip))
 
-    patch.setattr(MemoryStore, "commit_to", commit_by_revision)
+    patch.setattr(MemoryLog, "commit_to", commit_by_revision)
 
 
-@bug("P4", "MemoryStore.settle_unknown")
+@bug("P4", "MemoryLog.settle_unknown")
 def settled_without_a_fence(patch):
     """An unknown attempt is looked for in the log only; its statement may still arrive."""
 
     async def settle(self, cluster_id, request):
-        own = self.state_of(cluster_id)
+        own = self.state.of(cluster_id)
         for commit in own.commits:
             if commit.commit_id == request.commit_id:
                 return Committed(Head(commit.last, commit.commit_id, commit.at))
         return Lost(own.head)
 
-    patch.setattr(MemoryStore, "settle_unknown", settle)
+    patch.setattr(MemoryLog, "settle_unknown", settle)
 
 
-@bug("P11", "MemoryStore.commit_to")
+@bug("P11", "MemoryLog.commit_to")
 def duplicate_keys_overwritten(patch):
     """Records are written with ON CONFLICT DO NOTHING: the change goes in without its record."""
 
@@ -67,8 +67,8 @@ def duplicate_keys_overwritten(patch):
         kept = [each for each in request.idempotency if each.id not in known]
         return original(self, own, replace(request, idempotency=kept))
 
-    original = MemoryStore.commit_to
-    patch.setattr(MemoryStore, "commit_to", commit)
+    original = MemoryLog.commit_to
+    patch.setattr(MemoryLog, "commit_to", commit)
 
 
 @bug("P11", "ClusterState.record")
@@ -115,10 +115,10 @@ def a_row_not_updated(patch):
     patch.setattr(ClusterState, "append", append_all_but_one)
 
 
-@bug("P1", "MemoryStore.commit_to")
+@bug("P1", "MemoryLog.commit_to")
 def time_runs_backwards(patch):
     """A commit's time is the clock's, which may be behind the commit before it."""
-    commit = MemoryStore.commit_to
+    commit = MemoryLog.commit_to
 
     def commit_by_the_clock(self, own, request):
         result = commit(self, own, request)
@@ -127,13 +127,13 @@ def time_runs_backwards(patch):
             own.commits[-1] = replace(own.commits[-1], at=late)
         return result
 
-    patch.setattr(MemoryStore, "commit_to", commit_by_the_clock)
+    patch.setattr(MemoryLog, "commit_to", commit_by_the_clock)
 
 
-@bug("A11", "MemoryStore.list_objects")
+@bug("A11", "MemoryObjects.list")
 def pages_skip_a_row(patch):
     """A second page begins one row too late."""
-    list_objects = MemoryStore.list_objects
+    list_objects = MemoryObjects.list
 
     async def list_late(self, cluster_id, kind, *, after=None, limit, **options):
         page = await list_objects(
@@ -141,26 +141,26 @@ def pages_skip_a_row(patch):
         )
         return ObjectPage(page.head, page.rows[1:]) if after else page
 
-    patch.setattr(MemoryStore, "list_objects", list_late)
+    patch.setattr(MemoryObjects, "list", list_late)
 
 
-@bug("A11", "MemoryStore.list_objects")
+@bug("A11", "MemoryObjects.list")
 def list_claims_a_later_head(patch):
     """A list says that it is newer than its rows."""
-    list_objects = MemoryStore.list_objects
+    list_objects = MemoryObjects.list
 
     async def list_ahead(self, cluster_id, kind, **options):
         page = await list_objects(self, cluster_id, kind, **options)
         ahead = type(page.head)(page.head.revision + 3, page.head.tip, page.head.at)
         return ObjectPage(ahead, page.rows)
 
-    patch.setattr(MemoryStore, "list_objects", list_ahead)
+    patch.setattr(MemoryObjects, "list", list_ahead)
 
 
-@bug("P8, A12", "MemoryStore.head")
+@bug("P8, A12", "MemoryLog.head")
 def reads_from_a_replica_database(patch):
     """The head that confirms answers is read from a standby that lags behind."""
-    head = MemoryStore.head
+    head = MemoryLog.head
     seen = {}
 
     async def lagging(self, cluster_id):
@@ -169,4 +169,4 @@ def reads_from_a_replica_database(patch):
         seen[id(self)] = present
         return before
 
-    patch.setattr(MemoryStore, "head", lagging)
+    patch.setattr(MemoryLog, "head", lagging)

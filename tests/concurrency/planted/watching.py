@@ -17,7 +17,7 @@ def watch_resumes_one_late(patch):
     begin_at, made = watches.Watches.begin_at, made_with(patch, watches.Watches)
 
     async def begin_late(self, cluster_id, since, bodies, room):
-        head = await made[self]["store"].head(cluster_id)
+        head = await made[self]["store"].log.head(cluster_id)
         return await begin_at(self, cluster_id, min(since + 1, head.revision), bodies, room)
 
     patch.setattr(watches.Watches, "begin_at", begin_late)

@@ -209,7 +209,7 @@ class Crowd:
         return operation
 
     def _expected(self, operation: Operation) -> str | None:
-        objects = self.database.store.clusters[1].objects
+        objects = self.database.store.states[1].objects
         present = objects.get(operation.asked["object"])
         if present is None or operation.revisions_behind is None:
             return None
@@ -354,7 +354,7 @@ class Crowd:
         asked = {"object": key, "resource_version": None}
         operation = Operation(number=number, action="put", asked=asked, objects=[manifest])
         if self.random.random() < 0.2:
-            present = key in self.database.store.clusters[1].objects
+            present = key in self.database.store.states[1].objects
             operation.revisions_behind = self.random.choice((0, 0, 1)) if present else None
             asked["resource_version"] = self._expected(operation)
         return operation
@@ -376,7 +376,7 @@ class Crowd:
         """Confirm an eviction, as an orchestrator does that has stopped the pod."""
         marked = [
             key
-            for key, row in self.database.store.clusters[1].objects.items()
+            for key, row in self.database.store.states[1].objects.items()
             if key.kind == "Pod" and b"deletionTimestamp" in row.body
         ]
         if not marked:
@@ -581,7 +581,7 @@ class Client:
         """Single objects are read from the tables."""
         database = self._crowd.database
         await asyncio.sleep(database.travel_seconds())
-        read = await database.store.get_object(1, *operation.asked["object"])
+        read = await database.store.objects.get(1, *operation.asked["object"])
         row = read.row
         found = None if row is None else {"resourceVersion": row.revision, "object": row.body}
         await asyncio.sleep(database.travel_seconds())

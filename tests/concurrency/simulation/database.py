@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -22,13 +23,13 @@ from service.model.core.errors import OutcomeUnknown, StorageUnavailable
 from service.model.core.generate_name import SUFFIXES, suffix_of
 from service.model.log.commit import Change, CommitInfo, Diverged, Head
 from service.model.log.results import Behind, Committed, DuplicateKey, Lost
-from service.store.memory.memory_store import MemoryStore
 from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.eventloop import Process, SimulatedLoop
 from tests.concurrency.simulation.recording import RecordedCall, RecordingStore
+from tests.support.memory_store.store import PARTS, MemoryStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-WRITES = frozenset({"commit", "record_answers", "commit_locked", "settle_unknown"})
+WRITES = frozenset({"log.commit", "log.record_answers", "log.commit_locked", "log.settle_unknown"})
 
 
 class SimulatedClock:
@@ -83,7 +84,7 @@ class Trouble:
         """Whether that can befall a statement of this name: not if it is never so, or not now."""
         if fate == "none":
             return True
-        refused = self.unsettled if statement == "settle_unknown" else self.refused
+        refused = self.unsettled if statement == "log.settle_unknown" else self.refused
         chances = {"refused": refused, "lost answer": self.lost_answer, "late": self.late}
         return chances.get(fate, 1.0) > 0
 
@@ -110,7 +111,7 @@ class Database:
         self.commits: dict[int, list[CommitInfo]] = {}
         self.changes: dict[int, list[Change]] = {}
         self.committed_at: dict[UUID, float] = {}
-        self.seconds_max = {"acquire_lease": 0.0, "commit": 0.0}
+        self.seconds_max = {"leases.acquire": 0.0, "log.commit": 0.0}
         """What the longest statement of each name took, of those by which time is judged."""
         self._written: dict[int, UUID] = {}
 
@@ -120,7 +121,7 @@ class Database:
         Tells what the first cluster gained, if it is a schedule that runs.
         """
         gained: list[str] = []
-        for number, own in self.store.clusters.items():
+        for number, own in self.store.states.items():
             if own.head.tip == self._written.get(number):
                 continue
             commits = self.commits.setdefault(number, [])
@@ -148,7 +149,7 @@ class Database:
         return timedelta(seconds=sum(self.seconds_max.values()))
 
     def head_of(self, cluster_id: int) -> int:
-        return self.store.clusters[cluster_id].head.revision
+        return self.store.states[cluster_id].head.revision
 
     def later(self, seconds: float, do: Callable[[], None]) -> None:
         """Outside of every process: what has left one goes on without it."""
@@ -170,6 +171,19 @@ class Database:
         return self.random.choice((0.001, 0.01, 0.1))
 
 
+class _Part:
+    """A part of the store, whatever calls that has."""
+
+    def __init__(self, ask: Callable[..., Awaitable[Any]], part: str) -> None:
+        self._ask, self._part = ask, part
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        asked = self.__dict__[name] = partial(self._ask, f"{self._part}.{name}")
+        return asked
+
+
 class Connection:
     """A worker's way to the database: the scheduler's `Store`, whatever calls that has."""
 
@@ -178,22 +192,23 @@ class Connection:
     def __init__(self, database: Database, process: Process) -> None:
         self._database = database
         self._process = process
+        self.recovery = self
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
         """Answer at once: this database tells one history, so that nothing is ever lost of it (P3)."""
-        lifted = await self._database.store.continue_history(cluster_id, known)
+        lifted = await self._database.store.recovery.continue_history(cluster_id, known)
         assert not lifted
         return lifted
 
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        if name.startswith("_") or not hasattr(MemoryStore, name):
+    def __getattr__(self, name: str) -> _Part:
+        if name not in PARTS:
             raise AttributeError(name)
-        asked = self.__dict__[name] = partial(self._ask, name)
-        return asked
+        part = self.__dict__[name] = _Part(self._ask, name)
+        return part
 
     async def _ask(self, name: str, *arguments: Any, **options: Any) -> Any:
         database, asked = self._database, self._database.loop.time()
-        call = partial(getattr(database.store, name), *arguments, **options)
+        call = partial(attrgetter(name)(database.store), *arguments, **options)
         subject = _subject(name, arguments) or f"{self._process.name}/{name}"
         answer = await _Statement(database, self._process, name, call, subject).run()
         took = database.loop.time() - asked
@@ -232,7 +247,7 @@ def _brief(change: Change) -> str:
 
 def _subject(name: str, arguments: tuple[Any, ...]) -> str | None:
     """Attempts are known by the first object that they change, whoever makes them and when."""
-    if name not in ("commit", "settle_unknown"):
+    if name not in ("log.commit", "log.settle_unknown"):
         return None
     kind, inside, own = arguments[1].changes[0].key
     return f"{name} of {kind} {inside}/{own}"
@@ -287,14 +302,14 @@ class _Statement:
 
     def _fate(self) -> str:
         trouble, lot = self._database.trouble, self._database.random.random()
-        refused = trouble.unsettled if self._name == "settle_unknown" else trouble.refused
+        refused = trouble.unsettled if self._name == "log.settle_unknown" else trouble.refused
         if lot < refused:
             return "refused"
         lot -= refused
         if self._name in WRITES and lot < trouble.lost_answer:
             return "lost answer"
         lot -= trouble.lost_answer
-        return "late" if self._name == "commit" and lot < trouble.late else "none"
+        return "late" if self._name == "log.commit" and lot < trouble.late else "none"
 
     def _pass(self, moment: str) -> None:
         self._database.points[f"{self._name}: {moment}"] += 1
@@ -307,7 +322,7 @@ class _Statement:
     def _lose(self) -> None:
         """Drivers raise anything when a commit's answer is lost; of the others it is known what."""
         unknown = OutcomeUnknown("The connection broke.")
-        anything = self._name == "commit" and self._database.choices.does(
+        anything = self._name == "log.commit" and self._database.choices.does(
             f"{self._number}/raises", self._database.random, 0.5
         )
         self._fail(ConnectionResetError("driver") if anything else unknown)
@@ -329,7 +344,7 @@ class _Statement:
         self, travel: Callable[[], float], then: Callable[[asyncio.Future[Any]], None]
     ) -> None:
         """Execute in one instant; `then` gets the result after the way back."""
-        if self._name == "commit_locked" and not self._process.alive:
+        if self._name == "log.commit_locked" and not self._process.alive:
             return
         if not self._process.alive:
             self._pass("after its worker died")

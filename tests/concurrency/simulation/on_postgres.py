@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from operator import attrgetter
 
 import asyncpg
 import msgspec
@@ -81,7 +82,7 @@ async def _told_what(url: str) -> AsyncIterator[tuple[asyncpg.Connection, Postgr
     operator = await asyncpg.connect(data_source_name(url))
     try:
         first = PostgresStore(url, connections=1)
-        await first.delete_cluster(await first.find_cluster("default"))
+        await first.clusters.delete(await first.clusters.find("default"))
         await first.close()
         await operator.execute("DELETE FROM predecessor")
         await operator.execute(_TOLD_WHAT)
@@ -105,9 +106,9 @@ async def _ask(store: PostgresStore, call: RecordedCall) -> list[object]:
         pages[0] = told(page)
         return call.decision
 
-    arguments = (*call.arguments, decide) if call.name == "commit_locked" else call.arguments
+    arguments = (*call.arguments, decide) if call.name == "log.commit_locked" else call.arguments
     try:
-        answer = await getattr(store, call.name)(*arguments, **call.options)
+        answer = await attrgetter(call.name)(store)(*arguments, **call.options)
     except Exception as error:  # noqa: BLE001 - errors are answers here
         return [pages[0], told_error(error)]
     return [pages[0], told(answer)]

@@ -4,19 +4,21 @@ import copy
 import inspect
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from service.model.log.commit import CommitRequest, LogPage
-from service.store.memory.memory_store import MemoryStore
+from tests.support.memory_store.store import PARTS, MemoryStore
 
 
 class RecordedCall(msgspec.Struct, kw_only=True):
     """One call of a store, which happens in one instant."""
 
     name: str
+    """The part of the store and its method: `log.commit`."""
     arguments: tuple[Any, ...]
     options: dict[str, Any]
     at: datetime
@@ -62,9 +64,10 @@ class RecordingStore(MemoryStore):
 
         self._time = clock
         super().__init__(clock, remembered_id, audit=audit)
-        calls.append(self._begun("create_cluster", ("default", b"{}"), {}))
-        (default,) = self.clusters.values()
+        calls.append(self._begun("clusters.create", ("default", b"{}"), {}))
+        (default,) = self.states.values()
         calls[-1].outcome = told(default.row())
+        self._record()
 
     def _begun(
         self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -79,18 +82,26 @@ class RecordingStore(MemoryStore):
             outcome=None,
         )
 
-    async def recorded(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Answer a call of `MemoryStore`, and keep it; calls that it makes itself belong to it."""
-        method = getattr(MemoryStore, name)
+    def _record(self) -> None:
+        """Have all calls of the parts recorded."""
+        for part, thing in list(vars(self).items()):
+            for name, method in inspect.getmembers(type(thing), inspect.iscoroutinefunction):
+                if part in PARTS and not name.startswith("_"):
+                    setattr(thing, name, partial(self.recorded, f"{part}.{name}", method, thing))
+
+    async def recorded(
+        self, name: str, method: Callable[..., Any], thing: object, *arguments: Any, **options: Any
+    ) -> Any:
+        """Answer a call of a part, and keep it; calls that it makes itself belong to it."""
         if self._is_asked:
-            return await method(self, *arguments, **options)
+            return await method(thing, *arguments, **options)
         self._is_asked, self._made = True, []
         call = self._begun(name, arguments, options)
-        if name == "commit_locked":
+        if name == "log.commit_locked":
             arguments = (*arguments[:-1], self._overheard(arguments[-1], call))
         self._calls.append(call)
         try:
-            answer = await method(self, *arguments, **options)
+            answer = await method(thing, *arguments, **options)
             call.outcome = told(answer)
         except Exception as error:
             call.outcome = told_error(error)
@@ -110,15 +121,3 @@ class RecordingStore(MemoryStore):
             return request
 
         return decided
-
-
-def _recorded(name: str) -> Callable[..., Any]:
-    async def call(store: RecordingStore, *arguments: Any, **options: Any) -> Any:
-        return await store.recorded(name, arguments, options)
-
-    return call
-
-
-for _name, _ in inspect.getmembers(MemoryStore, inspect.iscoroutinefunction):
-    if not _name.startswith("_"):
-        setattr(RecordingStore, _name, _recorded(_name))

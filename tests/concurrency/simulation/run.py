@@ -64,7 +64,7 @@ class Run(msgspec.Struct, kw_only=True):
 
     @property
     def conflicts(self) -> int:
-        return sum(self.points[f"{name}: Lost"] for name in ("commit", "record_answers"))
+        return sum(self.points[f"log.{name}: Lost"] for name in ("commit", "record_answers"))
 
     @property
     def lost_answers(self) -> int:
@@ -252,11 +252,13 @@ class _Simulation:
         self.steps, self.seconds = self._loop.steps, self._loop.time()
         self.schedule, self.told = dict(self._choices.taken), list(self._loop.told)
         left.alarms = self._alarms + self._loop.failures
-        own = database.store.clusters.get(CLUSTER)
+        own = database.store.states.get(CLUSTER)
         left.calls = [call for call in self._crowd.calls if call is not None]
         left.commits = list(database.commits[CLUSTER])
         left.changes = list(database.changes[CLUSTER])
-        left.audit = [row for row in database.store.audit.rows((0, 0)) if row.chain == CLUSTER]
+        left.audit = [
+            row for row in database.store.state.chains.rows((0, 0)) if row.chain == CLUSTER
+        ]
         left.committed_at = dict(database.committed_at)
         left.blur = max(left.blur, database.blur)
         # A look that loses its races is made again before it takes the lock.
@@ -436,7 +438,7 @@ class _Simulation:
             rows: dict[Key, tuple[int, bytes]] = {}
             first, after = None, None
             while True:
-                page = await self.database.store.list_objects(CLUSTER, "Pod", after=after, limit=3)
+                page = await self.database.store.objects.list(CLUSTER, "Pod", after=after, limit=3)
                 first = page.head.revision if first is None else first
                 rows |= {tuple(row.key): (row.revision, row.body) for row in page.rows}
                 if len(page.rows) < 3:
@@ -454,7 +456,7 @@ class _Simulation:
         if not self._choices.there_is("another cluster"):
             return
         ACTOR.set("elsewhere")
-        await self.database.store.create_cluster(workload.OTHER_CLUSTER, b"{}")
+        await self.database.store.clusters.create(workload.OTHER_CLUSTER, b"{}")
         for number in range(3):
             manifest = workload.marked(
                 workload.node(f"n{number}").label(zone=workload.FOREIGN, host="n"), number
@@ -486,7 +488,7 @@ class _Simulation:
 
     def _compare_with_tables(self, revision: int) -> None:
         """Every replica counts and decides as one does that is loaded now (A13)."""
-        objects = self.database.store.clusters[CLUSTER].objects
+        objects = self.database.store.states[CLUSTER].objects
         rows = {tuple(key): (row.revision, row.body) for key, row in objects.items()}
         fresh = loaded(rows, revision)
         self.left.loaded = fresh.digest()

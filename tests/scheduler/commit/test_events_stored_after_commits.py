@@ -8,13 +8,13 @@ from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.metrics import NoMeter
 from service.scheduler.protocol.intents import BindPod, EvictPod
 from service.scheduler.protocol.limits import Limits
-from service.store.memory.memory_store import MemoryStore
 from tests.builders import node, pod
 from tests.scheduler.world import CountedIds, StillClock, all_of, world
+from tests.support.memory_store.store import MemoryStore
 
 
 def told(store, reason=None):
-    events = store.clusters[1].events.values()
+    events = store.states[1].events.values()
     return sorted((e.pod, e.reason, e.count) for e in events if reason in (None, e.reason))
 
 
@@ -53,7 +53,7 @@ class Recording:
         async def fail(*_):
             raise StorageUnavailable("No connection.")
 
-        monkeypatch.setattr(self.store, "add_events", fail)
+        monkeypatch.setattr(self.store.events, "add", fail)
 
 
 async def test_audits_are_in_their_commit_and_the_rest_is_soon_after():
@@ -91,7 +91,7 @@ async def test_equal_events_are_one_that_counts():
     it.recorder.record(1, [event("a", last="2026-01-01T00:00:09Z")])
     await it.recorder.flush()
     assert told(it.store) == [("a", "Scheduled", 3), ("b", "Scheduled", 1)]
-    (a,) = (e for e in it.store.clusters[1].events.values() if e.pod == "a")
+    (a,) = (e for e in it.store.states[1].events.values() if e.pod == "a")
     assert (a.first, a.last) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z")
 
 

@@ -74,7 +74,7 @@ async def test_p11_an_answer_without_changes_is_kept_also_if_it_was_decided_unde
     async with world(workers=2) as w:
         await w.apply(node("n1"))
         await w.place(pod("warm"), worker=1, dry_run=True)
-        record_answers, races = w.store.record_answers, iter("abc")
+        record_answers, races = w.store.log.record_answers, iter("abc")
 
         async def outrun(*arguments):
             for name in races:
@@ -82,7 +82,7 @@ async def test_p11_an_answer_without_changes_is_kept_also_if_it_was_decided_unde
                 break
             return await record_answers(*arguments)
 
-        w.store.record_answers = outrun
+        w.store.log.record_answers = outrun
         first = await ask(w, pod("a").request(cpu="9999"))
         assert first.results[0].outcome == "Unschedulable"
         assert w.store.calls["commit_locked"] == 1

@@ -91,14 +91,14 @@ async def test_a_cluster_in_which_nothing_changes_is_looked_at_ever_more_seldom(
 ) -> None:
     async with world() as w:
         asked = []
-        acquire = w.store.acquire_lease
+        acquire = w.store.leases.acquire
 
         async def noted(cluster_id, name, *rest):
             if name == "upkeep":
                 asked.append(w.clock.monotonic())
             return await acquire(cluster_id, name, *rest)
 
-        monkeypatch.setattr(w.store, "acquire_lease", noted)
+        monkeypatch.setattr(w.store.leases, "acquire", noted)
         for _ in range(210):
             await w.pass_time(10)
         pauses = [after - before for before, after in pairwise(asked)]

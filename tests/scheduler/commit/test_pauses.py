@@ -21,7 +21,7 @@ def one_per_zone(name):
 @contextmanager
 def writes_held(w, worker):
     """What this worker sends is under way until the event is set, or to the end."""
-    commit, acquire, go_on = w.store.commit, w.store.acquire_lease, asyncio.Event()
+    commit, acquire, go_on = w.store.log.commit, w.store.leases.acquire, asyncio.Event()
 
     async def held(cluster_id, request):
         if request.commit_id.fields[0] == worker + 1:
@@ -33,7 +33,7 @@ def writes_held(w, worker):
             await go_on.wait()
         return await acquire(cluster_id, name, holder, seconds)
 
-    w.store.commit, w.store.acquire_lease = held, leased
+    w.store.log.commit, w.store.leases.acquire = held, leased
     try:
         yield go_on
     finally:
@@ -59,7 +59,7 @@ async def test_p3_p12_what_was_on_its_way_through_minutes_is_lost_and_never_give
                 await w.apply(node(f"n{number}").label(zone="a"), worker=1)
             await stand_still(w)
             if compacted:
-                await w.store.compact(1, keep_changes=0, keep_seconds=0)
+                await w.store.housekeeping.compact(1, keep_changes=0, keep_seconds=0)
             loads = w.store.calls["load"]
             go_on.set()
             with pytest.raises(Overloaded):
@@ -83,7 +83,7 @@ async def test_p16_a_turn_of_the_queue_that_outlasts_its_lease_places_nothing_tw
             assert await w.nodes_of_pods() == {"p": None}
             await stand_still(w, 30)
             assert await w.nodes_of_pods() == {"p": "n1"}
-            assert w.store.clusters[1].leases["pending"].holder.startswith("00000002")
+            assert w.store.states[1].leases["pending"].holder.startswith("00000002")
             go_on.set()
             await w.others(300)
             bound = [change for change in w.log() if change.name == "p" and change.node_name]
@@ -106,7 +106,7 @@ async def test_p16_a_lease_ends_for_its_holder_before_anybody_else_can_have_it()
             )
             for name in ("w1", "w2")
         ]
-        acquire = w.store.acquire_lease
+        acquire = w.store.leases.acquire
 
         async def slowly(*arguments):
             w.clock.advance(0.5)
@@ -114,7 +114,7 @@ async def test_p16_a_lease_ends_for_its_holder_before_anybody_else_can_have_it()
             w.clock.advance(0.5)
             return lease
 
-        w.store.acquire_lease = slowly
+        w.store.leases.acquire = slowly
         assert await leases[0].acquire()
         assert not await leases[1].acquire()
         assert leases[0].held

@@ -84,7 +84,7 @@ async def test_p2_an_object_changed_several_times_in_a_batch_is_one_row():
 
 def lose(w: World, *nodes: str, head: Head) -> None:
     """The database forgets the last commits, each of which made a node."""
-    state = w.store.clusters[1]
+    state = w.store.states[1]
     for name in nodes:
         state.changes.pop()
         state.commits.pop()
@@ -98,7 +98,7 @@ async def test_p3_a_history_that_grew_to_the_same_revision_elsewhere_is_loaded_a
         other = w.schedulers[1]
         await other.submit("default", PutObject(manifest=w.parsed(node("n1"))[0]))
         # As after a restore: the same revisions, with another commit at the end.
-        present = w.store.clusters[1].head
+        present = w.store.states[1].head
         await w.apply(node("lost"), worker=0)
         lose(w, "lost", head=present)
         await w.apply(node("instead"), worker=1)
@@ -112,7 +112,7 @@ async def test_p3_an_answer_without_changes_is_not_of_a_history_that_is_lost():
     async with world(workers=2) as w:
         await w.apply(node("n1"))
         await w.place(pod("warm"), worker=1, dry_run=True)
-        present = w.store.clusters[1].head
+        present = w.store.states[1].head
         await w.apply(node("lost"), worker=0)
         lose(w, "lost", head=present)
         await w.apply(node("instead"), worker=1)
@@ -146,7 +146,7 @@ async def test_p4_what_cannot_be_settled_is_answered_as_unknown():
         async def unsettled(cluster_id, request):
             raise OutcomeUnknown("The log was compacted.")
 
-        w.store.settle_unknown = unsettled
+        w.store.log.settle_unknown = unsettled
         asked = asyncio.create_task(w.place(pod("p")))
         for _ in range(4):
             await w.pass_time(limits.settle_pause_seconds)
@@ -162,14 +162,14 @@ async def test_p4_what_cannot_be_settled_at_once_is_settled_later():
     async with world(limits=limits) as w:
         await w.apply(*zoned("a"))
         w.store.trouble.append("hold")
-        settle, failures = w.store.settle_unknown, [StorageUnavailable("No connection.")]
+        settle, failures = w.store.log.settle_unknown, [StorageUnavailable("No connection.")]
 
         async def late(cluster_id, request):
             if failures:
                 raise failures.pop()
             return await settle(cluster_id, request)
 
-        w.store.settle_unknown = late
+        w.store.log.settle_unknown = late
         asked = asyncio.create_task(w.place(pod("p")))
         for _ in range(2):
             await w.pass_time(limits.settle_pause_seconds)
@@ -183,8 +183,8 @@ class Rival:
     def __init__(self, w):
         self.races = True
         self.raced = 0
-        self._world, self._commit = w, w.store.commit
-        w.store.commit = self._race
+        self._world, self._commit = w, w.store.log.commit
+        w.store.log.commit = self._race
 
     async def _race(self, cluster_id: int, request: CommitRequest):
         if self.races and request.commit_id.fields[0] == 1:
@@ -260,7 +260,7 @@ async def test_p6_a_request_that_would_outlast_the_lock_is_refused_and_leaves_no
 async def test_p6_who_is_outrun_under_the_lock_tries_without_it_before_locking_again():
     async with world(workers=2) as w:
         await w.apply(*zoned("a"))
-        commit, commit_locked = w.store.commit, w.store.commit_locked
+        commit, commit_locked = w.store.log.commit, w.store.log.commit_locked
         tried = []
 
         async def racing(cluster_id: int, request: CommitRequest):
@@ -272,10 +272,10 @@ async def test_p6_who_is_outrun_under_the_lock_tries_without_it_before_locking_a
         async def outrun(*arguments):
             tried.append("lock")
             if tried.count("lock") == 1:
-                return Behind(await w.store.head(1))
+                return Behind(await w.store.log.head(1))
             return await commit_locked(*arguments)
 
-        w.store.commit, w.store.commit_locked = racing, outrun
+        w.store.log.commit, w.store.log.commit_locked = racing, outrun
         assert (await w.place(pod("p"), worker=0)).results[0].outcome == "Placed"
         assert tried == ["swap", "swap", "swap", "lock", "swap", "lock"]
 
@@ -501,13 +501,13 @@ async def test_p9_the_log_keeps_when_a_commit_was_first_planned():
         await w.apply(node("n2"), worker=1)
         w.open_gate(gate)
         await asked
-        assert w.store.clusters[1].commits[-1].planned_at == planned
+        assert w.store.states[1].commits[-1].planned_at == planned
 
 
 async def test_p3_what_was_planned_on_a_lost_history_counts_from_the_one_that_is_left():
     async with world() as w:
         await w.apply(node("n1"))
-        present = w.store.clusters[1].head
+        present = w.store.states[1].head
         lost = ("lost-1", "lost-2", "lost-3")
         for name in lost:
             await w.apply(node(name))
@@ -518,7 +518,7 @@ async def test_p3_what_was_planned_on_a_lost_history_counts_from_the_one_that_is
         lose(w, *lost, head=present)
         w.open_gate(gate)
         assert (await asked).results[0].node_name == "n1"
-        commit = w.store.clusters[1].commits[-1]
+        commit = w.store.states[1].commits[-1]
         assert commit.planned_at == commit.first - 1
         assert commit.first == present.revision + RESTORE_LIFT_REVISIONS + 1
 
@@ -547,7 +547,7 @@ async def test_p12_a_replica_behind_the_floor_loads_anew():
         for index in range(30):
             await w.apply(node(f"n{index}"), worker=0)
         w.clock.advance(0.001)
-        await w.store.compact(1, keep_changes=0, keep_seconds=0)
+        await w.store.housekeeping.compact(1, keep_changes=0, keep_seconds=0)
         loads = w.store.calls["load"]
         assert (await w.place(pod("p").on("n29"), worker=1)).results[0].outcome == "Placed"
         assert w.store.calls["load"] == loads + 1
@@ -612,15 +612,15 @@ async def test_who_comes_after_a_failed_load_is_served():
     async with world() as w:
         await w.apply(*zoned("a"))
         w.schedulers[0].loops["default"].follower.drop("a test wants it")
-        read_objects = w.store.read_objects
+        read_objects = w.store.objects.read
 
         async def unavailable(*arguments):
             raise StorageUnavailable("No connection.")
 
-        w.store.read_objects = unavailable
+        w.store.objects.read = unavailable
         with pytest.raises(StorageUnavailable):
             await w.place(pod("p"))
-        w.store.read_objects = read_objects
+        w.store.objects.read = read_objects
         assert (await w.place(pod("p"))).results[0].outcome == "Placed"
 
 
@@ -628,7 +628,7 @@ async def test_p13_a_load_that_fails_goes_on_where_it_was_when_somebody_asks_aga
     async with world(limits=Limits(load_rows=1)) as w:
         await w.apply(*zoned("a", "b"))
         w.schedulers[0].loops["default"].follower.drop("a test wants it")
-        read_objects, begins = w.store.read_objects, []
+        read_objects, begins = w.store.objects.read, []
 
         async def failing_once(cluster_id, after, limit):
             begins.append(after)
@@ -636,7 +636,7 @@ async def test_p13_a_load_that_fails_goes_on_where_it_was_when_somebody_asks_aga
                 raise StorageUnavailable("No connection.")
             return await read_objects(cluster_id, after, limit)
 
-        w.store.read_objects = failing_once
+        w.store.objects.read = failing_once
         with pytest.raises(StorageUnavailable):
             await w.place(pod("p"))
         assert (await w.place(pod("p"))).results[0].outcome == "Placed"
@@ -651,8 +651,8 @@ async def test_without_storage_only_what_tells_is_answered():
         async def unavailable(*arguments):
             raise StorageUnavailable("No connection.")
 
-        for name in ("head", "commit", "read_log"):
-            setattr(w.store, name, unavailable)
+        for name in ("head", "commit", "read"):
+            setattr(w.store.log, name, unavailable)
         told = await w.ask(ExplainPod(namespace="default", name="p"))
         assert told.explanation.feasible == ["n-a"]
         assert (await w.place(pod("q"), dry_run=True)).results[0].outcome == "Placed"

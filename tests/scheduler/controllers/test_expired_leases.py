@@ -15,12 +15,13 @@ class Leases:
     """A store of which only the leases matter that have run out."""
 
     def __init__(self) -> None:
-        self.expired: list[tuple[str, str]] = []
+        self.leases = self
+        self.ended: list[tuple[str, str]] = []
         self.looks: list[Sequence[str]] = []
 
-    async def expired_leases(self, names: Sequence[str]) -> list[tuple[str, str]]:
+    async def expired(self, names: Sequence[str]) -> list[tuple[str, str]]:
         self.looks.append(names)
-        return self.expired
+        return self.ended
 
 
 class Kind:
@@ -78,7 +79,7 @@ async def test_a_look_asks_once_for_the_leases_of_all_kinds() -> None:
     one, other = Kind("evictions"), Kind("plans")
     async with Looking(one, other) as looking:
         assert looking.store.looks == [["evictions", "plans"]]
-        looking.store.expired = [("plans", "west"), ("evictions", "east"), ("plans", "east")]
+        looking.store.ended = [("plans", "west"), ("evictions", "east"), ("plans", "east")]
         await looking.again()
         assert (one.adopted, other.adopted) == (["east"], ["west", "east"])
         assert len(looking.store.looks) == 2
@@ -100,7 +101,7 @@ async def test_a_cluster_that_takes_long_to_load_keeps_no_other_kind_of_work_wai
     slow, quick = Kind("nodes", "large"), Kind("pending")
     slow.may_load.clear()
     async with Looking(slow, quick) as looking:
-        looking.store.expired = [("nodes", "other"), ("pending", "other")]
+        looking.store.ended = [("nodes", "other"), ("pending", "other")]
         await looking.again()
         assert (slow.adopted, quick.adopted) == (["large"], ["other"])
         slow.may_load.set()

@@ -8,9 +8,10 @@ from service.model.log.lease import Lease
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
-from service.store.memory.memory_store import MemoryStore
 from tests.builders import node, pod
 from tests.scheduler.world import CountedIds, StillClock, world
+from tests.support.memory_store.leases import MemoryLeases
+from tests.support.memory_store.store import MemoryStore
 
 SECONDS = 9.0
 STEP = 0.5
@@ -25,20 +26,27 @@ class Distant(MemoryStore):
         super().__init__(clock.now, CountedIds(0).commit_id)
         self.clock = clock
         self.way = (0.0, 0.0)
-
-    async def acquire_lease(
-        self, cluster_id: int, name: str, holder: str, seconds: float
-    ) -> Lease | None:
-        there, back = self.way
-        await self.clock.sleep(there)
-        lease = await super().acquire_lease(cluster_id, name, holder, seconds)
-        await self.clock.sleep(back)
-        return lease
+        self.leases = DistantLeases(self)
 
     def may_be_had(self, name: str, holder: str) -> bool:
         """Whether the database would give the lease to this one now."""
-        held = self.clusters[1].leases.get(name)
+        held = self.states[1].leases.get(name)
         return held is None or held.holder == holder or held.until < self.clock.now()
+
+
+class DistantLeases(MemoryLeases):
+    def __init__(self, store: Distant) -> None:
+        super().__init__(store.state)
+        self._store = store
+
+    async def acquire(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        there, back = self._store.way
+        await self._store.clock.sleep(there)
+        lease = await super().acquire(cluster_id, name, holder, seconds)
+        await self._store.clock.sleep(back)
+        return lease
 
 
 @pytest.fixture
@@ -131,7 +139,7 @@ async def test_p16_who_is_refused_or_gives_back_holds_nothing(store: Distant) ->
     await two.relinquish()
     assert not two.held
     store.clock.advance(0.001)
-    assert await store.expired_leases(["work"]) == [("work", "default")]
+    assert await store.leases.expired(["work"]) == [("work", "default")]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -154,14 +162,14 @@ async def test_p16_no_pod_is_placed_by_who_may_have_lost_the_lease_of_the_queue(
     """The answer to its last request for the lease was slow; another worker may have it by now."""
     async with world(workers=1) as w:
         seconds = Limits().pending_lease_seconds
-        acquire, release = w.store.acquire_lease, asyncio.Event()
+        acquire, release = w.store.leases.acquire, asyncio.Event()
 
         async def slowly(*arguments: object) -> object:
             lease = await acquire(*arguments)
             await release.wait()
             return lease
 
-        w.store.acquire_lease = slowly
+        w.store.leases.acquire = slowly
         await w.apply(pod("p"))
         await w.others()
         w.clock.advance(seconds - 0.5)

@@ -78,7 +78,7 @@ async def pass_seconds(w: World, seconds: int, reporting: tuple[str, ...] = ()) 
 def evicted(w: World) -> dict[str, datetime]:
     """The pods that were marked as to be stopped, each with the time of the commit that did it."""
     times: dict[str, datetime] = {}
-    commits = w.store.clusters[1].commits
+    commits = w.store.states[1].commits
     for change in w.log():
         if change.kind == "Pod" and change.verb == "Put" and b"deletionTimestamp" in change.body:
             at = next(each.at for each in commits if each.first <= change.revision <= each.last)
@@ -500,7 +500,7 @@ async def test_reports_that_nobody_could_read_for_a_while_are_not_missed_at_once
             raise StorageUnavailable("No connection.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(w.store, "look_at_node_leases", fail)
+            patch.setattr(w.store.heartbeats, "check", fail)
             await pass_seconds(w, 60)
         await pass_seconds(w, 35, names[1:])
         assert await ready_of(w, "n0") == "True"
@@ -664,7 +664,7 @@ async def test_a_pod_that_ended_with_its_node_is_not_placed_though_the_node_is_b
 
 
 async def remembered(w: World) -> list[str]:
-    rows = (await w.store.list_objects(1, "NodeState", limit=10)).rows
+    rows = (await w.store.objects.list(1, "NodeState", limit=10)).rows
     return [row.name for row in rows]
 
 

@@ -12,7 +12,6 @@ from service.scheduler.protocol.intents import (
     PutObject,
 )
 from service.scheduler.protocol.limits import Limits
-from service.store.memory.memory_store import MemoryStore
 from tests.builders import matching, namespace, node, pod
 from tests.scheduler.world import World, world
 
@@ -321,7 +320,7 @@ async def test_of_two_workers_the_holder_of_the_lease_places():
         await w.apply(node("n1"), worker=1)
         await w.pass_time(0.5)
         assert await settled(w) == {"a": "n1", "b": "n1"}
-        assert w.store.clusters[1].leases["pending"].holder.startswith("00000001")
+        assert w.store.states[1].leases["pending"].holder.startswith("00000001")
         await w.assert_replicas_agree()
 
 
@@ -332,7 +331,7 @@ async def test_a_second_holder_by_mistake_is_merely_wasteful(seed):
         async def always(cluster_id, name, holder, seconds):
             return True
 
-        w.store.acquire_lease = always  # type: ignore[method-assign, assignment]
+        w.store.leases.acquire = always  # type: ignore[method-assign, assignment]
         pods = [
             pod(f"p{i}").label(app="x").require_anti_affinity("host", matching(app="x"))
             for i in range(6)
@@ -370,7 +369,7 @@ async def test_clusters_that_nobody_asks_for_are_found_after_a_crash():
         assert parsed
         for _ in range(20):
             await w.pass_time(0.25)
-        assert w.store.clusters[1].leases["pending"].holder.startswith("00000002")
+        assert w.store.states[1].leases["pending"].holder.startswith("00000002")
         assert "default" in w.schedulers[1].replicas()
 
 
@@ -388,8 +387,8 @@ async def test_a_start_finds_pods_that_wait_without_any_lease():
         await w.ask(LEAVE_PENDING)
         await w.apply(node("n1"), pod("a"))
         other = World()
-        other.store.clusters = w.store.clusters
-        await MemoryStore.release_lease(w.store, 1, "pending", "")
+        other.store.state.states = w.store.states
+        await w.store.leases.release(1, "pending", "")
         await w.ask(PutConfig(config={}))
         assert await settled(w) == {"a": "n1"}
 

@@ -53,7 +53,7 @@ async def status(w: World, name: str = "balance") -> dict[str, Any]:
 
 async def follow(w: World, **options: Any) -> None:
     """What an orchestrator does: stop the pods that are to leave, and place others of their names."""
-    page = await w.store.list_objects(1, "Pod", limit=100)
+    page = await w.store.objects.list(1, "Pod", limit=100)
     for row in page.rows:
         if b"deletionTimestamp" in row.body:
             await w.ask(DeleteObject(kind="Pod", namespace="default", name=row.name))
@@ -214,4 +214,4 @@ async def test_a_budget_is_heeded_as_long_as_nobody_has_come() -> None:
 
 
 async def reserved(w: World) -> int:
-    return len((await w.store.list_objects(1, "MoveReservation", limit=10)).rows)
+    return len((await w.store.objects.list(1, "MoveReservation", limit=10)).rows)

@@ -403,7 +403,7 @@ async def test_without_such_rules_nothing_is_looked_at_and_no_lease_is_taken():
         await apply(w, N1, S1.node_selector(disk="ssd").on("n1"))
         await apply(w, N1.label(disk="hdd"))
         await pass_seconds(w, 10)
-        assert await w.store.acquire_lease(1, "evictions", "somebody", 1.0) is not None
+        assert await w.store.leases.acquire(1, "evictions", "somebody", 1.0) is not None
         assert {change.kind for change in w.log()} == {"Cluster", "Node", "Pod"}
 
 
@@ -430,10 +430,10 @@ async def test_a_start_finds_pods_that_have_to_go_without_any_lease():
         return None
 
     async with world() as w:
-        w.store.acquire_lease = refused  # type: ignore[method-assign]
+        w.store.leases.acquire = refused  # type: ignore[method-assign]
         await apply(w, N1.label(disk="hdd"), ON_SSD.on("n1"))
         await w.schedulers[0].stop()
-        del w.store.acquire_lease  # type: ignore[attr-defined]
+        del w.store.leases.acquire  # type: ignore[attr-defined]
         heir = w.schedulers[0] = Scheduler(w.store, w.clock, CountedIds(9), None, TemplateCache())
         await heir.start()
         await pass_seconds(w, 10)
@@ -470,8 +470,8 @@ async def test_several_workers_evict_nobody_twice_and_nobody_in_vain(seed):
 
 async def release_evictions(w: World) -> None:
     """The store has given the lease back, whatever its holder believes."""
-    holder = w.store.clusters[1].leases["evictions"].holder
-    await w.store.release_lease(1, "evictions", holder)
+    holder = w.store.states[1].leases["evictions"].holder
+    await w.store.leases.release(1, "evictions", holder)
 
 
 async def test_two_sweeps_of_one_state_evict_once():

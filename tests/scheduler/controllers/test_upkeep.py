@@ -18,7 +18,7 @@ async def kept(workers: int = 1):
 
 
 async def floor(w) -> int:
-    return w.store.clusters[1].floor
+    return w.store.states[1].floor
 
 
 async def grow(w, changes: int) -> None:
@@ -60,13 +60,13 @@ async def test_p12_a_step_takes_at_most_a_thousand_rows(monkeypatch):
     async with kept() as w:
         await grow(w, 2500)
         floors = []
-        compact = w.store.compact
+        compact = w.store.housekeeping.compact
 
         async def noted(*given, **options):
             floors.append((await compact(*given, **options))[0])
             return floors[-1], len(floors) < 2 or floors[-1] > floors[-2]
 
-        monkeypatch.setattr(w.store, "compact", noted)
+        monkeypatch.setattr(w.store.housekeeping, "compact", noted)
         w.clock.advance(LIMITS.log_keep_seconds)
         await a_round(w)
 
@@ -77,7 +77,7 @@ async def test_only_the_lease_holder_does_it_and_gives_the_lease_back():
     async with kept(workers=3) as w:
         await w.others()
         await a_round(w)
-        leases = w.store.clusters[1].leases
+        leases = w.store.states[1].leases
         holder = leases["upkeep"].holder
         for _ in range(20):
             await a_round(w)
@@ -88,14 +88,14 @@ async def test_only_the_lease_holder_does_it_and_gives_the_lease_back():
 async def test_a_cluster_in_which_nothing_changes_is_left_alone_for_a_while(monkeypatch):
     async with kept() as w:
         asked = []
-        acquire = w.store.acquire_lease
+        acquire = w.store.leases.acquire
 
         async def noted(cluster_id, name, *rest):
             if name == "upkeep":
                 asked.append(w.clock.monotonic())
             return await acquire(cluster_id, name, *rest)
 
-        monkeypatch.setattr(w.store, "acquire_lease", noted)
+        monkeypatch.setattr(w.store.leases, "acquire", noted)
         for _ in range(12):
             await a_round(w)
         assert 3 <= len(asked) <= 4
@@ -114,7 +114,7 @@ async def test_p11_answers_are_kept_for_their_time():
         await w.apply(node("warm"))
         intent = PutConfig(config={"hardPodAffinityWeight": 2})
         await w.schedulers[0].submit("default", intent, key)
-        answers = w.store.clusters[1].answers
+        answers = w.store.states[1].answers
         await a_round(w)
         assert len(answers) == 1
 
@@ -132,7 +132,7 @@ async def test_who_wrote_what_is_removed_when_it_is_old(monkeypatch):
             kept_seconds.append(keep_seconds)
             return 5 if len(kept_seconds) == 2 else 0
 
-        monkeypatch.setattr(w.store, "sweep_audit", sweep)
+        monkeypatch.setattr(w.store.audit, "sweep", sweep)
         await w.others()
         await a_round(w)
         assert len(kept_seconds) == 1
@@ -154,7 +154,7 @@ async def test_upkeep_goes_on_after_the_database_was_away(monkeypatch):
             raise StorageUnavailable("No connection.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(w.store, "cluster_ids", unreachable)
+            patch.setattr(w.store.clusters, "ids", unreachable)
             await a_round(w)
         assert await floor(w) == 0
 

@@ -119,7 +119,7 @@ async def test_another_uid_is_a_conflict_in_put_and_a_new_object_in_apply():
             ("Delete", body_of(first)["metadata"]["uid"]),
             ("Put", other["metadata"]["uid"]),
         ]
-        assert w.store.clusters[1].commits[-1].first == w.log()[-2].revision
+        assert w.store.states[1].commits[-1].first == w.log()[-2].revision
 
 
 async def test_what_an_update_cannot_remove():
@@ -218,7 +218,7 @@ async def test_deleting_a_namespace_takes_its_pods_in_the_same_commit():
         await w.apply(namespace("shop"), pod("a", "shop"), pod("b", "shop"), pod("c"))
         await w.ask(DeleteObject(kind="Namespace", name="shop"))
         assert set(await w.nodes_of_pods()) == {"c"}
-        commit = w.store.clusters[1].commits[-1]
+        commit = w.store.states[1].commits[-1]
         assert commit.last - commit.first + 1 == 3
 
 
@@ -324,8 +324,8 @@ class SlowDeletion:
         self.began, self.may_go_on = asyncio.Event(), asyncio.Event()
         self.asked = 0
         self._scheduler = w.schedulers[0]
-        self._delete = w.store.delete_cluster
-        monkeypatch.setattr(w.store, "delete_cluster", self)
+        self._delete = w.store.clusters.delete
+        monkeypatch.setattr(w.store.clusters, "delete", self)
 
     async def begin(self) -> asyncio.Task[None]:
         """Ask for the deletion of a new cluster `c`, and wait until the store is asked."""
@@ -353,7 +353,7 @@ async def test_a_cluster_goes_also_if_nobody_waits_for_it_any_more(
         await asyncio.sleep(0)
         slow.may_go_on.set()
         await again
-        assert [row.name for row in await w.store.list_clusters()] == ["default"]
+        assert [row.name for row in await w.store.clusters.all()] == ["default"]
 
 
 async def test_who_asks_again_for_a_deletion_waits_for_the_one_that_goes_on(
@@ -394,7 +394,7 @@ async def test_a_server_that_ends_waits_for_no_deletion_and_says_so(
             await w.schedulers[0].stop()
         with pytest.raises(OutcomeUnknown):
             await deleting
-        assert [row.name for row in await w.store.list_clusters()] == ["c", "default"]
+        assert [row.name for row in await w.store.clusters.all()] == ["c", "default"]
 
 
 async def test_binding_checks_filters_unless_it_is_forced():
@@ -446,20 +446,20 @@ async def test_evictions_that_race_take_no_more_than_their_budget_allows():
         web = [pod(name).label(app="web").on("n1") for name in ("a", "b", "c")]
         await w.apply(node("n1"), *web, budget(minAvailable=2), worker=1)
         await w.place(pod("warm"), worker=0, dry_run=True)
-        commit = w.store.commit
+        commit = w.store.log.commit
 
         async def racing(cluster_id, request):
-            w.store.commit = commit
+            w.store.log.commit = commit
             await w.ask(EvictPod(namespace="default", name="b"), worker=1)
             return await commit(cluster_id, request)
 
-        w.store.commit = racing
+        w.store.log.commit = racing
         with pytest.raises(EvictionBlocked) as caught:
             await w.ask(EvictPod(namespace="default", name="a"), worker=0)
         assert caught.value.causes == [
             "The disruption budget web needs 2 healthy pods and has 2 currently"
         ]
-        assert w.store.commit is commit
+        assert w.store.log.commit is commit
         stored = [await w.stored("Pod", "default", name) for name in ("a", "b", "c")]
         assert ["deletionTimestamp" in each["metadata"] for each in stored] == [False, True, False]
 

@@ -94,7 +94,7 @@ def clock():
 @pytest.fixture
 async def store(clock):
     made = TroubledStore(clock, None)
-    await made.create_cluster("other", b"{}")
+    await made.clusters.create("other", b"{}")
     return made
 
 

@@ -139,7 +139,7 @@ async def test_p19_without_the_database_what_was_known_goes_on(store, clock, mon
     async def unavailable(*_):
         raise StorageUnavailable("No connection.")
 
-    monkeypatch.setattr(store, "claim_lease", unavailable)
+    monkeypatch.setattr(store.leases, "claim", unavailable)
     for _ in range(3):
         clock.advance(LEASE_SECONDS)
         assert await second.home() == "w1"
@@ -149,7 +149,7 @@ async def test_p19_without_the_database_what_was_known_goes_on(store, clock, mon
 async def test_p19_an_unknown_cluster_is_nobodys_and_is_forgotten(store, clock):
     worker = Worker(store, clock, "w1")
     await worker.home()
-    await store.delete_cluster(1)
+    await store.clusters.delete(1)
     clock.advance(LEASE_SECONDS)
     assert await worker.home() is None
     worker.cluster_owners.tick([])

@@ -82,7 +82,7 @@ async def placed(
         ]
         for each in names:
             if each != "default":
-                await w.store.create_cluster(each, b"{}")
+                await w.store.clusters.create(each, b"{}")
         unit = Unit(
             indices=range(count),
             names=[("default", f"g-{n}") for n in range(count)],

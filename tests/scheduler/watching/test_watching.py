@@ -235,7 +235,7 @@ async def test_a_compacted_revision_cannot_be_watched():
     async with watched() as w:
         await random_history(w)
         w.clock.advance(1)
-        floor, _ = await w.store.compact(1, keep_changes=5, keep_seconds=0)
+        floor, _ = await w.store.housekeeping.compact(1, keep_changes=5, keep_seconds=0)
 
         with pytest.raises(Compacted, match=str(floor)):
             await open_watch(w, floor - 1)
@@ -256,7 +256,7 @@ async def test_a_watch_that_compaction_overtakes_is_told_so():
         await random_history(w)
         await w.others()
         w.clock.advance(1)
-        await w.store.compact(1, keep_changes=0, keep_seconds=0)
+        await w.store.housekeeping.compact(1, keep_changes=0, keep_seconds=0)
 
         with pytest.raises(Compacted):
             await watch.next()
@@ -270,7 +270,7 @@ async def test_a_watch_that_keeps_up_does_not_notice_compaction():
         log = w.log()
         given = await taken(w, watch, len(log))
         w.clock.advance(1)
-        await w.store.compact(1, keep_changes=0, keep_seconds=0)
+        await w.store.housekeeping.compact(1, keep_changes=0, keep_seconds=0)
         await w.apply(node("later"))
         given += await taken(w, watch, await w.head_revision())
 
@@ -284,7 +284,7 @@ async def test_p3_another_history_ends_a_watch():
         watch = await open_watch(w)
         waiting = asyncio.create_task(watch.next())
         await w.others()
-        own = w.store.clusters[1]
+        own = w.store.states[1]
         own.commits[-1] = msgspec.structs.replace(own.commits[-1], commit_id=UUID(int=7))
         own.head = Head(own.head.revision, UUID(int=7), own.head.at)
 
@@ -300,7 +300,7 @@ async def test_a_watch_of_a_deleted_cluster_ends():
         watch = await open_watch(w)
         waiting = asyncio.create_task(watch.next())
         await w.others()
-        own = w.store.clusters[1]
+        own = w.store.states[1]
         await w.schedulers[0].delete_cluster("default")
 
         with pytest.raises(NotFound):
@@ -308,7 +308,7 @@ async def test_a_watch_of_a_deleted_cluster_ends():
         with pytest.raises(NotFound):
             await open_watch(w)
         watch.close()
-        w.store.clusters[1] = own
+        w.store.states[1] = own
 
 
 async def test_a_watch_outlives_a_database_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch):
@@ -322,7 +322,7 @@ async def test_a_watch_outlives_a_database_that_cannot_be_reached(monkeypatch: p
             raise StorageUnavailable("No connection.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(w.store, "read_log", unreachable)
+            patch.setattr(w.store.log, "read", unreachable)
             await w.apply(node("a"))
             await w.pass_time(LIMITS.poll_seconds)
         assert not waiting.done()

@@ -147,12 +147,12 @@ async def committing(store: PostgresStore) -> None:
 
 
 async def reading(store: PostgresStore) -> None:
-    await store.list_objects(1, "Pod", limit=1)
-    await store.list_clusters()
+    await store.objects.list(1, "Pod", limit=1)
+    await store.clusters.all()
 
 
 async def upkeep(store: PostgresStore) -> None:
-    await store.acquire_lease(1, "work", "holder", 1.0)
+    await store.leases.acquire(1, "work", "holder", 1.0)
 
 
 async def hints(store: PostgresStore) -> None:
@@ -198,7 +198,7 @@ async def test_a_database_that_ceases_to_answer_is_lost_within_five_seconds_and_
             with pytest.raises(StorageUnavailable):
                 await asyncio.wait_for(waiting, PATIENCE_SECONDS)
         relay.flows.set()
-        await store.prove_commits()
+        await store.log.prove_commits()
         assert not await has_outage(store)
         listening.cancel()
         await asyncio.wait([listening])
@@ -216,7 +216,7 @@ async def test_what_is_asked_on_a_connection_on_which_nobody_answers_is_not_wait
     head = await committed(store, 1, create("a"))
     await store.now()
     relay.flows.clear()
-    commit = asyncio.ensure_future(store.commit(1, commit_on(head, create("b"))))
+    commit = asyncio.ensure_future(store.log.commit(1, commit_on(head, create("b"))))
     read = asyncio.ensure_future(store.now())
     done, _ = await asyncio.wait([commit, read], timeout=PATIENCE_SECONDS)
     assert [type(each.exception()) for each in (commit, read) if each in done] == [
@@ -309,7 +309,7 @@ async def test_p15_all_statements_are_bounded_in_time_and_only_commits_have_gene
     relay: TcpRelay,
 ) -> None:
     store = PostgresStore(relay.url)
-    await store.head(1)
+    await store.log.head(1)
     await committed(store, 1, create("a"))
     await store.close()
     first, second = (session.begin for session in relay.sessions)

@@ -66,9 +66,9 @@ def test_what_is_wrong_with_a_statement_is_no_outage() -> None:
 
 
 async def test_a_proof_leaves_nothing(store: PostgresStore, database_url: str) -> None:
-    before = await store.head(1)
-    await store.prove_commits()
-    assert await store.head(1) == before
+    before = await store.log.head(1)
+    await store.log.prove_commits()
+    assert await store.log.head(1) == before
     assert store.outage is None
     use = store.pool_uses()["commits"]
     assert (use.idle, use.borrowed, use.size) == (1, 0, 8)
@@ -90,6 +90,6 @@ async def test_a_proof_needs_what_a_commit_needs(database_url: str, statement: s
     await connection.close()
     store = PostgresStore(database_url)
     with pytest.raises(StorageUnavailable):
-        await store.prove_commits()
+        await store.log.prove_commits()
     assert store.outage is not None
     await store.close()

@@ -114,13 +114,13 @@ async def test_a_key_that_is_taken_on_another_server_is_recognized_by_the_messag
     database_url: str, operator: asyncpg.Connection
 ):
     store = PostgresStore(database_url)
-    cluster_id = await store.find_cluster("default")
-    request = commit_on(await store.head(cluster_id), create("a"), idempotency=(answer("k"),))
+    cluster_id = await store.clusters.find("default")
+    request = commit_on(await store.log.head(cluster_id), create("a"), idempotency=(answer("k"),))
     await operator.execute(TAKEN)
     with pytest.raises(ReplicaMismatch, match="object_pkey_102167"):
-        await store.commit(cluster_id, request)
+        await store.log.commit(cluster_id, request)
     await operator.execute(
         "CREATE TRIGGER taken BEFORE INSERT ON idempotency FOR EACH ROW EXECUTE FUNCTION taken()"
     )
-    assert isinstance(await store.commit(cluster_id, request), DuplicateKey)
+    assert isinstance(await store.log.commit(cluster_id, request), DuplicateKey)
     await store.close()

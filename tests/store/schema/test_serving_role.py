@@ -80,11 +80,11 @@ async def test_it_sees_that_the_tables_are_up_to_date(serving_url):
 async def test_it_makes_fills_reads_and_deletes_clusters(serving_url):
     store = PostgresStore(serving_url)
     try:
-        cluster_id = (await store.create_cluster("served", b"{}")).cluster_id
+        cluster_id = (await store.clusters.create("served", b"{}")).cluster_id
         await committed(store, cluster_id, create("a"))
-        assert (await store.head(cluster_id)).revision == 2
-        await store.delete_cluster(cluster_id)
+        assert (await store.log.head(cluster_id)).revision == 2
+        await store.clusters.delete(cluster_id)
         with pytest.raises(NotFound):
-            await store.find_cluster("served")
+            await store.clusters.find("served")
     finally:
         await store.close()

@@ -55,7 +55,7 @@ async def given(w: World, name: str) -> list[str]:
 
 async def claims_in(w: World) -> list[str]:
     """The names of all claims."""
-    page = await w.store.list_objects(1, "ResourceClaim", limit=1_000)
+    page = await w.store.objects.list(1, "ResourceClaim", limit=1_000)
     return [row.name for row in page.rows]
 
 

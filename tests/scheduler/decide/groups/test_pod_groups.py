@@ -50,7 +50,7 @@ def small(name: str, cpu: str = "1"):
 
 def commits_of(w: World, *names: str) -> set[object]:
     """The commits in which these pods got their nodes."""
-    log = w.store.clusters[1]
+    log = w.store.states[1]
     placed = {
         change.revision: change.name
         for change in log.changes
@@ -71,7 +71,7 @@ async def status(w: World, name: str = "train", worker: int = 0):
 
 
 async def waiting_groups(w: World):
-    return (await w.store.list_objects(1, "WaitingGroup", limit=10)).rows
+    return (await w.store.objects.list(1, "WaitingGroup", limit=10)).rows
 
 
 async def test_members_that_arrive_one_by_one_are_placed_in_one_commit():

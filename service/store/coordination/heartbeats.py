@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from service.model.core.errors import NotFound
-from service.model.log.lease import UNREADY, NodeLeases as Found, NodeReports
+from service.model.log.lease import UNREADY, NodeLeases, NodeReports
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.rows import gone
 
 _RENEW = "SELECT head_revision, reported_at, known FROM renew_node_leases_v1($1, $2)"
 _READ = "SELECT renewed_at FROM node_lease WHERE cluster_id = $1 AND node = $2"
@@ -38,51 +38,51 @@ _UNATTENDED = """
 """
 
 
-class NodeLeases:
-    """The part of the store that knows which nodes report. Every call may raise StorageUnavailable."""
+class NodeHeartbeats:
+    """When the nodes of clusters last reported. Every call may raise StorageUnavailable."""
 
     def __init__(self, writer: Connections, reader: Connections) -> None:
-        self._lease_writer = writer
-        self._lease_reader = reader
+        self._writer = writer
+        self._reader = reader
 
-    async def renew_node_leases(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
+    async def record(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
         """Note that nodes have reported now; of names that no node has nothing is noted."""
         with unavailable_on_failure():
-            async with self._lease_writer.driver() as connection:
+            async with self._writer.driver() as connection:
                 row = await connection.fetchrow(_RENEW, cluster_id, names)
         if row is None or row["head_revision"] is None:
-            raise NotFound(f"There is no cluster {cluster_id}.")
+            raise gone(cluster_id)
         return NodeReports(frozenset(row["known"]), row["reported_at"], row["head_revision"])
 
-    async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
+    async def last(self, cluster_id: int, name: str) -> datetime | None:
         """When a node last reported; None if it never did, or nobody remembers it."""
         with unavailable_on_failure():
-            async with self._lease_reader.driver() as connection:
+            async with self._reader.driver() as connection:
                 at: datetime | None = await connection.fetchval(_READ, cluster_id, name)
         return at
 
-    async def look_at_node_leases(self, cluster_id: int, grace_seconds: float) -> Found:
+    async def check(self, cluster_id: int, grace_seconds: float) -> NodeLeases:
         """Find the nodes that have not reported for so long, though they did before."""
         grace = timedelta(seconds=grace_seconds)
         with unavailable_on_failure():
-            async with self._lease_reader.driver() as connection:
+            async with self._reader.driver() as connection:
                 row = await connection.fetchrow(_LOOK, cluster_id, grace)
         assert row is not None
-        return Found(row["now"], row["any"], frozenset(row["silent"]))
+        return NodeLeases(row["now"], row["any"], frozenset(row["silent"]))
 
-    async def forget_node_leases(self, cluster_id: int, names: Sequence[str]) -> None:
+    async def forget(self, cluster_id: int, names: Sequence[str]) -> None:
         """Forget that nodes which are gone have ever reported."""
         with unavailable_on_failure():
-            async with self._lease_writer.driver() as connection:
+            async with self._writer.driver() as connection:
                 await connection.execute(_FORGET, cluster_id, names)
 
-    async def unattended_nodes(self, name: str) -> list[str]:
+    async def unattended(self, name: str) -> list[str]:
         """The clusters whose lease of this name nobody holds, with nodes that somebody has to look after.
 
         All nodes of these clusters are read.
         """
         sought = (name, b'"NoExecute"', UNREADY.pattern.decode())
         with unavailable_on_failure():
-            async with self._lease_reader.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(_UNATTENDED, *sought)
         return [row["name"] for row in rows]

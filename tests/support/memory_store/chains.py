@@ -6,7 +6,7 @@ from datetime import datetime
 from service.model.log.audit_chain import AuditEntry, AuditRow, told_at
 
 
-class AuditLog:
+class AuditChains:
     """Chains of rows, by their numbers; a chain that was swept empty goes on with the next row number."""
 
     def __init__(self) -> None:

@@ -1,29 +1,20 @@
 """Reads objects on PostgreSQL; every answer comes from one statement."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
-from uuid import UUID
 
 import asyncpg
 
-from service.model.core.errors import NotFound
 from service.model.core.primitives import ObjectName
 from service.model.log.commit import (
-    ALL_BODIES,
-    BodySelection,
-    Diverged,
     Head,
-    LogPage,
     ObjectKey,
     ObjectRow,
 )
 from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage, ObjectRead
 from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
-from service.store.log.log_reads import read_page
+from service.store.rows import gone, head_of
 
-_HEAD = "SELECT revision, tip, at FROM head WHERE cluster_id = $1"
-_HEADS = "SELECT cluster_id, revision, tip, at FROM head WHERE cluster_id = ANY($1)"
 _OBJECTS = """
     SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
         o.kind, o.namespace, o.name, o.uid, o.revision, o.body, o.node_name
@@ -54,64 +45,16 @@ _OBJECT = """
 """
 
 
-class Reads:
-    """The part of the store that only reads. Every call may raise StorageUnavailable.
+class Objects:
+    """The objects of clusters. Every call may raise StorageUnavailable.
 
-    Calls that name a cluster raise NotFound if there is none with that number.
+    Calls raise NotFound if there is no cluster with that number.
     """
 
     def __init__(self, connections: Connections) -> None:
-        self._reads = connections
+        self._reader = connections
 
-    async def now(self) -> datetime:
-        """The database's clock, by which due times and leases are judged (P16)."""
-        with unavailable_on_failure():
-            async with self._reads.driver() as connection:
-                now: datetime = await connection.fetchval("SELECT clock_timestamp()")
-                return now
-
-    async def head(self, cluster_id: int) -> Head:
-        """The head, at which the log ends, read after this call began (P8)."""
-        with unavailable_on_failure():
-            async with self._reads.driver() as connection:
-                row = await connection.fetchrow(_HEAD, cluster_id)
-        return _head(cluster_id, row)
-
-    async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
-        """The heads of several logs, read in one statement; clusters that are gone are absent."""
-        with unavailable_on_failure():
-            async with self._reads.driver() as connection:
-                rows = await connection.fetch(_HEADS, list(cluster_ids))
-        return {row["cluster_id"]: Head(row["revision"], row["tip"], row["at"]) for row in rows}
-
-    async def read_log(
-        self,
-        cluster_id: int,
-        after: int,
-        tip: UUID | None,
-        limit: int,
-        *,
-        bytes_max: int = PAGE_BYTES_MAX,
-        bodies: BodySelection = ALL_BODIES,
-    ) -> LogPage | Diverged:
-        """Whole commits after a revision whose last commit was `tip` (P3, P12).
-
-        A page has at least `limit` changes, or bodies of `bytes_max` bytes, unless it reaches the
-        head, and never part of a commit. A caller that knows no tip (a watch may begin in the middle of a commit) gives
-        None, and only the revision is compared.
-
-        Raises:
-            ReplicaMismatch: the log has a gap.
-        """
-        with unavailable_on_failure():
-            async with self._reads.driver() as connection:
-                return await read_page(
-                    *(connection, cluster_id, after, tip, limit),
-                    bytes_max=bytes_max,
-                    bodies=bodies,
-                )
-
-    async def read_objects(
+    async def read(
         self,
         cluster_id: int,
         after: ObjectKey | None,
@@ -127,21 +70,21 @@ class Reads:
         within = None if namespaces is None else list(namespaces)
         key = after or ObjectKey("", "", "")
         with unavailable_on_failure():
-            async with self._reads.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(
                     _OBJECTS, cluster_id, *key, limit, PAGE_BYTES_MAX, within
                 )
         return ObjectPage(*_split(cluster_id, rows))
 
-    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+    async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
         """One object, and the head of the same instant."""
         with unavailable_on_failure():
-            async with self._reads.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await connection.fetch(_OBJECT, cluster_id, kind, namespace, name)
         present, found = _split(cluster_id, rows)
         return ObjectRead(present, found[0] if found else None)
 
-    async def list_objects(
+    async def list(
         self,
         cluster_id: int,
         kind: str,
@@ -163,7 +106,7 @@ class Reads:
         query = compiled_statements.object_list(namespace is not None, node_name is not None, start)
         after_namespace, after_name = after or ("", "")
         with unavailable_on_failure():
-            async with self._reads.driver() as connection:
+            async with self._reader.driver() as connection:
                 rows = await query.fetch(
                     connection,
                     cluster=cluster_id,
@@ -181,10 +124,8 @@ class Reads:
 def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:
     """The head, which every row repeats, and the objects; if there is none, one row has the head alone."""
     if not rows:
-        raise _gone(cluster_id)
-    first = rows[0]
-    present = Head(first["head_revision"], first["head_tip"], first["head_at"])
-    return present, [_object(row) for row in rows if row["kind"] is not None]
+        raise gone(cluster_id)
+    return head_of(rows[0]), [_object(row) for row in rows if row["kind"] is not None]
 
 
 def _object(row: asyncpg.Record) -> ObjectRow:
@@ -197,13 +138,3 @@ def _object(row: asyncpg.Record) -> ObjectRow:
         body=row["body"],
         node_name=row["node_name"],
     )
-
-
-def _head(cluster_id: int, row: asyncpg.Record | None) -> Head:
-    if row is None:
-        raise _gone(cluster_id)
-    return Head(row["revision"], row["tip"], row["at"])
-
-
-def _gone(cluster_id: int) -> NotFound:
-    return NotFound(f"There is no cluster {cluster_id}.")

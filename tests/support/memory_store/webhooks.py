@@ -1,39 +1,29 @@
 """Keeps webhooks in memory, by the contract of `service.store.webhooks`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
 from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.webhooks import Change, Settled, WebhookRow
-from service.store.memory.memory_commits import ClusterState
+from tests.support.memory_store.state import MemoryState
 
 
 class MemoryWebhooks:
-    """The part of the store in memory that keeps webhooks."""
+    """The webhooks of clusters."""
 
-    def __init__(
-        self,
-        clock: Callable[[], datetime],
-        state_of: Callable[[int], ClusterState],
-        clusters: Callable[[], Mapping[int, ClusterState]],
-        record: Callable[[AuditEntry], None],
-    ) -> None:
-        """`record` is called with the audit entry of each change by a caller."""
-        self._webhook_clock = clock
-        self._webhook_state_of = state_of
-        self._webhook_clusters = clusters
-        self._record_webhook = record
+    def __init__(self, state: MemoryState) -> None:
+        self.state = state
         self._webhooks: dict[tuple[int, str], WebhookRow] = {}
 
-    async def list_webhooks(self, cluster_id: int) -> list[WebhookRow]:
+    async def list(self, cluster_id: int) -> Sequence[WebhookRow]:
         """All webhooks of a cluster, by name."""
-        if cluster_id not in self._webhook_clusters():
+        if cluster_id not in self.state.states:
             return []
         return [row for key, row in sorted(self._webhooks.items()) if key[0] == cluster_id]
 
-    async def change_webhook(
+    async def change(
         self,
         cluster_id: int,
         name: str,
@@ -43,9 +33,9 @@ class MemoryWebhooks:
         dry_run: bool = False,
     ) -> WebhookRow | None:
         """Make of a webhook what `change` says, and return that; who the caller is, is in the audit."""
-        cluster, key = self._webhook_state_of(cluster_id), (cluster_id, name)
+        cluster, key = self.state.of(cluster_id), (cluster_id, name)
         others = sum(each[0] == cluster_id and each != key for each in self._webhooks)
-        head, now = cluster.row().head.revision, self._webhook_clock()
+        head, now = cluster.row().head.revision, self.state.clock()
         found = Settled(row=self._webhooks.get(key), now=now, head=head, others=others)
         after = change(found)
         if dry_run:
@@ -54,14 +44,14 @@ class MemoryWebhooks:
         if after is not None:
             self._webhooks[key] = after
         if caller is not None:
-            self._record_webhook(AuditEntry(caller=caller, cluster=cluster.name))
+            self.state.note(AuditEntry(caller=caller, cluster=cluster.name))
         return after
 
-    async def claim_webhooks(self, holder: str, seconds: float, limit: int) -> list[WebhookRow]:
+    async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
         """Take webhooks that are behind their clusters and due, so that no other process delivers to them."""
-        now, taken = self._webhook_clock(), list[WebhookRow]()
+        now, taken = self.state.clock(), list[WebhookRow]()
         for key, row in sorted(self._webhooks.items(), key=lambda each: each[1].attempt_at):
-            cluster = self._webhook_clusters().get(key[0])
+            cluster = self.state.states.get(key[0])
             if cluster is None or len(taken) == limit or not _is_due(row, now):
                 continue
             if row.revision != cluster.row().head.revision:

@@ -1,6 +1,6 @@
-"""Reads earlier revisions of the store in memory, as `service.store.log.past.Past` reads them."""
+"""Reads earlier revisions of the store in memory, as `service.store.log.past.History` reads them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from service.model.core.primitives import ObjectName
@@ -15,16 +15,16 @@ from service.model.log.history import (
 )
 from service.model.log.pages import first_rows
 from service.model.selection.selectable_fields import WAS_PENDING
-from service.store.memory.memory_commits import ClusterState
+from tests.support.memory_store.state import ClusterState, MemoryState
 
 
-class MemoryPast:
-    """The part of the store in memory that reads earlier revisions."""
+class MemoryHistory:
+    """The earlier revisions of clusters."""
 
-    def __init__(self, state_of: Callable[[int], ClusterState]) -> None:
-        self._past_of = state_of
+    def __init__(self, state: MemoryState) -> None:
+        self.state = state
 
-    async def past_index(
+    async def index(
         self,
         cluster_id: int,
         selection: PastSelection,
@@ -36,7 +36,7 @@ class MemoryPast:
         limit: int,
     ) -> PastIndex:
         """Up to `limit` objects of a kind that were there at a revision, and follow the key `after`."""
-        own = self._past_of(cluster_id)
+        own = self.state.of(cluster_id)
         reach = _reach(own, changes_max)
         found = {
             key: row
@@ -58,16 +58,16 @@ class MemoryPast:
         unknown = sum(key not in last for key in changed)
         return PastIndex(head=own.head, reach=reach, unknown=unknown, keys=keys[:limit])
 
-    async def past_objects(
+    async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
         """The objects of these keys as they were; None: one of them is no longer in the log."""
-        own = self._past_of(cluster_id)
+        own = self.state.of(cluster_id)
         rows = [_row(own, kind, key) for key in keys]
         known = [row for row in rows if row is not None]
         return first_rows(known, len(known)) if len(known) == len(rows) else None
 
-    async def past_changes(
+    async def changes(
         self,
         cluster_id: int,
         revision: int,
@@ -77,7 +77,7 @@ class MemoryPast:
         without: Sequence[str] = (),
     ) -> PastChanges:
         """Up to `limit` objects that have changed since a revision, but those of the kinds `without`."""
-        own = self._past_of(cluster_id)
+        own = self.state.of(cluster_id)
         reach = _reach(own, changes_max)
         kept = [change for change in _kept(own, reach) if change.kind not in without]
         first, last = _around(kept, revision)
@@ -92,7 +92,7 @@ class MemoryPast:
         self, cluster_id: int, namespace: str, name: str, revision: int
     ) -> int | None:
         """The change that gave a pod its node in the commit that a revision is of; None if none did."""
-        own, key = self._past_of(cluster_id), ObjectKey("Pod", namespace, name)
+        own, key = self.state.of(cluster_id), ObjectKey("Pod", namespace, name)
         spans = [(k.first, k.last) for k in own.commits if k.first <= revision <= k.last]
         for change in reversed(own.changes):
             if change.key == key and any(a <= change.revision <= b for a, b in spans):
@@ -103,14 +103,14 @@ class MemoryPast:
 
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
         """When a revision was committed; None if its commit is not, or no longer, in the log."""
-        commits = self._past_of(cluster_id).commits
+        commits = self.state.of(cluster_id).commits
         return next((each.at for each in commits if each.first <= revision <= each.last), None)
 
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
     ) -> ReadableHistory:
         """Tell from which revisions on the objects of a selection are known, by the last `changes_max` changes."""
-        own = self._past_of(cluster_id)
+        own = self.state.of(cluster_id)
         reach, first = _reach(own, changes_max), dict[ObjectKey, Change]()
         for change in _kept(own, reach):
             if _is_in(selection, change.key):

@@ -1,6 +1,6 @@
 """Keeps principals and their tokens in memory, by the contract of `service.store.principals`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -18,36 +18,28 @@ from service.model.core.access import (
 )
 from service.model.core.errors import NoAdminLeft, NotFound
 from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
-from service.store.whether_audit_is_kept import Keeping
+from tests.support.memory_store.state import MemoryState
 
 _Key = tuple[PrincipalKind, str]
 
 
-class MemoryPrincipals:
-    """The part of the store in memory that keeps who may make requests."""
+class MemoryAccess:
+    """The principals and tokens."""
 
-    def __init__(
-        self,
-        clock: Callable[[], datetime],
-        record: Callable[[AuditEntry], None],
-        keeping: Keeping,
-    ) -> None:
-        """`record` is called with the audit entry of each change."""
-        self._access_clock = clock
-        self._record_access = record
-        self._audits_access = keeping
-        self._access_version = _numbered(1)
+    def __init__(self, state: MemoryState) -> None:
+        self._state = state
+        self._version = _numbered(1)
         self._principals: dict[_Key, PrincipalRow] = {}
         self._tokens: dict[str, TokenRow] = {}
 
-    async def access_version(self) -> AccessVersion:
+    async def version(self) -> AccessVersion:
         """Return the version, which is another one after each change of principals and tokens."""
-        return self._access_version
+        return self._version
 
-    async def access_state(self) -> AccessState:
+    async def state(self) -> AccessState:
         """All principals and tokens as they are at one instant."""
         return AccessState(
-            version=self._access_version,
+            version=self._version,
             principals=[self._principals[key] for key in sorted(self._principals)],
             tokens=sorted(self._tokens.values(), key=lambda each: (each.created_at, each.token_id)),
         )
@@ -71,7 +63,7 @@ class MemoryPrincipals:
             kind=kind,
             name=name,
             grants=tuple(grants),
-            created_at=known.created_at if known else self._access_clock(),
+            created_at=known.created_at if known else self._state.clock(),
         )
         principals = {**self._principals, (kind, name): row}
         self._set(principals, self._tokens, caller, keep_admin=keep_admin, dry_run=dry_run)
@@ -98,7 +90,7 @@ class MemoryPrincipals:
         self._set(principals, tokens, caller, keep_admin=keep_admin, dry_run=dry_run)
         return True
 
-    async def create_token(  # noqa: PLR0913 - all that is told of one, by name
+    async def create_token(
         self,
         token_id: str,
         principal: str,
@@ -113,7 +105,7 @@ class MemoryPrincipals:
         """Give a user one more token; raises NotFound if there is no such user."""
         if ("User", principal) not in self._principals:
             raise NotFound(f"There is no principal {principal!r}.")
-        now = self._access_clock()
+        now = self._state.clock()
         row = TokenRow(
             token_id=token_id,
             principal=principal,
@@ -163,15 +155,15 @@ class MemoryPrincipals:
         if dry_run:
             return
         if len(tokens) > len(self._tokens):
-            self._audits_access.begin()
+            self._state.policy.begin()
         self._principals, self._tokens = principals, tokens
-        self._access_version = _numbered(self._access_version.number + 1)
-        self._record_access(AuditEntry(caller=caller, cluster=""))
+        self._version = _numbered(self._version.number + 1)
+        self._state.note(AuditEntry(caller=caller, cluster=""))
 
     def _has_admin(
         self, principals: Mapping[_Key, PrincipalRow], tokens: Mapping[str, TokenRow]
     ) -> bool:
-        now = self._access_clock()
+        now = self._state.clock()
         return any(
             principals["User", each.principal].is_admin
             and (each.expires_at is None or each.expires_at > now)

@@ -1,0 +1,137 @@
+"""Leases of clusters on PostgreSQL: who of several processes does a piece of work."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+
+from service.model.log.lease import LEASE_SECONDS_MAX, HeldLeases, Lease
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
+
+
+def _lasts(until: str, now: str) -> str:
+    """Whether a lease has not ended; one that ends later than any can is of a clock that was set back."""
+    return f"({until} > {now} AND {until} <= {now} + '{LEASE_SECONDS_MAX} s')"
+
+
+LASTS = _lasts("l.until", "clock_timestamp()")
+"""Whether the lease `l` has not ended."""
+
+_TAKE = "SELECT lease_holder, lease_until FROM take_lease_v1($1, $2, $3, $4, $5)"
+_EXPIRED = f"""
+    SELECT l.name AS lease, c.name AS cluster
+    FROM lease AS l JOIN cluster AS c USING (cluster_id)
+    WHERE l.name = ANY($1)
+        AND NOT {LASTS}
+    ORDER BY l.name, c.name
+"""  # noqa: S608 - put together from constants
+_UNATTENDED = """
+    SELECT c.name FROM head AS h JOIN cluster AS c ON c.cluster_id = h.cluster_id
+    WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = h.cluster_id AND l.name = $1)
+        AND EXISTS (
+            SELECT FROM object AS o
+            WHERE o.cluster_id = h.cluster_id AND o.kind = $3 AND position($2 IN o.body) > 0
+        )
+    ORDER BY c.name
+"""
+_HELD = f"""
+    SELECT l.name FROM lease AS l
+    WHERE l.cluster_id = $1 AND l.name = ANY($2) AND l.holder = $3
+        AND {LASTS}
+    FOR NO KEY UPDATE
+"""  # noqa: S608 - put together from constants
+# The time is that at which the transaction began.
+_PROLONG = """
+    UPDATE lease SET until = now() + $3::interval WHERE cluster_id = $1 AND name = ANY($2)
+"""
+_RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
+_TRANSFER = f"""
+    UPDATE lease SET holder = $4, until = now() + $5::interval
+    WHERE cluster_id = $1 AND name = $2 AND holder = $3
+        AND {_lasts("until", "now()")}
+    RETURNING name
+"""  # noqa: S608 - put together from constants
+
+
+class Leases:
+    """The leases of clusters. Every call may raise StorageUnavailable."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._writer = connections
+
+    async def acquire(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease; returns None if another holder has it or the cluster is gone."""
+        lease = await self._take(cluster_id, name, holder, seconds)
+        return lease if lease is not None and lease.holder == holder else None
+
+    async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
+        """Take or prolong a lease, or return that of its holder; None if the cluster is gone."""
+        lease = await self._take(cluster_id, name, holder, seconds)
+        return lease or await self._take(cluster_id, name, holder, seconds)
+
+    async def _take(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
+        """Take or prolong a lease, or return that of its holder.
+
+        None: the cluster is gone, or the holder gave the lease back meanwhile.
+        """
+        lengths = timedelta(seconds=seconds), timedelta(seconds=LEASE_SECONDS_MAX)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                row = await connection.fetchrow(_TAKE, cluster_id, name, holder, *lengths)
+        if row is None:
+            return None
+        return Lease(
+            cluster_id=cluster_id, name=name, holder=row["lease_holder"], until=row["lease_until"]
+        )
+
+    async def prolong(self, held: HeldLeases, seconds: float) -> bool:
+        """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
+        by_cluster = defaultdict[int, list[str]](list)
+        for cluster_id, lease in sorted(held.names):
+            by_cluster[cluster_id].append(lease)
+        length = timedelta(seconds=seconds)
+        async with self._writer.transaction() as connection:
+            for cluster_id, names in by_cluster.items():
+                still = await connection.fetch(_HELD, cluster_id, names, held.holder)
+                if len(still) < len(names):
+                    return False
+            for cluster_id, names in by_cluster.items():
+                await connection.execute(_PROLONG, cluster_id, names, length)
+        return True
+
+    async def transfer(
+        self, cluster_id: int, name: str, holder: str, to: str, seconds: float
+    ) -> bool:
+        """Give a lease to another holder, if the holder still has it; return whether that was done."""
+        values = (cluster_id, name, holder, to, timedelta(seconds=seconds))
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                return await connection.fetchval(_TRANSFER, *values) is not None
+
+    async def release(self, cluster_id: int, name: str, holder: str) -> None:
+        """Give a lease back, if the holder still has it."""
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                await connection.execute(_RELEASE, cluster_id, name, holder)
+
+    async def expired(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The leases of these names that have expired, so that their holders neither prolonged nor released them.
+
+        Each comes with the name of its cluster.
+        """
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                rows = await connection.fetch(_EXPIRED, names)
+        return [(row["lease"], row["cluster"]) for row in rows]
+
+    async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
+        """The clusters whose lease of this name nobody holds, and that have an object with these bytes in its body.
+
+        All objects of the kind in these clusters are read, which takes two or three seconds for a million.
+        """
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                rows = await connection.fetch(_UNATTENDED, name, mention, kind)
+        return [row["name"] for row in rows]

@@ -1,0 +1,51 @@
+"""Reports of processes on their replicas, on PostgreSQL."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from service.model.log.lease import REPORT_SECONDS_MAX, ReplicaReport, ReplicaState
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
+
+_REPORT = """
+    WITH gone AS (
+        DELETE FROM replica_report
+        WHERE (process = $1 AND cluster_id <> ALL($2)) OR at < clock_timestamp() - $5::interval
+    )
+    INSERT INTO replica_report AS r (process, cluster_id, revision, hash, at)
+    SELECT $1, cluster_id, revision, hash, clock_timestamp()
+    FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS t (cluster_id, revision, hash)
+    ON CONFLICT (process, cluster_id) DO UPDATE
+    SET revision = excluded.revision, hash = excluded.hash, at = excluded.at
+"""
+_REPORTS = """
+    SELECT r.process, c.name AS cluster, r.revision, r.hash
+    FROM replica_report AS r JOIN cluster AS c USING (cluster_id)
+    WHERE r.at > clock_timestamp() - $1::interval ORDER BY c.name, r.process
+"""
+_FORGOTTEN = timedelta(minutes=1)
+"""How old the report of a process gets before whichever process reports next removes it."""
+
+
+class ReplicaReports:
+    """What processes report of their replicas. Every call may raise StorageUnavailable."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._writer = connections
+
+    async def report(self, process: str, states: Mapping[int, ReplicaState]) -> None:
+        """Store the state of a process's replicas, by cluster, in place of its earlier report."""
+        revisions = [state.revision for state in states.values()]
+        hashes = [state.hash for state in states.values()]
+        values = (process, list(states), revisions, hashes, _FORGOTTEN)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                await connection.execute(_REPORT, *values)
+
+    async def latest(self) -> list[ReplicaReport]:
+        """The latest reports of running processes, ordered by cluster and process."""
+        fresh = timedelta(seconds=REPORT_SECONDS_MAX)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                rows = await connection.fetch(_REPORTS, fresh)
+        return [ReplicaReport(**dict(row)) for row in rows]

@@ -1,0 +1,56 @@
+"""Compacts the logs of clusters on PostgreSQL, and deletes old idempotency records."""
+
+from datetime import timedelta
+
+from service.model.log.commit import COMPACTION_STEP_ROWS_MAX
+from service.store.connecting.connections import Connections
+from service.store.connecting.failures import unavailable_on_failure
+from service.store.rows import gone
+
+SWEEP_ROWS_MAX = 1_000
+"""How many idempotency records one step of the sweeper deletes at most."""
+
+_COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
+_SWEEP = """
+    DELETE FROM idempotency WHERE cluster_id = $1 AND ctid = ANY(ARRAY(
+        SELECT ctid FROM idempotency
+        WHERE cluster_id = $1 AND recorded_at < now() - $2::interval
+        ORDER BY recorded_at LIMIT $3
+    ))
+"""
+
+
+class Housekeeper:
+    """Bounds what clusters store. Every call may raise StorageUnavailable."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._writer = connections
+
+    async def compact(
+        self,
+        cluster_id: int,
+        *,
+        keep_changes: int,
+        keep_seconds: float,
+        rows: int = COMPACTION_STEP_ROWS_MAX,
+    ) -> tuple[int, bool]:
+        """Make one step of compaction; returns the log's floor, and whether it rose (P12).
+
+        If it rose, call this again. The last `keep_changes` changes are kept, and all that are
+        younger than `keep_seconds`.
+        """
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                age = timedelta(seconds=keep_seconds)
+                row = await connection.fetchrow(_COMPACT, cluster_id, keep_changes, age, rows)
+        if row is None or row["floor_revision"] is None:
+            raise gone(cluster_id)
+        return row["floor_revision"], row["rose"]
+
+    async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
+        """Delete idempotency records that are older, and return how many; call it again until 0 (P11)."""
+        age = timedelta(seconds=keep_seconds)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                status = await connection.execute(_SWEEP, cluster_id, age, SWEEP_ROWS_MAX)
+        return int(status.rpartition(" ")[2])

@@ -1,0 +1,85 @@
+"""Lifts the revisions of clusters on PostgreSQL after a restore or a failover that may have lost some."""
+
+import logging
+
+import asyncpg
+
+from service.model.log.commit import RESTORE_LIFT_REVISIONS, Head
+from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.failures import unavailable_on_failure
+from service.store.rows import gone
+
+_log = logging.getLogger(__name__)
+
+_LIFT = "SELECT lift_cluster_v1($1, $2)"
+_CONTINUE = "SELECT continue_history_v1($1, $2, $3, $4)"
+_NOTED = "SELECT n.system, n.timeline, n.database FROM history AS n WHERE n.cluster_id = $1"
+_REVISION = "SELECT h.revision FROM head AS h WHERE h.cluster_id = $1"
+
+
+class Recovery:
+    """Continues the histories of clusters. Every call may raise StorageUnavailable."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._writer = connections
+        self.lifts = 0
+        """How often this process has lifted revisions, as some may be lost."""
+
+    async def lift_revision(self, cluster_id: int) -> None:
+        """Begin a new history at a much higher revision, with an empty log, after a restore (P3).
+
+        Every replica is loaded anew and every watcher lists anew. Raises NotFound if there is no
+        such cluster.
+        """
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                lifted = await connection.fetchval(_LIFT, cluster_id, RESTORE_LIFT_REVISIONS)
+        if not lifted:
+            raise gone(cluster_id)
+
+    async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
+        """Note of which history the cluster's revisions are; lift them if some may be lost (P3).
+
+        `known` is the last head of which the caller has proof, None if it has none. Revisions are
+        lifted, and this returns True, if the log lacks this head. They are lifted as well if the
+        database was restored, or a standby was promoted, since a caller last noted the history,
+        unless the log still has the head. Raises NotFound if there is no such cluster.
+        """
+        revision, tip = (None, None) if known is None else (known.revision, known.tip)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                before = await connection.fetchrow(_NOTED, cluster_id)
+                lifted: bool | None = await connection.fetchval(
+                    _CONTINUE, cluster_id, revision, tip, RESTORE_LIFT_REVISIONS
+                )
+                if lifted:
+                    self.lifts += 1
+                    await _tell_lift(connection, cluster_id, before, revision)
+        if lifted is None:
+            raise gone(cluster_id)
+        return lifted
+
+
+async def _tell_lift(
+    connection: Driver, cluster_id: int, before: asyncpg.Record | None, known: int | None
+) -> None:
+    """Log why the revisions of a cluster were lifted, and from where to where.
+
+    `before` is the history that was noted, and `known` the last revision that the caller knew.
+    """
+    after = await connection.fetchrow(_NOTED, cluster_id)
+    told = {
+        "reason": _reason(before, after),
+        "known": "nothing" if known is None else known,
+        "revision": await connection.fetchval(_REVISION, cluster_id),
+    }
+    _log.warning(
+        "The database was restored, or a standby promoted: the revisions are lifted.", extra=told
+    )
+
+
+def _reason(before: asyncpg.Record | None, after: asyncpg.Record | None) -> str:
+    if before is None or after is None or before == after:
+        return "the log lacks a change that this server knows"
+    differing = [name for name in before.keys() if before[name] != after[name]]  # noqa: SIM118
+    return ", ".join(f"the {name} was {before[name]} and is {after[name]}" for name in differing)

@@ -1,0 +1,16 @@
+"""What several parts of the store make of rows: the head beside other columns, and its absence."""
+
+import asyncpg
+
+from service.model.core.errors import NotFound
+from service.model.log.commit import Head
+
+
+def head_of(row: asyncpg.Record) -> Head:
+    """Return the head, from the columns `head_revision`, `head_tip`, and `head_at`."""
+    return Head(row["head_revision"], row["head_tip"], row["head_at"])
+
+
+def gone(cluster_id: int) -> NotFound:
+    """Return the error to raise when no cluster has this number."""
+    return NotFound(f"There is no cluster {cluster_id}.")
