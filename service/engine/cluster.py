@@ -1,4 +1,4 @@
-"""The state of one cluster that decisions look at, in columns and counters, with exact undo."""
+"""The state of one cluster that decisions read, in columns and counters, with exact undo."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
@@ -32,15 +32,15 @@ from service.model.volumes.volume import ClaimRef, VolumeObject
 from service.model.volumes.volume_kinds import volume_object
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
-"""The bytes of cached masks and scores; the least recently used are dropped first."""
+"""The bytes of cached masks and scores; the least recently used are evicted first."""
 
 STATIC_ROWS_MAX = 32
-"""How many `StaticRows` are kept for rules to come; cached ranks keep those that they use. The
-least recently used are dropped first."""
+"""How many `StaticRows` are cached for later rules; cached ranks hold those that they use. The
+least recently used are evicted first."""
 
 
 class PodInfo:
-    """A pod that the engine knows, with what it uses where it is placed."""
+    """A known pod, with its class and its usage of the node it is placed on."""
 
     __slots__ = ("pod", "pod_class", "ports", "use")
 
@@ -53,7 +53,7 @@ class PodInfo:
 
 
 class Cluster:
-    """Nodes, namespaces and pods as decisions see them.
+    """Nodes, namespaces, pods, and auxiliary objects as decisions see them.
 
     Pods count only if they are bound to a known node and not finished. Every change has an exact
     inverse in the undo log: `undo(mark)` returns to the state in which `mark()` was called. A
@@ -65,36 +65,38 @@ class Cluster:
         self._undo: list[Callable[[], object]] = []
         self._committed = 0
         self.position = 0
-        """How many changes were ever made that were not undone."""
+        """The number of changes ever made and not undone."""
         self.version = 0
-        """It is raised by every change and by every undoing: while it is the same, nothing changes."""
+        """Raised by every change and undo: while it stays the same, so does the cluster."""
         self._recording = True
         self._pods: dict[ObjectName, PodInfo] = {}
         self._by_node: dict[str, dict[ObjectName, PodInfo]] = {}
         self.nominated: dict[str, dict[ObjectName, Pod]] = {}
-        """The pods that wait for room on a node, by its name; nodes without such pods are left out."""
+        """The pending pods nominated for a node, by its name; nodes without such pods are
+        omitted."""
         self.reserved: dict[ObjectName, tuple[str, Pod]] = {}
-        """Pods in whose place others will come, with the nodes on which room is kept for these."""
+        """Pods that will be replaced, with the nodes on which room is reserved for the
+        replacements."""
         self._namespaces: dict[str, Namespace] = {}
         self.objects = AuxiliaryObjects()
-        """The objects that rules read besides nodes, namespaces and pods."""
+        """The objects that rules read besides nodes, namespaces, and pods."""
         self._selectors = DefaultSelectors()
         self._start(())
 
     def _start(self, nodes: tuple[Node, ...]) -> None:
-        """Make empty structures for the configuration, then add everything that is known."""
+        """Create empty structures for the configuration, then add all known objects."""
         self.nodes = NodeTable()
         self._match_index = MatchIndex()
         self._inclusion_sets = InclusionSets(self.nodes)
         self.volumes = VolumeTable(self.nodes)
-        """The objects about volumes, and the placed pods that use them."""
+        """The volume objects, and the placed pods that use them."""
         self.devices = DeviceTable(self.nodes, self.config.device_search_steps)
-        """The objects about devices, and which are in use."""
+        """The device objects, and the devices in use."""
         self.profiles = profiles_of(self.config)
-        """The plugins of each profile, by its name."""
+        """The plugins of each profile, by scheduler name."""
         self._compiler = Compiler(
             self.config,
-            {name: each.rules for name, each in self.profiles.items()},
+            {name: profile.rules for name, profile in self.profiles.items()},
             self.nodes,
             self._match_index,
             self._inclusion_sets,
@@ -120,11 +122,11 @@ class Cluster:
     # Undo
 
     def mark(self) -> int:
-        """Return the present position in the undo log."""
+        """Return the current position in the undo log."""
         return self.position
 
     def undo(self, mark: int) -> None:
-        """Return to the state at that mark, by inverses in reverse order."""
+        """Return to the state at a mark, by inverses in reverse order."""
         assert mark >= self._committed
         self.version += 1
         self._recording = False
@@ -136,7 +138,7 @@ class Cluster:
             self._recording = True
 
     def commit_until(self, mark: int) -> None:
-        """Make the changes before a mark final, by forget_in_steps how to undo them."""
+        """Make the changes before a mark final, by forgetting their inverses."""
         assert self._committed <= mark <= self.position
         del self._undo[: mark - self._committed]
         self._committed = mark
@@ -151,7 +153,7 @@ class Cluster:
     # Configuration
 
     def configure(self, config: ClusterConfig) -> None:
-        """Set another configuration; if it changes what is compiled, this costs a whole load."""
+        """Set another configuration; a change of compiled settings costs a complete reload."""
         before = self.config
         self._record(lambda: self.configure(before))
         self.config = config
@@ -166,7 +168,7 @@ class Cluster:
         return None if slot is None else self.nodes.nodes[slot]
 
     def put_node(self, node: Node) -> None:
-        """Add or replace a node. Pods that named it before it came count from now on."""
+        """Add or replace a node. Pods that already name it count from now on."""
         before = self.node(node.name)
         if before is None:
             self._record(lambda: self.delete_node(node.name))
@@ -185,7 +187,7 @@ class Cluster:
         self.recount(slot, 1)
 
     def delete_node(self, name: str) -> None:
-        """Remove a node; its pods stay known, and count again if a node of that name comes.
+        """Remove a node; its pods stay known, and count again if a node of that name is added.
 
         Raises:
             KeyError: there is no such node.
@@ -222,7 +224,7 @@ class Cluster:
     # Namespaces
 
     def put_namespace(self, namespace: Namespace) -> None:
-        """Add a namespace or change its labels; what namespace selectors select follows at once."""
+        """Add a namespace or change its labels; namespace selectors are evaluated again."""
         self._swap_namespace(namespace.name, namespace)
 
     def delete_namespace(self, name: str) -> None:
@@ -240,11 +242,11 @@ class Cluster:
     # Other objects that rules read
 
     def put_object(self, kept: DeclaredObject[Partial]) -> None:
-        """Add or replace an object of a kept kind."""
+        """Add or replace an auxiliary object."""
         self._swap_object(kept.kind, (kept.namespace, kept.name), kept)
 
     def delete_object(self, kind: str, namespace: str, name: str) -> None:
-        """Remove an object of a kept kind.
+        """Remove an auxiliary object.
 
         Raises:
             KeyError: there is no such object.
@@ -267,14 +269,14 @@ class Cluster:
         self._compiler.follow_object(before, kept)
 
     def assume_binding(self, claim: ObjectName, volume_name: str) -> None:
-        """Have a claim bound to a volume that is free, until that is undone."""
+        """Bind a claim to a free volume, until that is undone."""
         before, volume = self.volumes.claims[claim], self.volumes.volumes[volume_name]
         reference = ClaimRef(namespace=before.namespace, name=before.name, uid=before.uid)
         self._assume(replace(before, volume_name=volume_name, is_bound=True), before)
         self._assume(replace(volume, claim=reference, is_available=False), volume)
 
     def assume_provisioning(self, claim: ObjectName, node_name: str) -> None:
-        """Have a volume made for a claim on a node, until that is undone."""
+        """Select a node for a claim whose volume is to be provisioned, until that is undone."""
         before = self.volumes.claims[claim]
         self._assume(replace(before, selected_node=node_name), before)
 
@@ -283,21 +285,25 @@ class Cluster:
         self.volumes.put(after)
 
     def assume_devices(self, pod: Pod, allocations: Iterable[ClaimAllocation]) -> None:
-        """Have the claims of a pod given their devices, until that is undone.
+        """Allocate devices to the claims of a pod, until that is undone.
 
-        A claim that is still to be made has a name that no stored one can have.
+        A claim that is still to be created gets a name that no stored one can have.
         """
-        for each in allocations:
-            name = f"{pod.name}/{each.pod_claim}" if each.claim is None else each.claim
+        for allocation in allocations:
+            name = (
+                f"{pod.name}/{allocation.pod_claim}"
+                if allocation.claim is None
+                else allocation.claim
+            )
             before = self.devices.claims.get((pod.namespace, name))
             claim = before or ResourceClaim(namespace=pod.namespace, name=name)
-            after = with_allocation(claim, each.grants, nodes_of(each.grants))
+            after = with_allocation(claim, allocation.grants, nodes_of(allocation.grants))
             self._swap_assumed(after, before)
 
     def forget_assumed_devices(self, pod: Pod) -> None:
-        """Have the claims gone, until that is undone, that were only assumed to be made for a pod."""
-        for each in pod.spec.resource_claims:
-            assumed = self.devices.claims.get((pod.namespace, f"{pod.name}/{each.name}"))
+        """Remove the claims that were only assumed to be created for a pod, until it is undone."""
+        for claim in pod.spec.resource_claims:
+            assumed = self.devices.claims.get((pod.namespace, f"{pod.name}/{claim.name}"))
             if assumed is not None:
                 self._swap_assumed(None, assumed)
 
@@ -340,23 +346,27 @@ class Cluster:
         return self._match_index.subject(pod_class)
 
     def known_classes(self) -> tuple[PodClass, ...]:
-        """Return the classes that have pods, placed or not. Others are kept for pods to come."""
+        """Return the classes that have pods, placed or not. Others are cached for later pods."""
         return tuple(pod_class for pod_class in self._match_index.classes if pod_class.pods)
 
     def selected_classes(self, namespace: str, selector: LabelSelector | None) -> list[PodClass]:
         """Return the classes with pods in a namespace, placed or not, that a selector matches."""
-        return [each for each in self._match_index.selected(namespace, selector) if each.pods]
+        return [
+            pod_class
+            for pod_class in self._match_index.selected(namespace, selector)
+            if pod_class.pods
+        ]
 
     def matchers(self) -> tuple[MatcherEntry, ...]:
         """Return the matchers that any template uses, with their counters."""
         return tuple(self._match_index.entries.values())
 
     def is_wide(self, entry: MatcherEntry) -> bool:
-        """Whether a matcher has to be compared with every new class, for want of a label or namespace."""
+        """Return whether a matcher has to be compared with every new class."""
         return self._match_index.is_wide(entry)
 
     def node_set_verdicts(self) -> Iterator[bool]:
-        """Yield for each set of nodes over which spreading counts whether it is right."""
+        """Yield for each interned set of included nodes whether it is right."""
         return self._inclusion_sets.verdicts()
 
     @property
@@ -378,11 +388,11 @@ class Cluster:
         return tuple(self._compiler.execution_classes)
 
     def pods_of(self, node_name: str) -> tuple[Pod, ...]:
-        """Return the pods that name a node, whether or not it is there, finished ones included."""
-        return tuple(each.pod for each in self._by_node.get(node_name, {}).values())
+        """Return the pods that name a node, known or not, including finished ones."""
+        return tuple(info.pod for info in self._by_node.get(node_name, {}).values())
 
     def placed_on(self, slot: int) -> Iterator[tuple[Pod, PodClass]]:
-        """Return the pods that count on a node, with their classes."""
+        """Yield the pods that count on a node, with their classes."""
         node = self.nodes.nodes[slot]
         infos = {} if node is None else self._by_node.get(node.name, {})
         for info in infos.values():
@@ -390,7 +400,7 @@ class Cluster:
                 yield info.pod, info.pod_class
 
     def importance(self, resources: Iterable[str]) -> ImportanceTable:
-        """The pods that count on each node by importance, brought up to date, with the amounts of these resources."""
+        """Return the pods of each node by importance, with the amounts of these resources."""
         if self._importance is None:
             self._importance = ImportanceTable(self.nodes)
         self._importance.refresh(self._placed_with_use, resources)
@@ -406,7 +416,7 @@ class Cluster:
     def put_pod(self, pod: Pod) -> ObjectName:
         """Add or replace the pod of that namespace and name; it counts where it is bound.
 
-        Returns the pod's key, so that whoever keeps pods by key need not make another one.
+        Returns the pod's key, so that callers can reuse the tuple.
         """
         key = (pod.namespace, pod.name)
         before = self._pods.get(key)
@@ -431,11 +441,11 @@ class Cluster:
 
     @property
     def has_reservations(self) -> bool:
-        """Whether room is kept on any node, for pods that wait or for those that will come."""
+        """Whether any node has room reserved, for pending pods or for replacements."""
         return bool(self.nominated or self.reserved)
 
     def reserve(self, pod: Pod, node_name: str | None) -> None:
-        """Keep room on a node for what comes in place of a pod; None: keep none any more."""
+        """Reserve room on a node for the replacement of a pod, or release it (None)."""
         key = (pod.namespace, pod.name)
         before = self.reserved.get(key)
         old_pod, old_node = (pod, None) if before is None else (before[1], before[0])
@@ -496,7 +506,7 @@ class Cluster:
         self._count(info, slot, -1)
 
     def _count(self, info: PodInfo, slot: int, pods: int) -> None:
-        """Count a pod that comes to a node (`pods` = 1) or leaves it (`pods` = -1)."""
+        """Count a pod that is added to a node (`pods` = 1) or removed from it (`pods` = -1)."""
         if info.pod.finished:
             return
         pod_class = info.pod_class
@@ -509,15 +519,15 @@ class Cluster:
             self.volumes.count(pod_class.volumes, slot, pods)
         add_to_counters(pod_class, slot, pods)
 
-    # What decisions ask
+    # Queries of decisions
 
     def class_of(self, pod: Pod) -> PodClass:
         return self._compiler.class_of(pod)
 
     def rows(self, rules: NodeRules, profile: Profile) -> RowCache:
-        """Return the cached masks and scores of these rules, brought up to date.
+        """Return the cached masks and scores of these rules, updated.
 
-        They are the same whichever nodes the rules name: these nodes are not treated differently.
+        They do not depend on the nodes that the rules name.
         """
         rules = rules.anywhere or rules
         key = (rules, profile)
@@ -534,10 +544,10 @@ class Cluster:
             self._evict_rows()
         return cache
 
-    # What is kept
+    # Caches
 
     def cached_rows(self) -> tuple[RowCache, ...]:
-        """Return what is cached for rules that were asked for, the least recently used first."""
+        """Return the cached rows, the least recently used first."""
         return tuple(self._row_caches.values())
 
     @property
@@ -546,34 +556,34 @@ class Cluster:
         return self._row_cache_bytes
 
     def forget_rows(self) -> None:
-        """Drop all that is cached between placements, but not the counters."""
+        """Drop all caches of placements, but not the counters."""
         self._row_caches.clear()
         self._row_cache_bytes = 0
         self._static_rows.clear()
         self.nodes.views = NodeViews()
 
     def forget_in_steps(self) -> Generator[None, None, None]:
-        """Forget in steps what decisions brought, such as rules of pods that they have not stored.
+        """Forget in steps what decisions added, such as rules of pods that were not stored.
 
-        It is called at the end of each decision, and never during one. What pods have is kept, and
-        so is what pods had that were stored, within bounds.
+        It is called at the end of each decision, and never during one. What belongs to known pods
+        is kept, and so, within bounds, is what belonged to stored ones.
         """
         if self._compiler.uncommitted_idle:
             yield from self._compiler.forget_in_steps()
         self._forget_unused()
 
     def forget_uncommitted(self) -> None:
-        """Do what `forget_in_steps` does, at once."""
+        """Run `forget_in_steps` at once."""
         for _ in self.forget_in_steps():
             pass
 
     def forget_idle(self) -> None:
-        """Forget all rules that no pod has, also those that are kept for pods to come."""
+        """Forget all rules that no pod has, including those cached for later pods."""
         self._compiler.forget_idle()
         self._forget_unused()
 
     def _forget_unused(self) -> None:
-        """Forget what depends on classes, counters, label keys and resources that are not used any more."""
+        """Forget what depends on dropped classes, counters, label keys, and resources."""
         if not self._compiler.has_dropped and not self.nodes.users.unused:
             return
         self._compiler.has_dropped = False
@@ -591,7 +601,7 @@ class Cluster:
             self._importance.forget_dropped()
 
     def _forget_rules(self, rules: NodeRules, is_last: bool) -> None:  # noqa: FBT001 - a callback
-        """Forget what is cached for rules that nothing uses; `is_last` if none have their static key."""
+        """Forget what is cached for released rules; `is_last` if none else have their static key."""
         for profile in self.profiles.values():
             rows = self._row_caches.pop((rules, profile), None)
             if rows is not None:
@@ -604,13 +614,13 @@ class Cluster:
         self._row_cache_bytes -= rows.bytes_counted
 
     def _count_bytes(self, rows: RowCache) -> None:
-        """Add to the sum what cached rows have grown by, or take it away."""
+        """Add the growth of cached rows to the sum of bytes."""
         grown = rows.size_in_bytes - rows.bytes_counted
         rows.bytes_counted += grown
         self._row_cache_bytes += grown
 
     def interned(self) -> dict[str, int]:
-        """Return how many things of each kind are known, even if no pod has them now."""
+        """Return how many things of each kind are interned, even if no pod has them now."""
         return {
             **self._compiler.interned(),
             "matchers by label pair": self._match_index.indexed,
@@ -618,7 +628,7 @@ class Cluster:
         }
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind and about the size in bytes of each thing that is kept besides the objects."""
+        """Yield the kind and approximate size in bytes of each structure besides the objects."""
         yield from self._compiler.sizes()
         yield from self._match_index.sizes()
         yield from self.nodes.sizes()
@@ -677,7 +687,7 @@ _NEVER_COMPILED = frozenset(
         "orphan_grace_seconds",
     )
 )
-"""Settings that the engine does not read, or that it reads only when it uses them."""
+"""Settings that the engine does not read, or reads only when it uses them."""
 
 
 def _compiles_alike(one: ClusterConfig, other: ClusterConfig) -> bool:
@@ -701,7 +711,7 @@ K = TypeVar("K", int, PodClass, OwnerReference)
 
 
 def _tally(counts: dict[K, int], key: K, pods: int) -> None:
-    """Add to a count; a count of zero is not kept."""
+    """Add to a count; a count of zero is removed."""
     after = counts.get(key, 0) + pods
     if after:
         counts[key] = after

@@ -402,7 +402,7 @@ def _told(scene: Scene) -> object:
 
 def _admitted_by(told: Headrooms, cluster: Cluster, slot: int, gone: Sequence[Pod]) -> bool:
     """Whether nothing has run out on a node, by what a filter told, once some pods have left it."""
-    for room in told.each:
+    for room in told.rooms:
         taken = sum(_taken(room, cluster, slot, pod) for pod in gone)
         if room.spare[slot] + (-taken if room.is_given else taken) < 0:
             return False

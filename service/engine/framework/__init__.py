@@ -1,1 +1,1 @@
-"""The framework of plugins: what a plugin is asked, and of which changes it is notified."""
+"""The plugin framework: what a plugin implements, and the cluster events that it reacts to."""

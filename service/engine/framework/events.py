@@ -1,6 +1,6 @@
-"""Cluster events: changes that may help a waiting pod, as plugins are told of them.
+"""Cluster events: changes that may help a pending pod, as plugins receive them.
 
-A plugin that rejected a pod says, by `Plugin.events` and `Plugin.helps`, which events can change
+A plugin that rejected a pod states, by `Plugin.events` and `Plugin.helps`, which events can change
 its verdict. These are the queueing hints of kube-scheduler.
 """
 
@@ -37,8 +37,8 @@ class Change(Enum):
 
 
 ANY_CHANGE = frozenset(Change) - {Change.ADMISSION}
-"""The events of a plugin that cannot tell: after each, the pods that it rejected are tried
-again."""
+"""The events of a plugin without specific ones: after each, the pods that it rejected are
+retried."""
 
 DOMAINS_CHANGE = frozenset(
     {
@@ -50,30 +50,29 @@ DOMAINS_CHANGE = frozenset(
         Change.POD_RELABELLED,
     }
 )
-"""The events of a plugin that counts pods by topology domain: after each, the domains or their pods
-may be others."""
+"""The events of a plugin that counts pods by topology domain: each may change domains or their
+pods."""
 
 
 class ClusterEvent(NamedTuple):
-    """Something that happened to nodes, namespaces or placed pods."""
+    """A change of nodes, namespaces, placed pods, or auxiliary objects."""
 
     change: Change | None
     """None if anything may have changed."""
     pods: tuple[Pod, ...] = ()
-    """The pod that came, left or changed, as it was and as it is; empty if no pod did."""
+    """The pod that was added, removed, or changed, before and after; empty if no pod was."""
     freed: frozenset[str] | None = None
-    """The resources that the pod used, if it left; else None."""
+    """The resources that a removed pod used; None for other events."""
     relabelled: frozenset[str] | None = None
-    """The label keys whose values have changed on the node, or None if the event is not about
-    labels."""
+    """The label keys whose values changed on the node, or None if the event is not about labels."""
     node: tuple[Node | None, Node] | None = None
-    """A node as it was and as it is, if the event is that it came or has other labels."""
+    """A node before and after, if it was added or relabeled."""
     objects: tuple[DeclaredObject[Partial], ...] = ()
-    """An object of a kept kind as it was and as it is; empty if the event is about none."""
+    """An auxiliary object before and after; empty if the event is not about one."""
 
     @property
     def pod_labels(self) -> frozenset[Pair] | None:
-        """All labels of the pods that the event is about, or None if it is about none."""
+        """All labels of the event's pods, or None if it has none."""
         if not self.pods:
             return None
         return frozenset(pair for pod in self.pods for pair in pod.labels.items())
@@ -118,7 +117,7 @@ def object_events(
     """Return the events of a change of an object; None stands for an object that does not exist."""
     if before is not None and after is not None and alike(before, after):
         return []
-    known = tuple(each for each in (before, after) if each is not None)
+    known = tuple(stored for stored in (before, after) if stored is not None)
     return [ClusterEvent(Change.OBJECT_CHANGED, objects=known)]
 
 
@@ -134,10 +133,7 @@ def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozens
 
 
 def selected_pairs(selectors: Iterable[LabelSelector | None]) -> frozenset[Pair] | None:
-    """Return labels such that whatever matches any selector has one of them.
-
-    Returns None if there is no such set.
-    """
+    """Return labels such that every match of any selector has one of them, or None."""
     pairs: set[Pair] = set()
     for selector in selectors:
         needed = _pairs_of(selector)

@@ -1,8 +1,9 @@
-"""Plugins: the state they read, their filters and scores, their reasons, and their queueing hints.
+"""The plugin interface: filters, scores, reasons, preemption support, and queueing hints.
 
-Each plugin is one module of `service.engine.plugins`, and everything about it is in there; the list
-is in that package. Plugins know nothing of each other. Placements, refusals, explanations, timings
-and queueing hints go through the plugins of a profile (`service.engine.profiles.profile`) and name none.
+Each plugin is one module of `service.engine.plugins` and contains everything about it; the list is
+in that package. Plugins are independent of each other. Placements, refusals, explanations, timings,
+and queueing hints iterate over the plugins of a profile (`service.engine.profiles.profile`) and
+name none.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -49,142 +50,146 @@ class Failure(NamedTuple):
     reason: str
     nodes: Mask
     unresolvable: Mask | bool
-    """A mask of the nodes, shape (nodes,), or one value for all, where removing pods could not help
-    (Kubernetes' UnschedulableAndUnresolvable)."""
+    """Where removing pods cannot help (Kubernetes' UnschedulableAndUnresolvable): a mask of the
+    shape (nodes,), or one value for all nodes."""
 
 
 class Headroom(NamedTuple):
-    """What a node has left of one thing with the pod on it as well; where it is negative, the filter refuses the node.
+    """How much of one thing each node has left with the pod on it; negative where it is refused.
 
-    When placed pods leave the node, it has more of that by what they take.
+    Pods that leave the node free what they take of it.
     """
 
     reason: str
     """Why the node is refused."""
     spare: Ints
-    """Shape (nodes,): how much is left while all pods are in place."""
+    """How much is left while all pods stay, shape (nodes,)."""
     resource: str = ""
-    """The resource of which pods take their amounts; "": they take what `taken` says."""
+    """The resource whose requested amounts pods take; "" if `taken` decides."""
     taken: Callable[[PodClass], int] | None = None
-    """How much a pod of a class takes; None, with no resource: nothing."""
+    """How much a pod of a class takes; None, without a resource, for nothing."""
     counted: Mask | None = None
-    """Shape (nodes,): the nodes whose pods count; None: all."""
+    """The nodes whose pods count, shape (nodes,); None for all."""
     is_given: bool = False
-    """Whether placed pods give this instead of taking it, so that there is less when they leave."""
+    """Whether placed pods provide this instead of taking it, so that it shrinks when they leave."""
 
 
 class Headrooms(NamedTuple):
-    """All that a filter's verdict on a node follows from, in the order of its reasons."""
+    """The headrooms that determine a filter's verdict on every node, ordered by its reasons."""
 
-    each: tuple[Headroom, ...] = ()
+    rooms: tuple[Headroom, ...] = ()
     unsure: Mask | None = None
-    """Shape (nodes,): where it does not, so that the filter has to be asked; None: nowhere."""
+    """The nodes where they do not, so that the filter has to be called, shape (nodes,); None for
+    none."""
     first_only: bool = False
-    """Whether of several reasons on a node the filter tells only the first."""
+    """Whether the filter reports only the first of several reasons on a node."""
 
 
 class Blame(NamedTuple):
     """Placed pods, on any nodes of a domain, because of which one rule refuses a node."""
 
     rule: Hashable
-    """The rule; for all nodes of a domain it blames the same pods."""
+    """The rule, which blames the same pods for all nodes of a domain."""
     key: TopologyKey
     domain: int | None
-    """The domain in which pods are blamed; None: on all nodes that have the key."""
+    """The domain in which pods are blamed, or None for all nodes that have the key."""
     taken: Callable[[PodClass], int]
     """Whether pods of a class are blamed: 0 if not."""
     may_stay: int | None = 0
-    """With so many of them the rule would let the pod in; None: that depends on which of them leave."""
+    """How many of the pods the rule tolerates; None if that depends on which pods leave."""
     counted: Mask | None = None
-    """Shape (nodes,): the nodes whose pods count; None: all."""
+    """The nodes whose pods count, shape (nodes,); None for all."""
     reason: str = ""
-    """Why the rule refuses the node, as in the filter's failures; "": for all reasons of the filter."""
+    """Why the rule refuses the node, as in the filter's failures; "" for all reasons of the
+    filter."""
 
 
 def permanent_headrooms(failures: Sequence[Failure]) -> Headrooms:
-    """Return the headrooms of a filter that goes on refusing nodes whichever pods leave them."""
+    """Return the headrooms of a filter that refuses the same nodes whichever pods leave."""
     return Headrooms(
         tuple(Headroom(failure.reason, -failure.nodes.astype(np.int64)) for failure in failures)
     )
 
 
 class PreFilter(NamedTuple):
-    """What a plugin says of a pod before any node is looked at."""
+    """A plugin's verdict on a pod before any node is examined."""
 
     names: frozenset[str] | None = None
-    """The only nodes that it leaves; None: it leaves all."""
+    """The only nodes that it allows, or None for all."""
     reason: str | None = None
-    """Why it rejects the pod on every node; None: it does not."""
+    """Why it rejects the pod on every node, or None."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Plugin:
-    """A plugin as one profile has it; it is a `NodePlugin` or a `RelationPlugin`.
+    """A plugin as configured by one profile; either a `NodePlugin` or a `RelationPlugin`.
 
-    It is no ABC: compiled ABCs share the cache of their subclasses, so that instances of an
-    interpreted subclass would count as instances of its siblings, too.
+    It is not an ABC: compiled ABCs share the cache of their subclasses, so that instances of an
+    interpreted subclass would also count as instances of its siblings.
     """
 
     name: ClassVar[str]
     filters: ClassVar[bool] = False
     weight: ClassVar[int] = 0
-    """The weight in the sum of scores, unless a profile gives another; 0 if the plugin does not
+    """The weight in the sum of scores, unless a profile sets another; 0 if the plugin does not
     score."""
     is_unnamed_if_skipped: ClassVar[bool] = False
-    """Whether explanations do not name it among the plugins that did not score a pod, as Kubernetes
+    """Whether explanations omit it from the plugins that did not score a pod, because Kubernetes
     does not have it."""
     prefilters: ClassVar[bool] = False
-    """Whether `prefilter` may reject a pod, or leave only some nodes, before any is looked at."""
+    """Whether `prefilter` may reject a pod, or allow only some nodes, before any node is
+    examined."""
     judges_room: ClassVar[bool] = False
-    """Whether it refuses nodes that have too little left of a resource for the pod's requests, so that
-    room can be kept for a pod that has waited long."""
+    """Whether it refuses nodes with too little of a resource for the pod's requests, so that room
+    can be reserved for a pod that has waited long."""
     binds_claims: ClassVar[bool] = False
-    """Whether the claims of a pod that passes it are given volumes when the pod is placed."""
+    """Whether placing a pod that passes this filter binds volumes to its claims."""
     allocates_devices: ClassVar[bool] = False
-    """Whether the claims of a pod that passes it are given devices when the pod is placed."""
+    """Whether placing a pod that passes this filter allocates devices to its claims."""
     narrows: ClassVar[bool] = False
-    """Whether it leaves only the nodes that a pod's rules name (`NodeRules.named`)."""
+    """Whether it allows only the nodes that a pod's rules name (`NodeRules.named`)."""
     events: ClassVar[frozenset[Change]] = ANY_CHANGE
-    """The events that may change a rejection; `helps` looks at each of them more closely."""
+    """The events that may change a rejection; `helps` inspects each of them further."""
     arguments: ClassVar[type[Arguments] | None] = None
-    """The type of its `args` in a profile's `pluginConfig`, which `of` reads; None: it has none."""
+    """The type of its `args` in a profile's `pluginConfig`, which `of` reads; None without
+    arguments."""
 
     @classmethod
     def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
-        """Make the plugin as this profile has it.
+        """Return the plugin as configured by a profile.
 
-        It gets the profile's `arguments_of` the plugin, or else the cluster's settings.
+        It receives the profile's `arguments_of` the plugin, or else the cluster's settings.
         """
         return cls()
 
     def added_to(self, rules: ProfileRules) -> ProfileRules:
-        """Return the rules of the profile's pods with those that this plugin's arguments add."""
+        """Add the rules that this plugin's arguments define for the profile's pods."""
         return rules
 
-    # What people ask: it is read straight from the columns, and nothing is cached.
+    # For explanations: read directly from the columns, without caches.
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """Return all reasons with the nodes that fail for them; masks have the shape (nodes,)."""
         raise NotImplementedError
 
     def passing(self, nodes: NodeTable, pod_class: PodClass) -> Mask | None:
-        """Return the nodes that placements let through, shape (nodes,), bool.
+        """Return the nodes that placements admit, shape (nodes,), bool.
 
-        Returns None if the filter does not concern pods of the class.
+        Returns None if the filter does not apply to pods of the class.
         """
         raise NotImplementedError
 
     def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
-        """What the filter says when pods leave a node, for all nodes at once; None: it has to be tried out.
+        """Return what determines the verdict when pods leave nodes, for all nodes, or None.
 
-        Preemption tries pods out node by node where there is no such answer, which takes long.
+        Without it, preemption removes pods node by node, which is slow.
         """
         return None
 
     def blames(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> list[Blame] | None:
-        """Which placed pods are to blame that the filter refuses a node, a `Blame` for each rule.
+        """Return the placed pods for which the filter refuses a node, with a `Blame` per rule.
 
-        Returns None if only pods of the node itself can be; others are then not looked at.
+        Returns None if only pods of the node itself can be to blame; pods elsewhere then stay.
         """
         return None
 
@@ -193,7 +198,7 @@ class Plugin:
         raise NotImplementedError
 
     def has_score_for(self, pod_class: PodClass) -> bool:
-        """Whether Kubernetes computes the score at all; if not, it skips the plugin for the pod."""
+        """Return whether Kubernetes computes the score at all instead of skipping the plugin."""
         raise NotImplementedError
 
     def normalized_scores(
@@ -206,9 +211,9 @@ class Plugin:
         raise NotImplementedError
 
     def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
-        """Return what it says of pods of the class before any node is looked at; None if nothing.
+        """Return the verdict on pods of the class before any node is examined, or None.
 
-        The filter has to refuse a pod that is rejected here on all nodes, too: placements ask only
+        The filter also has to refuse a pod that is rejected here on all nodes: placements only call
         the filter.
         """
         return None
@@ -225,7 +230,7 @@ class Plugin:
 
     @classmethod
     def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
-        """Return labels of which `labels_of` an event has at least one if the event can help.
+        """Return labels such that every event that can help has one of them in its `labels_of`.
 
         Returns None if any event may help.
         """
@@ -233,30 +238,30 @@ class Plugin:
 
     @classmethod
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
-        """Return the labels that an event is about, to compare with `topics`; None: any."""
+        """Return the labels that an event is about, to compare with `topics`, or None for any."""
         return None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class NodePlugin(Plugin):
-    """A plugin that judges one node at a time, so that its results are cached by rules and node.
+    """A plugin that judges each node by itself, so that results are cached by rules and node.
 
     It reads the columns of nodes and the pod's rules on nodes. A subclass implements `admits` if it
-    filters, and `scores` if it scores; all else follows from these, and may be overridden by a
-    quicker form.
+    filters, and `scores` if it scores; everything else is derived from these, and may be overridden
+    with a faster form.
     """
 
     reads_usage: ClassVar[bool] = False
-    """Whether it reads what is placed on a node, and not only the node; then it is asked more
+    """Whether it reads what is placed on a node, and not only the node; it is then called more
     often."""
     normalizes: ClassVar[bool] = False
-    """Whether its scores have a meaning only beside those of the other feasible nodes, for which
-    `normalize` is then called. It cannot be combined with `reads_usage`."""
+    """Whether its scores are relative to those of the other feasible nodes, for which `normalize`
+    is then called. It cannot be combined with `reads_usage`."""
     reason: ClassVar[str] = ""
     """Why a node is refused, unless `node_failures` gives other reasons."""
 
     def applies(self, rules: NodeRules) -> bool:
-        """Return whether the filter may reject a node; if not, it is left out."""
+        """Return whether the filter may reject a node; if not, it is skipped."""
         return True
 
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
@@ -264,7 +269,7 @@ class NodePlugin(Plugin):
         raise NotImplementedError
 
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """Do what `admits` does for one node."""
+        """Return whether one node passes; override it to avoid arrays of one entry."""
         return bool(self.admits(nodes, rules, np.array([slot]))[0])
 
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
@@ -277,19 +282,19 @@ class NodePlugin(Plugin):
         return True
 
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
-        """Return 0 to 100, or raw scores that `normalize` scales to that; shape (rows,), int64.
+        """Return 0 to 100, or raw scores for `normalize`; shape (rows,), int64.
 
         Returns None if the score is skipped.
         """
         raise NotImplementedError
 
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
-        """Do what `scores` does for one node; it is only called for plugins that read usage."""
+        """Return the score of one node; only called for plugins that read usage."""
         scores = self.scores(nodes, rules, np.array([slot]))
         return 0 if scores is None else int(scores[0])
 
     def normalize(self, raw: Ints, ranks: Ints) -> Ints:
-        """Scale raw scores to 0 to 100, shape (nodes,), int64; negative ranks do not count."""
+        """Scale raw scores to 0 to 100, shape (nodes,), int64, ignoring nodes of negative rank."""
         return raw
 
     @override
@@ -343,15 +348,15 @@ class DomainScores(NamedTuple):
 
 
 Vacant = Callable[[TopologyKey], list[bool]]
-"""A function that tells for each domain of a key with few domains whether it has no feasible node;
-the last entry is for nodes without the key."""
+"""Returns for each domain of a key with few domains whether it has no feasible node; the last entry
+is for nodes without the key."""
 
 Scale = Callable[[int, int], int]
-"""A function from how far a node's raw score is above the least one, and how far the greatest is,
-to the node's weighed score."""
+"""Maps how far a node's raw score is above the least one, and how far the greatest is, to the
+node's weighted score."""
 
 FAR = 2**61
-"""A number greater than every score before normalisation."""
+"""A number greater than every score before normalization."""
 
 
 class Bounds(NamedTuple):
@@ -360,7 +365,7 @@ class Bounds(NamedTuple):
     least: int
     greatest: int
     others: Ints | None
-    """A mask of shape (nodes,), int64: -1 for nodes that do not count, else 0. None if the raw
+    """The nodes that do not count, shape (nodes,), int64: -1 for these, else 0; None if the raw
     scores of all nodes are within the bounds."""
 
     def capped(self, raw: Ints) -> Ints:
@@ -377,32 +382,32 @@ class Bounds(NamedTuple):
 
 
 def bounds_of(raw: Ints, ranks: Ints) -> Bounds | None:
-    """Return the bounds over the nodes whose rank is not negative, or None if there are none."""
+    """Return the bounds over the nodes of non-negative rank, or None if there are none."""
     if not len(raw):
         return None
     low, high = raw.argmin(), raw.argmax()
     if ranks[low] >= 0 and ranks[high] >= 0:
         return Bounds(int(raw[low]), int(raw[high]), None)
     others = ranks >> SIGN_BIT
-    aside = others & FAR
-    least, greatest = int((raw + aside).min()), int((raw - aside).max())
+    offset = others & FAR
+    least, greatest = int((raw + offset).min()), int((raw - offset).max())
     return None if least > greatest else Bounds(least, greatest, others)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RelativeScore:
-    """The score of one pod by its relations to other pods, in all forms that are available."""
+    """The score of one pod by its relations to other pods, in every form available."""
 
     terms: tuple[WeightedTerm, ...] = ()
-    """The terms, if the score of a node follows by `RelationPlugin.scale` from where its sum of
-    these lies between the least and the greatest sum of the candidates; else empty."""
+    """The terms, if `RelationPlugin.scale` yields the score of a node from where its sum of these
+    lies between the least and the greatest sum of the candidates; else empty."""
 
     def by_domain(self, vacant: Vacant) -> DomainScores | None:
         """Return the scores by domain, or None if they need more than one key with few domains."""
         raise NotImplementedError
 
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
-        """Return 0 to 100 times `weight` for each node, shape (nodes,), int64; None if all are 0.
+        """Return 0 to 100 times `weight` for each node, shape (nodes,), int64, or None for all 0.
 
         Nodes of negative rank do not count.
         """
@@ -411,18 +416,18 @@ class RelativeScore:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RelationPlugin(Plugin):
-    """A plugin that judges by other pods, through counters; it is asked for each placement."""
+    """A plugin that judges by other pods, through counters; it is called for each placement."""
 
     def applies(self, pod_class: PodClass) -> bool:
-        """Whether the filter or the score can concern pods of the class, whatever else there is.
+        """Return whether the filter or score can ever concern pods of the class.
 
-        This is decided once for each class, by its template and what it has of volumes and devices;
-        if it is False, the plugin is left out.
+        This is decided once per class, by its template, volumes, and devices; if it is False, the
+        plugin is skipped.
         """
         return True
 
     def concerns(self, pod_class: PodClass) -> bool:
-        """Whether the filter may reject a node for pods of the class; if not, it costs nothing."""
+        """Return whether the filter may currently reject a node for pods of the class."""
         raise NotImplementedError
 
     def vetoes(
@@ -430,19 +435,22 @@ class RelationPlugin(Plugin):
     ) -> list[Vetoes]:
         """Return what each rule excludes.
 
-        A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
+        A rule that pods of the `expected` classes may still satisfy counts as satisfied.
         """
         raise NotImplementedError
 
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
-        """Return what scores pods of a class, or None if Kubernetes skips the score."""
+        """Return the score of pods of a class, or None if Kubernetes skips it."""
         raise NotImplementedError
 
     def scale(self, above: int, span: int) -> int:
         """Return the score, 0 to 100, of a node by its sum of `RelativeScore.terms`.
 
-        The sum is `above` the least one, and `span` is how far the greatest sum of the feasible
-        nodes is above the least. At most one plugin of a profile has such terms.
+        At most one plugin of a profile has such terms.
+
+        Args:
+            above: the difference between the node's sum and the least one.
+            span: the difference between the greatest sum of the feasible nodes and the least one.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""What the plugins have in common that look at the volumes of a pod."""
+"""The common base of plugins that filter by a pod's volumes."""
 
 from collections.abc import Collection, Sequence
 from typing import ClassVar
@@ -30,21 +30,21 @@ from service.model.volumes.volume_kinds import (
 
 
 def changed_claims(event: ClusterEvent) -> frozenset[ObjectName] | None:
-    """The claims that an event is about; None if it is about an object of another kind, or none."""
+    """Return the PersistentVolumeClaims that an event is about, or None if it is about none."""
     kept = event.objects
     if not kept or kept[0].kind != PERSISTENT_VOLUME_CLAIM.kind:
         return None
-    return frozenset((each.namespace, each.name) for each in kept)
+    return frozenset((claim.namespace, claim.name) for claim in kept)
 
 
 def _was_bound(event: ClusterEvent) -> bool:
-    """Return whether an event is about a claim that was bound to a volume before."""
+    """Return whether an event is about a claim that was previously bound to a volume."""
     body = event.objects[0].body if event.objects else None
     return isinstance(body, PersistentVolumeClaimBody) and bool(body.spec.volume_name)
 
 
 def mask_of(nodes: NodeTable, slots: Collection[int]) -> Mask | None:
-    """Return the nodes of these slots as a mask of the shape (nodes,); None if there are none."""
+    """Return these slots as a mask of the shape (nodes,), or None if there are none."""
     if not slots:
         return None
     mask = np.zeros(nodes.size, dtype=np.bool_)
@@ -53,30 +53,31 @@ def mask_of(nodes: NodeTable, slots: Collection[int]) -> Mask | None:
 
 
 class VolumePlugin(RelationPlugin):
-    """Filters by the volumes of a pod; nothing is done for pods that have none."""
+    """A filter by the volumes of a pod; pods without volumes are skipped."""
 
     filters: ClassVar[bool] = True
     prefilters: ClassVar[bool] = True
     kinds: ClassVar[frozenset[str]] = frozenset()
-    """The kinds of objects, besides the claims of a pod, that decide where it can go."""
+    """The kinds of objects, besides the pod's claims, that affect the verdict."""
 
     gives_volumes: ClassVar[bool] = False
-    """Whether a volume that a claim was bound to may be for another claim when that is gone."""
+    """Whether a volume may become available for other claims when the claim bound to it is
+    removed."""
 
-    def rejection(self, volumes: PodVolumes) -> str | None:  # noqa: ARG002 - for those that reject
-        """Why pods with these volumes can be on no node, whatever the nodes are like."""
+    def rejection(self, volumes: PodVolumes) -> str | None:  # noqa: ARG002 - for subclasses that reject
+        """Return why no node can run pods with these volumes, or None."""
         return None
 
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
-        """What excludes nodes for pods with these volumes, which are not rejected everywhere."""
+        """Return what excludes nodes for pods with these volumes; `rejection` must be None."""
         raise NotImplementedError
 
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
-        """Every reason on every node for pods with these volumes; masks of the shape (nodes,)."""
+        """Return every reason for pods with these volumes; masks have the shape (nodes,)."""
         raise NotImplementedError
 
     def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:  # noqa: ARG002
-        """Where pods that leave may change the verdict, of the shape (nodes,); None: nowhere."""
+        """Return where removing pods may change the verdict, shape (nodes,), or None if nowhere."""
         return None
 
     @override
@@ -115,8 +116,8 @@ class VolumePlugin(RelationPlugin):
         volumes = pod_class.volumes
         if volumes is None:
             return Headrooms()
-        told = permanent_headrooms(self.failures(nodes, pod_class))
-        return told._replace(unsure=self.open_to_removal(nodes, volumes))
+        headrooms = permanent_headrooms(self.failures(nodes, pod_class))
+        return headrooms._replace(unsure=self.open_to_removal(nodes, volumes))
 
     @classmethod
     @override
@@ -128,7 +129,7 @@ class VolumePlugin(RelationPlugin):
             return any(use.key in claims for use in claims_of(pod))
         if event.objects:
             return event.objects[0].kind in cls.kinds
-        return not event.pods or any(each.spec.volumes for each in event.pods)
+        return not event.pods or any(changed.spec.volumes for changed in event.pods)
 
     @override
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:

@@ -1,1 +1,1 @@
-"""Placing one pod: the best node, what it binds there, what is reserved for others, and refusals with reasons."""
+"""Placing one pod: the best node, its bindings, reserved room, and refusals with reasons."""

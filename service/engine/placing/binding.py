@@ -1,4 +1,4 @@
-"""Which volumes a pod's claims get when it is placed on a node."""
+"""The volumes that a pod's claims are bound to when it is placed on a node."""
 
 from collections.abc import Mapping
 
@@ -12,10 +12,10 @@ __all__ = ["PROVISION", "assume_bindings", "bindings_on", "user_of_claim"]
 
 
 def bindings_on(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, str] | None:
-    """Claim to the volume that it gets with the pod, or `PROVISION` where that is to be made.
+    """Return claim to volume, or `PROVISION` for one still to be provisioned, or None.
 
-    Claims that have their volumes are left out. Nothing is bound if the pod's profile does not
-    filter by them. None stands for a node where not all claims of the pod can be bound.
+    Bound claims are omitted. Nothing is bound if the pod's profile does not filter by them. None
+    means that not all claims of the pod can be bound on the node.
     """
     volumes, slot = cluster.class_of(pod).volumes, cluster.nodes.slots.get(node_name)
     profile = cluster.profiles.get(pod.spec.scheduler_name)
@@ -29,7 +29,7 @@ def bindings_on(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, str] | 
 
 
 def user_of_claim(cluster: Cluster, claim: ObjectName) -> str | None:
-    """The name of a pod that counts on a node and uses a claim, the first by name; None: there is none."""
+    """Return the first name of a pod that counts on a node and uses a claim, or None."""
     if not cluster.volumes.is_in_use(claim):
         return None
     placed = (pod for pod in cluster.pods() if pod.node_name is not None and not pod.finished)
@@ -40,7 +40,7 @@ def user_of_claim(cluster: Cluster, claim: ObjectName) -> str | None:
 def assume_bindings(
     cluster: Cluster, pod: Pod, node_name: str, bindings: Mapping[str, str]
 ) -> None:
-    """Have the pod's claims bound as they will be when it is placed; the cluster can undo it."""
+    """Bind the pod's claims as its placement will; the cluster can undo it."""
     for claim_name, volume_name in bindings.items():
         if volume_name == PROVISION:
             cluster.assume_provisioning((pod.namespace, claim_name), node_name)

@@ -1,4 +1,4 @@
-"""Which devices a pod's claims are given when it is placed on a node."""
+"""The devices that a pod's claims are allocated when it is placed on a node."""
 
 from service.engine.cluster import Cluster
 from service.engine.state.devices.search import NoAllocation
@@ -7,10 +7,10 @@ from service.model.pods.pod import Pod
 
 
 def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllocation] | None:
-    """Return what the claims of a pod are given that have no devices yet, in the order of its spec.
+    """Return the allocations of a pod's unallocated claims, in the order of its spec, or None.
 
-    Nothing is given if the pod's profile does not filter by devices. None stands for a node where
-    not all claims of the pod can be given what they ask for.
+    Nothing is allocated if the pod's profile does not filter by devices. None means that not all
+    claims of the pod can be allocated on the node.
     """
     devices, slot = cluster.class_of(pod).devices, cluster.nodes.slots.get(node_name)
     profile = cluster.profiles.get(pod.spec.scheduler_name)
@@ -19,10 +19,10 @@ def allocations_on(cluster: Cluster, pod: Pod, node_name: str) -> list[ClaimAllo
     if devices.rejection() is not None:
         return None
     try:
-        found = devices.table.find(devices.wanted(), slot)
+        allocations = devices.table.find(devices.wanted(), slot)
     except NoAllocation:
         return None
     return [
         ClaimAllocation(pod_claim=use.pod_claim, claim=use.claim, grants=grants)
-        for use, grants in zip(devices.unallocated_uses(), found, strict=True)
+        for use, grants in zip(devices.unallocated_uses(), allocations, strict=True)
     ]

@@ -1,9 +1,9 @@
-"""Room that is kept on nodes: for pending pods that are nominated for them, and for moves.
+"""Room reserved on nodes: for pending pods that are nominated, and for replacements of moved pods.
 
-As in Kubernetes, a pod passes the filters of a node only if it passes them twice: as the node is,
-and with the pods of equal or higher priority there that are nominated for it. A pod that is moved
-leaves its node before another one comes in its place; room is kept for that one in the same way.
-Most clusters keep no room, so callers ask `Cluster.has_reservations` first, which costs them nothing.
+As in Kubernetes, a pod has to pass the filters of a node twice: as the node is, and with the pods
+of equal or higher priority there that are nominated for it. A moved pod leaves its node before its
+replacement arrives; room is reserved for the replacement in the same way. Most clusters have no
+reservations, so callers check `Cluster.has_reservations` first, which is free.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from service.model.pods.pod import Pod
 
 
 class Reservation(NamedTuple):
-    """One node, and the pods for which room is kept on it; in place of those that move, others come."""
+    """A node, and the pods for which room is reserved on it; moved pods stand for replacements."""
 
     slot: int
     node_name: str
@@ -24,38 +24,40 @@ class Reservation(NamedTuple):
 
 
 def reservations(cluster: Cluster, pod: Pod) -> list[Reservation]:
-    """Return the nodes on which a pod finds room only beside pods that are nominated for them."""
-    key, kept = (pod.namespace, pod.name), dict[str, list[Pod]]()
+    """Return the reservations that a pod has to respect."""
+    key, pods_by_node = (pod.namespace, pod.name), dict[str, list[Pod]]()
     for name, nominated in cluster.nominated.items():
         pods = [p for k, p in nominated.items() if p.priority >= pod.priority and k != key]
         if pods:
-            kept[name] = pods
+            pods_by_node[name] = pods
     for name, moved in cluster.reserved.values():
         if moved.priority >= pod.priority and not replaces(pod, moved):
-            kept.setdefault(name, []).append(moved)
+            pods_by_node.setdefault(name, []).append(moved)
     slots = cluster.nodes.slots
-    return [Reservation(slots[name], name, pods) for name, pods in kept.items() if name in slots]
+    return [
+        Reservation(slots[name], name, pods) for name, pods in pods_by_node.items() if name in slots
+    ]
 
 
 def reserved_node(cluster: Cluster, pod: Pod) -> str | None:
-    """Return the node that is kept for a pod because it comes in place of one that is moved."""
+    """Return the node reserved for a pod that replaces a moved one, or None."""
     moved = replaced_by(cluster, pod)
     return None if moved is None else cluster.reserved[moved][0]
 
 
 def replaced_by(cluster: Cluster, pod: Pod) -> ObjectName | None:
-    """Return which pod that is moved another one replaces: that of its name, else the first of its kind."""
+    """Return the moved pod that a pod replaces: that of its name, else the first of its kind."""
     own = (pod.namespace, pod.name)
     if own in cluster.reserved:
         return own
-    alike = [key for key, (_, moved) in cluster.reserved.items() if replaces(pod, moved)]
-    return min(alike, default=None)
+    candidates = [key for key, (_, moved) in cluster.reserved.items() if replaces(pod, moved)]
+    return min(candidates, default=None)
 
 
 def replaces(pod: Pod, moved: Pod) -> bool:
-    """Whether a pod comes in place of one that is moved, as its name or its controller tells.
+    """Return whether a pod replaces a moved one, by its name or its controller.
 
-    Of pods without a controller those with the same labels and the same spec replace each other.
+    Pods without a controller replace those with the same labels and the same spec.
     """
     if pod.namespace != moved.namespace:
         return False
@@ -67,6 +69,6 @@ def replaces(pod: Pod, moved: Pod) -> bool:
 
 
 def assume_reservation(cluster: Cluster, reservation: Reservation) -> None:
-    """Have the nominated pods on their node, until that is undone."""
+    """Place the nominated pods on their node, until that is undone."""
     for pod in reservation.pods:
         cluster.put_pod(replace(pod, node_name=reservation.node_name))

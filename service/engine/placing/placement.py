@@ -1,7 +1,7 @@
-"""Where a pod goes: all filters on all nodes, then the greatest score; ties are broken by hash.
+"""Placement of a pod: all filters on all nodes, then the greatest score; ties are broken by hash.
 
 The fast path reads cached ranks (`service.engine.ranking.rank_cache`) and counters.
-`service.engine.explain.explanation` asks the same plugins for their reasons, node by node.
+`service.engine.explain.explanation` calls the same plugins for their reasons, node by node.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,17 +32,17 @@ class Placement(NamedTuple):
     node_name: str
     score: int
     bindings: Mapping[str, str] | None = None
-    """The volumes of a group's member, or `PROVISION`, by claim, that the group was checked with."""
+    """For a group's member, the volume or `PROVISION` by claim with which the group was checked."""
     devices: Sequence[ClaimAllocation] | None = None
-    """What the claims to devices of a group's member are given."""
+    """For a group's member, the device allocations with which the group was checked."""
 
 
 NO_DIAGNOSIS = Refusal("")
-"""Stands for a refusal of which nobody wants to know the reasons."""
+"""Stands for a refusal whose reasons were not requested."""
 
 
 class UnknownSchedulerError(LookupError):
-    """The pod's `schedulerName` is no profile of the cluster."""
+    """The pod's `schedulerName` is not a profile of the cluster."""
 
 
 def place(
@@ -55,12 +55,18 @@ def place(
 ) -> Placement | Refusal:
     """Find the best feasible node for a pod; changes nothing.
 
-    A feasible `hint` (the node chosen before a lost race) is kept without a search, and else the
-    node that is nominated for the pod, or reserved as it replaces one that is moved. Only nodes `within` a domain come into question, if it is
-    given. If nobody wants to know why no node is feasible, it may stay `untold`, which saves time.
+    A feasible `hint` is taken without a search, and otherwise the node that is nominated for the
+    pod, or reserved for it as a replacement of a moved pod.
+
+    Args:
+        cluster: the cluster.
+        pod: the pod to place.
+        hint: the node chosen before a lost race, if any.
+        within: the domain to which the pod's group confines it, if any.
+        with_reasons: whether a refusal has reasons; without them it is faster.
 
     Raises:
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
     profile = profile_of(cluster, pod)
     pod_class = cluster.class_of(pod)
@@ -77,7 +83,9 @@ def place(
         )
     reserved = reserved_node(cluster, pod) if cluster.reserved else None
     if not (hint is None and pod.nominated_node_name is None and reserved is None):
-        candidates = _kept(cluster, candidates, (hint, pod.nominated_node_name, reserved))
+        candidates = _first_candidate(
+            cluster, candidates, (hint, pod.nominated_node_name, reserved)
+        )
     best = best_placement(cluster, pod, pod_class, candidates)
     if best is not None:
         return best
@@ -87,11 +95,11 @@ def place(
 def resolve_fallbacks(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Pod:
     """Return the pod with each constraint that may fall back as hard or soft as it is now.
 
-    Such a constraint is hard if that leaves a node on which the pod fits, with those before it that
-    are hard; if a domain is given, a node `within` it.
+    Such a constraint is hard if the pod then still fits on a node (`within` a domain, if given),
+    together with the preceding constraints that are hard.
 
     Raises:
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
     indexes = fallbacks(pod)
     if not indexes:
@@ -118,7 +126,7 @@ def _fits_anywhere(cluster: Cluster, pod: Pod, within: GroupDomain | None) -> bo
 def best_placement(
     cluster: Cluster, pod: Pod, pod_class: PodClass, candidates: Candidates
 ) -> Placement | None:
-    """Return the candidate with the greatest total score, or None if there is no candidate."""
+    """Return the candidate with the greatest total score, or None without candidates."""
     if not cluster.nodes.size:
         return None
     profile = profile_of(cluster, pod)
@@ -165,8 +173,10 @@ def candidates_of(
     return Candidates(nodes, cluster.rows(rules, profile), vetoes, only)
 
 
-def _kept(cluster: Cluster, candidates: Candidates, names: Iterable[str | None]) -> Candidates:
-    """Leave only the first of these nodes that is a candidate, if any is."""
+def _first_candidate(
+    cluster: Cluster, candidates: Candidates, names: Iterable[str | None]
+) -> Candidates:
+    """Limit the candidates to the first of these nodes that is one, if any is."""
     for name in names:
         slot = None if name is None else cluster.nodes.slots.get(name)
         if slot is not None and candidates.has(slot):
@@ -181,25 +191,25 @@ def without_reserved_nodes(
     expected: Sequence[PodClass] = (),
     more: Sequence[Vetoes] = (),
 ) -> Candidates:
-    """Leave out the nodes on which a pod does not fit beside pods that are nominated for them.
+    """Exclude the nodes on which a pod does not fit in addition to the pods nominated for them.
 
-    `expected` are as for `relation_vetoes`, and `more` are vetoes besides these.
+    `expected` are as for `relation_vetoes`, and `more` are additional vetoes.
     """
-    open_ones = [
+    relevant = [
         reservation
         for reservation in reservations(cluster, pod)
         if candidates.has(reservation.slot)
     ]
-    if not open_ones:
+    if not relevant:
         return candidates
     excluded = np.zeros(cluster.nodes.size, dtype=np.int64)
-    for each in open_ones:
+    for reservation in relevant:
         mark = cluster.mark()
-        assume_reservation(cluster, each)
-        if not _candidates(cluster, pod, expected).has(each.slot):
-            excluded[each.slot] = VETO
+        assume_reservation(cluster, reservation)
+        if not _candidates(cluster, pod, expected).has(reservation.slot):
+            excluded[reservation.slot] = VETO
         cluster.undo(mark)
-    # What was asked before may share arrays with what was asked in between, so it is asked anew.
+    # The previous candidates may share arrays with those computed in between.
     return _candidates(
         cluster, pod, expected, [*more, Vetoes(cluster.nodes.itself, nodes=excluded)]
     )
@@ -216,9 +226,9 @@ def _candidates(
 def relation_vetoes(
     nodes: NodeTable, pod_class: PodClass, profile: Profile, expected: Sequence[PodClass] = ()
 ) -> list[Vetoes]:
-    """Return what the filters exclude that look at other pods.
+    """Return what the filters that look at other pods exclude.
 
-    A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
+    A rule that pods of the `expected` classes may still satisfy counts as satisfied.
     """
     vetoes: list[Vetoes] = []
     for plugin in _relation_plugins(pod_class, profile).filters:
@@ -231,11 +241,11 @@ def relation_vetoes(
 
 
 def _relation_plugins(pod_class: PodClass, profile: Profile) -> RelationPlugins:
-    """Return the plugins that apply to the class; which these are is kept with it."""
-    found = pod_class.relation_plugins
-    if not isinstance(found, RelationPlugins) or found.profile is not profile:
-        found = pod_class.relation_plugins = RelationPlugins(profile, pod_class)
-    return found
+    """Return the plugins that apply to the class, cached with it."""
+    plugins = pod_class.relation_plugins
+    if not isinstance(plugins, RelationPlugins) or plugins.profile is not profile:
+        plugins = pod_class.relation_plugins = RelationPlugins(profile, pod_class)
+    return plugins
 
 
 def _relations(
@@ -243,17 +253,17 @@ def _relations(
 ) -> list[tuple[RelativeScore, RelativeWeight]]:
     """Return the relations to other pods that score pods of a class, each with its weight."""
     answer = []
-    for each in _relation_plugins(pod_class, profile).scores:
-        score = each.plugin.scoring(nodes, pod_class)
+    for relation in _relation_plugins(pod_class, profile).scores:
+        score = relation.plugin.scoring(nodes, pod_class)
         if score is not None:
-            answer.append((score, each))
+            answer.append((score, relation))
     return answer
 
 
 def _relative_scores(
     relations: list[tuple[RelativeScore, RelativeWeight]], candidates: Candidates
 ) -> list[DomainScores | Ints]:
-    """Return the weighed scores that depend on which nodes are candidates.
+    """Return the weighted scores that depend on which nodes are candidates.
 
     Scores by node, shape (nodes,), int64, are shifted by TIE_BITS like ranks.
     """

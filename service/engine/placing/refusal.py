@@ -36,21 +36,25 @@ class Refusal:
 
 
 Failures = dict[str, list[Failure]]
-"""By plugin, in filters' order."""
+"""By plugin, in filtering order."""
 
 
 def failures_of(cluster: Cluster, pod: Pod, profile: Profile) -> Failures:
     """Return the failures of every filter of a profile on every node.
 
-    Where room is kept for nominated pods, and the pod does not fit beside them, the failures are
-    those that there are beside them.
+    On nodes with reserved room where the pod does not fit in addition to the nominated pods, the
+    failures are those with the nominated pods in place.
     """
     pod_class = cluster.class_of(pod)
-    beside = _failures_beside_nominated(cluster, pod, profile) if cluster.has_reservations else []
+    with_nominated = (
+        _failures_beside_nominated(cluster, pod, profile) if cluster.has_reservations else []
+    )
     failures = _failures(cluster, pod_class, profile)
-    for slot, told in beside:
-        for plugin, each in failures.items():
-            failures[plugin] = _with_failures(each, slot, told.get(plugin, {}), cluster.nodes.size)
+    for slot, failing in with_nominated:
+        for plugin, plugin_failures in failures.items():
+            failures[plugin] = _with_failures(
+                plugin_failures, slot, failing.get(plugin, {}), cluster.nodes.size
+            )
     return failures
 
 
@@ -59,48 +63,48 @@ def _failures(cluster: Cluster, pod_class: PodClass, profile: Profile) -> Failur
 
 
 SlotFailures = dict[str, dict[str, bool]]
-"""By plugin and reason, whether the failure is unresolvable; of one node."""
+"""For one node, whether the failure is unresolvable, by plugin and reason."""
 
 
 def _failures_beside_nominated(
     cluster: Cluster, pod: Pod, profile: Profile
 ) -> list[tuple[int, SlotFailures]]:
-    """Return the slots where the pod does not fit beside nominated pods, with what filters say."""
-    pod_class, found = cluster.class_of(pod), []
+    """Return the slots where the pod does not fit with nominated pods, with the failures."""
+    pod_class, answer = cluster.class_of(pod), []
     for reservation in reservations(cluster, pod):
         mark = cluster.mark()
         assume_reservation(cluster, reservation)
-        told = _failures_at(_failures(cluster, pod_class, profile), reservation.slot)
+        failing = _failures_at(_failures(cluster, pod_class, profile), reservation.slot)
         cluster.undo(mark)
-        if told:
-            found.append((reservation.slot, told))
-    return found
+        if failing:
+            answer.append((reservation.slot, failing))
+    return answer
 
 
 def _failures_at(failures: Failures, slot: int) -> SlotFailures:
-    found: SlotFailures = {}
-    for plugin, each in failures.items():
-        for failure in each:
+    failing: SlotFailures = {}
+    for plugin, plugin_failures in failures.items():
+        for failure in plugin_failures:
             if failure.nodes[slot]:
                 unresolvable = bool(
                     np.broadcast_to(failure.unresolvable, failure.nodes.shape)[slot]
                 )
-                found.setdefault(plugin, {})[failure.reason] = unresolvable
-    return found
+                failing.setdefault(plugin, {})[failure.reason] = unresolvable
+    return failing
 
 
 def _with_failures(
-    failures: list[Failure], slot: int, told: dict[str, bool], size: int
+    failures: list[Failure], slot: int, failing: dict[str, bool], size: int
 ) -> list[Failure]:
-    """Replace what one plugin says of one node."""
+    """Replace one plugin's failures on one node."""
     answer = []
     for reason, before, hopeless in failures:
         nodes = before.copy()
         unresolvable: Mask = np.broadcast_to(hopeless, nodes.shape).copy()
-        nodes[slot], unresolvable[slot] = reason in told, told.get(reason, False)
+        nodes[slot], unresolvable[slot] = reason in failing, failing.get(reason, False)
         answer.append(Failure(reason, nodes, unresolvable))
     known = {failure.reason for failure in failures}
-    for reason, is_hopeless in told.items():
+    for reason, is_hopeless in failing.items():
         if reason not in known:
             nodes = np.zeros(size, dtype=np.bool_)
             nodes[slot] = True
@@ -109,14 +113,14 @@ def _with_failures(
 
 
 class PrefilterRejection(NamedTuple):
-    """One plugin rejects a pod everywhere, before any node was looked at (PreFilter)."""
+    """A plugin's rejection of a pod before any node is examined (PreFilter)."""
 
     plugin: str
     reason: str
 
 
 class PrefilterNodes(NamedTuple):
-    """The nodes that one plugin left before any node was looked at (PreFilter)."""
+    """The nodes that one plugin allows before any node is examined (PreFilter)."""
 
     plugin: str
     names: frozenset[str]
@@ -125,32 +129,32 @@ class PrefilterNodes(NamedTuple):
 def prefilter(
     cluster: Cluster, pod_class: PodClass, profile: Profile
 ) -> PrefilterRejection | PrefilterNodes | None:
-    """Return what plugins say before any node is looked at; the first rejection ends it."""
-    narrowing = None
+    """Return the verdict of plugins before any node is examined; the first rejection ends it."""
+    allowed = None
     for plugin in profile.prefilters:
-        said = plugin.prefilter(cluster.nodes, pod_class)
-        if said is None:
+        verdict = plugin.prefilter(cluster.nodes, pod_class)
+        if verdict is None:
             continue
-        if said.reason is not None:
-            return PrefilterRejection(plugin.name, said.reason)
-        if said.names is not None and narrowing is None:
-            narrowing = PrefilterNodes(plugin.name, said.names)
-    return narrowing
+        if verdict.reason is not None:
+            return PrefilterRejection(plugin.name, verdict.reason)
+        if verdict.names is not None and allowed is None:
+            allowed = PrefilterNodes(plugin.name, verdict.names)
+    return allowed
 
 
 def refuse(
     cluster: Cluster, pod: Pod, profile: Profile, within: GroupDomain | None = None
 ) -> Refusal:
-    """Say why a pod fits nowhere, or nowhere `within` a domain, given that it does not."""
+    """Return why a pod fits nowhere, or nowhere `within` a domain, given that it does not."""
     count = cluster.nodes.count
     if not count:
         return Refusal(NO_NODES)
-    said = prefilter(cluster, cluster.class_of(pod), profile)
-    if isinstance(said, PrefilterRejection):
-        text = f"0/{count} nodes are available: {said.reason}."
-        return Refusal(text, {said.plugin: {said.reason: count}})
+    prefiltered = prefilter(cluster, cluster.class_of(pod), profile)
+    if isinstance(prefiltered, PrefilterRejection):
+        text = f"0/{count} nodes are available: {prefiltered.reason}."
+        return Refusal(text, {prefiltered.plugin: {prefiltered.reason: count}})
     failures = failures_of(cluster, pod, profile)
-    reasons = _first_reasons(cluster, failures, said, within)
+    reasons = _first_reasons(cluster, failures, prefiltered, within)
     totals: Counter[str] = Counter()
     for by_reason in reasons.values():
         totals.update(by_reason)
@@ -160,26 +164,26 @@ def refuse(
 def _first_reasons(
     cluster: Cluster,
     failures: dict[str, list[Failure]],
-    narrowed: PrefilterNodes | None,
+    prefiltered: PrefilterNodes | None,
     within: GroupDomain | None,
 ) -> dict[str, dict[str, int]]:
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()
     reasons: dict[str, dict[str, int]] = {}
-    if narrowed is not None:
+    if prefiltered is not None:
         remaining[:] = False
-        remaining[[nodes.slots[name] for name in narrowed.names if name in nodes.slots]] = True
-        left_out = nodes.count - int(remaining.sum())
-        if left_out:
-            reasons[narrowed.plugin] = {NARROWED.format(narrowed.plugin): left_out}
+        remaining[[nodes.slots[name] for name in prefiltered.names if name in nodes.slots]] = True
+        excluded = nodes.count - int(remaining.sum())
+        if excluded:
+            reasons[prefiltered.plugin] = {NARROWED.format(prefiltered.plugin): excluded}
     if within is not None:
         outside = remaining & (within.vetoes.nodes < 0)
         if outside.any():
             reasons[GROUP_TOPOLOGY] = {within.reason: int(outside.sum())}
         remaining &= ~outside
-    for plugin, each in failures.items():
+    for plugin, plugin_failures in failures.items():
         failed = np.zeros(nodes.size, dtype=np.bool_)
-        for failure in each:
+        for failure in plugin_failures:
             hit = failure.nodes & remaining
             if hit.any():
                 reasons.setdefault(plugin, {})[failure.reason] = int(hit.sum())
@@ -189,6 +193,6 @@ def _first_reasons(
 
 
 def message_of(count: int, reasons: Counter[str]) -> str:
-    """`0/N nodes are available: …`, with the nodes counted for each reason."""
+    """Return `0/N nodes are available: …`, with the nodes counted for each reason."""
     parts = sorted(f"{nodes} {reason}" for reason, nodes in reasons.items() if nodes)
     return f"0/{count} nodes are available: {', '.join(parts)}."

@@ -1,4 +1,4 @@
-"""Which pending pods get equal verdicts from all filters, so that one of them is asked for all."""
+"""Signatures of pending pods: pods with equal signatures get the same verdict from all filters."""
 
 from collections.abc import Hashable
 
@@ -8,10 +8,10 @@ from service.model.pods.pod import Pod
 
 
 def pod_signature(cluster: Cluster, pod: Pod) -> Hashable:
-    """Return a key that is equal for pods of which all filters say the same.
+    """Return a key that is equal for pods about which all filters agree.
 
-    Such pods may differ in labels that no rule reads. After the next change of the cluster, the key
-    must not be compared any more.
+    Such pods may differ in labels that no rule reads. Keys from before a change of the cluster must
+    not be compared with later ones.
     """
     pod_class = cluster.class_of(pod)
     matched = tuple(map(id, pod_class.matched))

@@ -1,8 +1,9 @@
 """Topology spread constraints that are hard only while there is room: `FallbackWhenFull`.
 
 A pod with such constraints is judged as one that has each of them hard or soft, as
-`service.engine.placing.placement.resolve_fallbacks` finds out. So nothing else knows of them, and pods without them
-pay nothing. A placed pod counts as one that has them soft, since they may have fallen back.
+`service.engine.placing.placement.resolve_fallbacks` determines. So nothing else handles them, and
+pods without them pay nothing. A placed pod counts as one that has them soft, since they may have
+fallen back.
 """
 
 from msgspec.structs import replace
@@ -15,14 +16,16 @@ def fallbacks(pod: Pod) -> tuple[int, ...]:
     """Return the indexes of a pod's constraints that may fall back."""
     constraints = pod.spec.topology_spread_constraints
     return tuple(
-        index for index, each in enumerate(constraints) if each.when_unsatisfiable == FALLBACK
+        index
+        for index, constraint in enumerate(constraints)
+        if constraint.when_unsatisfiable == FALLBACK
     )
 
 
 def variant(pod: Pod, template: Template, hard: tuple[int, ...]) -> Pod:
     """Return the pod with these constraints hard, and with the others that may fall back soft.
 
-    The template of the pod keeps the spec, because specs are known by their identity.
+    The pod's template caches the spec, because specs are identified by object.
     """
     spec = template.variants.get(hard)
     if spec is None:
@@ -32,9 +35,11 @@ def variant(pod: Pod, template: Template, hard: tuple[int, ...]) -> Pod:
 
 def _variant(spec: PodSpec, hard: tuple[int, ...]) -> PodSpec:
     constraints = tuple(
-        replace(each, when_unsatisfiable="DoNotSchedule" if index in hard else "ScheduleAnyway")
-        if each.when_unsatisfiable == FALLBACK
-        else each
-        for index, each in enumerate(spec.topology_spread_constraints)
+        replace(
+            constraint, when_unsatisfiable="DoNotSchedule" if index in hard else "ScheduleAnyway"
+        )
+        if constraint.when_unsatisfiable == FALLBACK
+        else constraint
+        for index, constraint in enumerate(spec.topology_spread_constraints)
     )
     return replace(spec, topology_spread_constraints=constraints)

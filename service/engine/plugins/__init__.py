@@ -1,4 +1,4 @@
-"""The plugins of Kubernetes, and DataAffinity, each in a module of its own, in the order in which they filter."""
+"""The plugins of Kubernetes, and DataAffinity, one module each, in filtering order."""
 
 from service.engine.framework.plugin import Plugin
 from service.engine.plugins.balanced_allocation import BalancedAllocation

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: the closer the used fractions of the resources, the better."""
+"""NodeResourcesBalancedAllocation: nodes score higher the closer their utilizations are."""
 
 from math import sqrt
 from typing import ClassVar, Self
@@ -43,7 +43,7 @@ class BalancedAllocation(NodePlugin):
 
     @override
     def scores_for(self, rules: NodeRules) -> bool:
-        """Whether the pod requests any of the resources; if not, Kubernetes skips the score."""
+        """Return whether the pod requests any of the resources; if not, the score is skipped."""
         if self._plain:
             return rules.needs.requests_cpu_or_memory
         asked = dict(rules.needs.amounts)
@@ -63,7 +63,7 @@ class BalancedAllocation(NodePlugin):
         return ((1 - _deviation(np.array(fractions))) * MAX_NODE_SCORE).astype(np.int64)
 
     def _plain_scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
-        """Do what `scores` does if only cpu and memory count, and every node has both."""
+        """Return the scores if only cpu and memory count, and every node has both."""
         scores = _fraction(nodes, "cpu", rules.needs.cpu, rows)
         scores -= _fraction(nodes, "memory", rules.needs.memory, rows)
         scores /= 2
@@ -93,15 +93,14 @@ def _fraction(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Float
 
 
 def _deviation(fractions: Floats) -> Floats:
-    """Return the standard deviation over resources, shape (rows,), without NaN values.
+    """Return the standard deviation over resources, shape (rows,), ignoring NaN values.
 
-    `fractions` has the shape (resources, rows); NaN stands for a resource that a node does not
-    have.
+    `fractions` has the shape (resources, rows); NaN stands for a resource that a node lacks.
     """
     known = ~np.isnan(fractions)
     count = known.sum(axis=0)
     filled = np.where(known, fractions, 0.0)
-    if len(fractions) == 2:  # noqa: PLR2004 - exactly as Kubernetes computes two
+    if len(fractions) == 2:  # noqa: PLR2004 - Kubernetes' special case
         return np.where(count == 2, np.abs((filled[0] - filled[1]) / 2), 0.0)  # noqa: PLR2004
     deviation = np.zeros(fractions.shape[1])
     for row in range(fractions.shape[1]):
@@ -112,7 +111,7 @@ def _deviation(fractions: Floats) -> Floats:
 
 
 def _deviation_of(fractions: list[float]) -> float:
-    """Compute as Kubernetes does, in the same order of operations, which decides the last bit."""
+    """Return the deviation in Kubernetes' order of operations, which decides the last bit."""
     if len(fractions) < 2:  # noqa: PLR2004
         return 0.0
     if len(fractions) == 2:  # noqa: PLR2004

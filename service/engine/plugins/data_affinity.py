@@ -1,4 +1,4 @@
-"""DataAffinity: pods go to nodes that have the data sets which they name. Kubernetes has no such plugin."""
+"""DataAffinity: pods go to nodes with the data sets that they name. Not a plugin of Kubernetes."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -43,8 +43,8 @@ class DataAffinity(NodePlugin):
     @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
-        for each in _required(rules):
-            mask &= _having(nodes, each, rows)
+        for data_set in _required(rules):
+            mask &= _having(nodes, data_set, rows)
         return mask
 
     @override
@@ -55,15 +55,17 @@ class DataAffinity(NodePlugin):
     @override
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         return [
-            Failure(LACKING.format(each.name), ~_having(nodes, each, ALL), unresolvable=True)
-            for each in _required(rules)
+            Failure(
+                LACKING.format(data_set.name), ~_having(nodes, data_set, ALL), unresolvable=True
+            )
+            for data_set in _required(rules)
         ]
 
     @override
     def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
-        for each in _required(pod_class.template.rules):
-            if each.nodes is None:
-                return PreFilter(reason=NOT_FOUND.format(each.name))
+        for data_set in _required(pod_class.template.rules):
+            if data_set.nodes is None:
+                return PreFilter(reason=NOT_FOUND.format(data_set.name))
         return None
 
     @override
@@ -72,12 +74,12 @@ class DataAffinity(NodePlugin):
 
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
-        """Return the sum of the weights of the data sets that nodes have; a missing one is nowhere."""
+        """Return the sum of the weights of the data sets that nodes have."""
         if rules.data is None:
             return None
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
-        for weight, each in rules.data.preferred:
-            total += weight * _having(nodes, each, rows)
+        for weight, data_set in rules.data.preferred:
+            total += weight * _having(nodes, data_set, rows)
         return total
 
     @override
@@ -90,7 +92,7 @@ class DataAffinity(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Return whether the event is about a node, or about a data set that the pod requires."""
+        """Return whether the event is about a node, or about a data set that the pod names."""
         return event.node is not None or any(
             (manifest.kind, manifest.namespace) == (DATA_SET.kind, pod.namespace)
             and manifest.name in data_sets_of(pod.spec)

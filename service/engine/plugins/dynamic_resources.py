@@ -1,8 +1,8 @@
-"""DynamicResources: the claims of a pod are given devices that a node reaches, or have them there.
+"""DynamicResources: a node must reach devices for all claims of a pod.
 
 Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35, with the features that are on by
-default there: admin access and prioritized lists. Where Kubernetes ends the attempt with an error,
-such as where a selector has no answer, the node is refused with the text of the error.
+default: admin access and prioritized lists. Where Kubernetes ends the attempt with an error, such
+as an undecidable selector, the node is refused with the text of the error.
 """
 
 from collections.abc import Collection, Sequence
@@ -39,7 +39,7 @@ from service.model.pods.pod import Pod
 NAME = "DynamicResources"
 UNAVAILABLE = "resourceclaim not available on the node"
 FEW_NODES = 32
-"""If so few nodes are left, they are listed."""
+"""Up to this many remaining nodes are listed instead of stored as an array."""
 
 
 class DynamicResources(RelationPlugin):
@@ -86,7 +86,7 @@ class DynamicResources(RelationPlugin):
 
     @override
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
-        """One reason a node: claims that can't be given devices before those that have them elsewhere."""
+        """Return one reason per node: failed allocations before devices allocated elsewhere."""
         devices = pod_class.devices
         if devices is None:
             return []
@@ -101,7 +101,7 @@ class DynamicResources(RelationPlugin):
 
     @override
     def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
-        """As in Kubernetes, no pod has to leave for devices: what it has is its claims', not its own."""
+        """Return permanent headrooms: as in Kubernetes, preemption does not deallocate claims."""
         if pod_class.devices is None:
             return Headrooms()
         return permanent_headrooms(self.failures(nodes, pod_class))
@@ -125,7 +125,7 @@ class DynamicResources(RelationPlugin):
 
 
 def _gives_devices(event: ClusterEvent) -> bool:
-    """Return whether an event is about a claim that had devices before."""
+    """Return whether an event is about a claim that previously had devices."""
     body = event.objects[0].body
     return isinstance(body, ResourceClaimBody) and body.status.allocation is not None
 
@@ -138,7 +138,7 @@ def _failing(nodes: NodeTable, verdicts: NodeVerdicts) -> Vetoes:
 
 
 def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
-    """Where claims can't be given devices: for each reason the nodes."""
+    """Return the nodes on which claims cannot be allocated, for each reason."""
     wanted = devices.wanted()
     if not wanted:
         return []
@@ -154,7 +154,7 @@ def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
 
 
 def _available(nodes: NodeTable, devices: PodDevices) -> Mask:
-    """Shape (nodes,): where the claims can be used that have their devices."""
+    """Return where all allocated claims can be used, shape (nodes,)."""
     mask = np.ones(nodes.size, dtype=np.bool_)
     for claim in devices.allocated_claims():
         if claim.node_selector is not None:

@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that hold the pod's images score; large and widespread images count more."""
+"""ImageLocality: nodes score for holding a pod's images; large and widespread images count more."""
 
 from typing import ClassVar
 

@@ -1,8 +1,8 @@
 """InterPodAffinity: required terms exclude nodes by domain, preferred terms score.
 
-Both work in both directions: terms of placed pods are applied to the incoming pod, too. Every
-question is answered from counters: how many matching pods, or owners of a matching term, the node's
-domain holds.
+Both work in both directions: terms of placed pods also apply to the incoming pod. Everything is
+computed from counters: how many matching pods, or owners of a matching term, the node's domain
+holds.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ from service.model.pods.pod import Pod, PodAffinity, PodAffinityTerm
 
 NAME = "InterPodAffinity"
 TABLE_MAX = 1024
-"""Up to this span between the raw scores, the scale of the scores is a table."""
+"""Up to this span between the raw scores, scaled scores are looked up in a table."""
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -110,17 +110,17 @@ class InterPodAffinity(RelationPlugin):
     ) -> list[Vetoes]:
         """Return what each term excludes.
 
-        Required affinity to pods of an `expected` class only asks for the topology key.
+        Required affinity to pods of an `expected` class only requires the topology key.
         """
         terms = pod_class.template.affinity
         if pod_class.template.siblings is not None:
             terms = pod_class.affinity
         vetoes = lacking(nodes, pod_class, terms, expected)
-        for held in _repelling(pod_class):
-            if held.key.has_few_domains:
-                vetoes.append(Vetoes(held.key, held.vetoes_by_domain()))
+        for blocker in _repelling(pod_class):
+            if blocker.key.has_few_domains:
+                vetoes.append(Vetoes(blocker.key, blocker.vetoes_by_domain()))
             else:
-                vetoes.append(Vetoes(held.key, nodes=nodes.views.held(held)))
+                vetoes.append(Vetoes(blocker.key, nodes=nodes.views.blocked(blocker)))
         return vetoes
 
     @override
@@ -135,9 +135,9 @@ class InterPodAffinity(RelationPlugin):
             failures.append(Failure(AFFINITY, ~passing, unresolvable=True))
             open_nodes &= passing
         for reason, rules in _by_reason(pod_class).items():
-            held = _held_by_any(nodes, rules)
-            failures.append(Failure(reason, held & open_nodes, unresolvable=False))
-            open_nodes &= ~held
+            blocked = _blocked_by_any(nodes, rules)
+            failures.append(Failure(reason, blocked & open_nodes, unresolvable=False))
+            open_nodes &= ~blocked
         return failures
 
     @override
@@ -148,20 +148,20 @@ class InterPodAffinity(RelationPlugin):
             _wanted(term, first=first)
             for term, first in zip(wanted, pod_class.first_for(wanted), strict=True)
         ]
-        # The order is that of the reasons, of which the filter tells the first.
+        # In the order of the reasons, of which the filter reports the first.
         own = sorted(template.anti_affinity, key=_is_limited)
         rooms += [_spared(term, pod_class) for term in own]
-        others = forbidding_terms(pod_class)
+        existing = forbidding_terms(pod_class)
         rooms += [
-            Headroom(EXISTING, _held(owned.counter), taken=_owning(owned))
-            for owned in others
+            Headroom(EXISTING, _negated_counts(owned.counter), taken=_owning(owned))
+            for owned in existing
             if owned.limit is None
         ]
         unsure = _last_of_groups(nodes, pod_class)
-        limits = [owned.limit for owned in others if owned.limit is not None]
+        limits = [owned.limit for owned in existing if owned.limit is not None]
         if limits:
-            # There is room when the owners leave, and also when pods that the term matches do.
-            full = _held_by_any(nodes, limits)
+            # There is room if the owners leave, but also if pods that the term matches do.
+            full = _blocked_by_any(nodes, limits)
             unsure = full if unsure is None else unsure | full
         return Headrooms(tuple(rooms), unsure, first_only=True)
 
@@ -218,7 +218,7 @@ class InterPodAffinity(RelationPlugin):
         if event.relabelled is not None:
             keys = {term.topology_key for term in _required_terms(pod)}
             return _depends_on_placed(reasons) or not keys.isdisjoint(event.relabelled)
-        # Any pod that leaves may have been one of those that filled a domain.
+        # Any pod that leaves may be one of those that filled a domain.
         made_room = EXISTING_FULL in reasons and event.change is not Change.POD_CAME
         if not event.pods or made_room:
             return True
@@ -236,7 +236,7 @@ class InterPodAffinity(RelationPlugin):
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
         """Return the labels of the event's pods.
 
-        Returns None if a pod with required anti-affinity has left: its labels do not tell which
+        Returns None if a pod with required anti-affinity has left: its labels do not reveal which
         pods it kept away.
         """
         if event.freed is not None and any(map(_forbids, event.pods)):
@@ -261,17 +261,17 @@ class AffinityScore(RelativeScore):
         raw = terms[0].per_domain().tolist()
         for more in terms[1:]:
             added = more.per_domain().tolist()
-            raw = [each + added[domain] for domain, each in enumerate(raw)]
+            raw = [weight + added[domain] for domain, weight in enumerate(raw)]
         vacancies = vacant(key)
-        present = [each for domain, each in enumerate(raw) if not vacancies[domain]]
+        present = [weight for domain, weight in enumerate(raw) if not vacancies[domain]]
         if not present:
             return DomainScores(key, [0] * len(raw))
         least, span = min(present), max(present) - min(present)
         return DomainScores(
             key,
             [
-                0 if vacancies[domain] else scaled(each - least, span)
-                for domain, each in enumerate(raw)
+                0 if vacancies[domain] else scaled(weight - least, span)
+                for domain, weight in enumerate(raw)
             ],
         )
 
@@ -290,29 +290,29 @@ class AffinityScore(RelativeScore):
     def _raw(self) -> Ints:
         """Return the sum of weights for each node, shape (nodes,), int64, read-only.
 
-        Terms that repel are negative.
+        Repelling terms are negative.
         """
         by_key: dict[TopologyKey, tuple[WeightedTerm, ...]] = {}
         for term in self.terms:
             by_key[term.counter.key] = (*by_key.get(term.counter.key, ()), term)
-        per_node = [self._nodes.views.weighted_sum(each) for each in by_key.values()]
+        per_node = [self._nodes.views.weighted_sum(terms) for terms in by_key.values()]
         return sum(per_node[1:], per_node[0])
 
 
 def scaled(above: int, span: int) -> int:
-    """Return 0 to 100 for a share of the span, cut off after floating point, as Kubernetes does."""
+    """Return 0 to 100 for a share of the span, truncated after floating point, as in Kubernetes."""
     return int(MAX_NODE_SCORE * (above / span)) if span else 0
 
 
 def _scaled(above: Ints, span: int) -> Ints:
-    """Do what `scaled` does for many nodes; the span must not be 0."""
+    """Return `scaled` for many nodes; the span must not be 0."""
     scores: Ints = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
     return scores
 
 
 @lru_cache(maxsize=128)
 def _scale(span: int, weight: int) -> Ints:
-    """Return the weighed score of each distance from the least, shape (span + 1,), read-only.
+    """Return the weighted score of each distance from the least, shape (span + 1,), read-only.
 
     The span must not be 0.
     """
@@ -332,12 +332,12 @@ def lacking(
     first = pod_class.first_for(terms)
     for place, term in enumerate(terms):
         key = term.counter.key
-        if first[place] or any(each in term.matcher.classes for each in expected):
+        if first[place] or any(other in term.matcher.classes for other in expected):
             vetoes.append(label_vetoes(key))
         elif key.has_few_domains:
-            vetoes.append(Vetoes(key, [held ^ VETO for held in term.counter.vetoes_by_domain()]))
+            vetoes.append(Vetoes(key, [veto ^ VETO for veto in term.counter.vetoes_by_domain()]))
         else:
-            vetoes.append(Vetoes(key, nodes=nodes.views.held(term.counter) ^ VETO))
+            vetoes.append(Vetoes(key, nodes=nodes.views.blocked(term.counter) ^ VETO))
     return vetoes
 
 
@@ -352,26 +352,26 @@ def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
 
 
 def _wanted(term: AffinityTerm, *, first: bool) -> Headroom:
-    """Return how many of the pods that a term asks for a node can do without."""
+    """Return how many of the pods that a term requires can leave."""
     key = term.counter.key
     pods = key.keyed.astype(np.int64) if first else key.on_nodes(term.counter.counts)
     return Headroom(AFFINITY, pods - 1, taken=_matching(term.matcher), is_given=True)
 
 
 def _spared(term: AffinityTerm, pod_class: PodClass) -> Headroom:
-    """Return how many pods more that the pod's own anti-affinity matches a node can do with."""
+    """Return how many more pods that the pod's own anti-affinity matches a node tolerates."""
     limit, taken = term.limit_for(pod_class), _matching(term.matcher)
     if limit is None:
-        return Headroom(ANTI_AFFINITY, _held(term.counter), taken=taken)
-    return Headroom(FULL, _held(term.counter) + limit.full_at - 1, taken=taken)
+        return Headroom(ANTI_AFFINITY, _negated_counts(term.counter), taken=taken)
+    return Headroom(FULL, _negated_counts(term.counter) + limit.full_at - 1, taken=taken)
 
 
 def _is_limited(term: AffinityTerm) -> bool:
     return term.max_per_domain is not None
 
 
-def _held(counter: DomainCounter) -> Ints:
-    """Shape (nodes,): less than nothing is left where a domain holds any pod that is counted."""
+def _negated_counts(counter: DomainCounter) -> Ints:
+    """Return a headroom that is negative where a domain holds any counted pod, shape (nodes,)."""
     return -counter.key.on_nodes(counter.counts)
 
 
@@ -380,14 +380,17 @@ def _matching(entry: MatcherEntry) -> Callable[[PodClass], int]:
 
 
 def _owning(term: OwnedTerm) -> Callable[[PodClass], int]:
-    return lambda pod_class: sum(each is term for each in pod_class.template.owned)
+    return lambda pod_class: sum(owned is term for owned in pod_class.template.owned)
 
 
 def _companions(pod_class: PodClass, slot: int) -> Iterator[Blame]:
-    """All pods that the pod's affinity asks for, where its domain has none: without them it may be the first."""
+    """Yield blames for the pods that the pod's affinity matches, where its domain has none of them.
+
+    Without these pods, the pod may be the first that matches.
+    """
     wanted = pod_class.affinity
-    each_alone = [(term,) for term in wanted]
-    for terms in each_alone if pod_class.template.affinity_per_term else (wanted,):
+    single_terms = [(term,) for term in wanted]
+    for terms in single_terms if pod_class.template.affinity_per_term else (wanted,):
         if all(term.counter.in_domain(term.counter.key.cells[slot]) for term in terms):
             continue
         may_stay = 0 if pod_class.matches_all(terms) else -1
@@ -398,28 +401,31 @@ def _companions(pod_class: PodClass, slot: int) -> Iterator[Blame]:
 
 
 def _repelled(pod_class: PodClass, slot: int) -> Iterator[Blame]:
-    """Return the pods that the pod's own anti-affinity is about."""
+    """Yield blames for the pods that the pod's own anti-affinity matches."""
     for term in pod_class.template.anti_affinity:
         domain, limit = term.counter.key.cells[slot], term.limit_for(pod_class)
-        held: DomainBlocker = term.counter if limit is None else limit
-        if domain != NO_DOMAIN and held.in_domain(domain):
+        blocker: DomainBlocker = term.counter if limit is None else limit
+        if domain != NO_DOMAIN and blocker.in_domain(domain):
             may_stay = 0 if limit is None else limit.full_at - 1
             taken, reason = _matching(term.matcher), ANTI_AFFINITY if limit is None else FULL
-            yield Blame(term, held.key, domain, taken, may_stay, reason=reason)
+            yield Blame(term, blocker.key, domain, taken, may_stay, reason=reason)
 
 
 def _repelling_owners(pod_class: PodClass, slot: int) -> Iterator[Blame]:
-    """The pods whose anti-affinity is about the pod, and with a limit also those that fill their domain."""
+    """Yield blames for the pods whose anti-affinity matches the pod.
+
+    For terms with a limit, these include the matched pods that fill the domain.
+    """
     for owned in forbidding_terms(pod_class):
         domain = owned.counter.key.cells[slot]
-        held: DomainBlocker = owned.limit or owned.counter
-        if domain == NO_DOMAIN or not held.in_domain(domain):
+        blocker: DomainBlocker = owned.limit or owned.counter
+        if domain == NO_DOMAIN or not blocker.in_domain(domain):
             continue
         if owned.limit is None:
-            yield Blame(owned, held.key, domain, _owning(owned), reason=EXISTING)
+            yield Blame(owned, blocker.key, domain, _owning(owned), reason=EXISTING)
         else:
             taken = _owning_or_filling(owned)
-            yield Blame(owned, held.key, domain, taken, None, reason=EXISTING_FULL)
+            yield Blame(owned, blocker.key, domain, taken, None, reason=EXISTING_FULL)
 
 
 def _owning_or_filling(term: OwnedTerm) -> Callable[[PodClass], int]:
@@ -428,32 +434,32 @@ def _owning_or_filling(term: OwnedTerm) -> Callable[[PodClass], int]:
 
 
 def _last_of_groups(nodes: NodeTable, pod_class: PodClass) -> Mask | None:
-    """The nodes that have all pods which a requirement of affinity asks for, or all siblings, if there are such.
+    """Return the nodes that have all pods matching a requirement of affinity, or all siblings.
 
-    When they leave it, the first-pod rule may hold, or a term may be left out.
+    When these pods leave the node, the first-pod rule may hold, or a term may become exempt.
     """
     terms, siblings = pod_class.affinity, pod_class.template.siblings
     if pod_class.template.affinity_per_term:
-        found = [_last_of_group(nodes, pod_class, (term,)) for term in terms]
+        groups = [_last_of_group(nodes, pod_class, (term,)) for term in terms]
     else:
-        found = [_last_of_group(nodes, pod_class, terms)]
+        groups = [_last_of_group(nodes, pod_class, terms)]
     if siblings is not None:
-        found.append(_last_of_group(nodes, pod_class, (siblings,)))
-    masks = [each for each in found if each is not None]
+        groups.append(_last_of_group(nodes, pod_class, (siblings,)))
+    masks = [mask for mask in groups if mask is not None]
     return np.logical_or.reduce(masks) if masks else None
 
 
 def _last_of_group(
     nodes: NodeTable, pod_class: PodClass, terms: Sequence[AffinityTerm]
 ) -> Mask | None:
-    """Return the node that has all pods which these terms ask for together, if there is one."""
+    """Return the node that has all pods which these terms match together, if there is one."""
     if not terms or not pod_class.matches_all(terms):
         return None
     slots: set[int] = set()
     for term in terms:
         cells = term.counter.key.cells
-        for each in term.matcher.classes:
-            slots.update(slot for slot in each.nodes if cells[slot] != NO_DOMAIN)
+        for other in term.matcher.classes:
+            slots.update(slot for slot in other.nodes if cells[slot] != NO_DOMAIN)
             if len(slots) > 1:
                 return None
     mask = np.zeros(nodes.size, dtype=np.bool_)
@@ -462,7 +468,7 @@ def _last_of_group(
 
 
 def _repelling(pod_class: PodClass) -> list[DomainBlocker]:
-    """Return what closes domains to pods of the class: their own terms, and those of placed pods."""
+    """Return what excludes pods of the class from domains: own terms, and those of placed pods."""
     own = [
         term.limit_for(pod_class) or term.counter
         for term in pod_class.template.anti_affinity
@@ -472,27 +478,27 @@ def _repelling(pod_class: PodClass) -> list[DomainBlocker]:
 
 
 def _by_reason(pod_class: PodClass) -> dict[str, list[DomainBlocker]]:
-    """Return what closes domains, by the reasons in their order; the reasons of limits only if any."""
+    """Return what excludes pods from domains, by reason in order; limits only if there are any."""
     own = [(term.limit_for(pod_class), term.counter) for term in pod_class.template.anti_affinity]
     others = [(term.limit, term.counter) for term in forbidding_terms(pod_class)]
-    found: dict[str, list[DomainBlocker]] = {}
+    blockers: dict[str, list[DomainBlocker]] = {}
     for reason, full, terms in ((ANTI_AFFINITY, FULL, own), (EXISTING, EXISTING_FULL, others)):
-        found[reason] = [counter for limit, counter in terms if limit is None]
+        blockers[reason] = [counter for limit, counter in terms if limit is None]
         limits = [limit for limit, _ in terms if limit is not None]
         if limits:
-            found[full] = [*limits]
-    return found
+            blockers[full] = [*limits]
+    return blockers
 
 
-def _held_by_any(nodes: NodeTable, rules: Iterable[DomainBlocker]) -> Mask:
-    held = np.zeros(nodes.size, dtype=np.bool_)
+def _blocked_by_any(nodes: NodeTable, rules: Iterable[DomainBlocker]) -> Mask:
+    blocked = np.zeros(nodes.size, dtype=np.bool_)
     for rule in rules:
-        held |= rule.key.on_nodes(rule.counts) > 0
-    return held
+        blocked |= rule.key.on_nodes(rule.counts) > 0
+    return blocked
 
 
 def _depends_on_placed(reasons: Collection[str]) -> bool:
-    """Return whether terms of placed pods, whose topology keys are not known, refused the pod."""
+    """Return whether terms of placed pods, whose topology keys are unknown, refused the pod."""
     return EXISTING in reasons or EXISTING_FULL in reasons
 
 
@@ -502,7 +508,7 @@ def _required_terms(pod: Pod) -> Iterator[PodAffinityTerm]:
 
 
 def _forbids(pod: Pod) -> bool:
-    """Return whether a pod keeps others away by required anti-affinity."""
+    """Return whether a pod has required anti-affinity."""
     return any(True for _ in _terms(pod, "pod_anti_affinity"))
 
 
@@ -514,7 +520,7 @@ def _terms(pod: Pod, name: str) -> Iterator[PodAffinityTerm]:
 
 
 def _are_related(waiting: Pod, other: Pod) -> bool:
-    """Whether a term of one pod may be about the other; labels of namespaces are not looked up."""
+    """Return whether a term of either pod may match the other, ignoring namespace labels."""
     own = any(_may_match(term, waiting, other) for term in _required_terms(waiting))
     own = own or are_siblings(waiting, other)
     return own or any(

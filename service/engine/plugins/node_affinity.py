@@ -38,7 +38,7 @@ CONFLICT = "pod affinity terms conflict"
 
 
 ANY_VALUE = "*"
-"""The value of a pair that stands for any value of the key, or for no value. No label has it."""
+"""In a pair, stands for any value of the key, or for no value; it is not a valid label value."""
 _NEGATIVE = frozenset({"NotIn", "DoesNotExist"})
 
 
@@ -113,7 +113,7 @@ class NodeAffinity(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Whether the node begins to match; True for a profile's rule, which is unknown here."""
+        """Return whether the node begins to match, or always for a rule of the profile."""
         return event.node is None or ENFORCED in reasons or _begins_to_match(pod, *event.node)
 
     @classmethod
@@ -128,7 +128,7 @@ class NodeAffinity(NodePlugin):
 
 
 def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
-    """Return the labels that a node got, and for each key that changed the pair with ANY_VALUE."""
+    """Return the labels that a node gained, and for each changed key the pair with ANY_VALUE."""
     old = before.labels if before else {}
     keys = changed_keys(old, after.labels)
     given = {(key, after.labels[key]) for key in keys if key in after.labels}
@@ -138,8 +138,7 @@ def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
 def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
     """Return whether a node matches a pod's node affinity now, and did not before.
 
-    An empty term counts as if it could help the pod, since its meaning depends on the
-    configuration.
+    An empty term is treated as if it matched, since its meaning depends on the configuration.
     """
     if not required_node_affinity_matches(
         pod.spec, after.name, after.labels, empty_matches_all=True
@@ -151,18 +150,24 @@ def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
 
 
 def _node_pairs(pod: Pod) -> frozenset[Pair] | None:
-    """Return labels of which a node gets or loses one when it begins to match the pod.
+    """Return labels of which a node gains or loses one when it begins to match the pod.
 
-    A new node gets all its labels, so it gets one of these, unless a node without labels would
-    match. Then None is returned: any node may match.
+    A new node gains all its labels, so it gains one of these, unless a node without labels would
+    match. In that case the result is None: any node may match.
     """
     pairs = set((pod.spec.node_selector or {}).items())
     needs_label = bool(pairs)
     for selector in required_node_selectors(pod.spec):
         for term in selector.node_selector_terms:
-            asked = term.match_expressions if term else None
-            pairs |= {pair for each in asked or () for pair in _requirement_pairs(each)}
-            if not needs_label and all(each.operator in _NEGATIVE for each in asked or ()):
+            requirements = term.match_expressions if term else None
+            pairs |= {
+                pair
+                for requirement in requirements or ()
+                for pair in _requirement_pairs(requirement)
+            }
+            if not needs_label and all(
+                requirement.operator in _NEGATIVE for requirement in requirements or ()
+            ):
                 return None
     return frozenset(pairs)
 

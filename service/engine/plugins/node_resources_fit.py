@@ -34,7 +34,7 @@ TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient "
 NATIVE_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
 SHAPE_SCALE = 10
-"""The points of a shape score 0 to 10, but nodes score 0 to 100."""
+"""The factor from the scores of a shape's points, 0 to 10, to node scores, 0 to 100."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class FitArguments:
     strategy: str = "LeastAllocated"
     resources: Resources = DEFAULT_RESOURCES
     shape: tuple[tuple[int, int], ...] = ()
-    """Pairs of utilization (0 to 100) and score (0 to 10), by rising utilization."""
+    """Pairs of utilization (0 to 100) and score (0 to 10), by ascending utilization."""
 
     @cached_property
     def plain(self) -> bool:
@@ -63,7 +63,7 @@ class FitArguments:
             if index == 0:
                 return score
             left, low = points[index - 1]
-            # Go divides towards zero.
+            # Integer division in Go truncates towards zero.
             return low + int((score - low) * (percent - left) / (utilization - left))
         return points[-1][1]
 
@@ -99,7 +99,7 @@ class NodeResourcesFit(NodePlugin):
 
     @override
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """Do what `admits` does for one node, in plain integers."""
+        """Return whether one node passes, in plain integers."""
         if not nodes.has_room_for_pod(slot):
             return False
         for resource, amount in rules.needs.amounts:
@@ -110,12 +110,12 @@ class NodeResourcesFit(NodePlugin):
 
     @override
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
-        """Return a reason for each resource that is short.
+        """Return a reason for each resource that is insufficient.
 
-        A node is unresolvable as soon as one request exceeds all that the node has.
+        A node is unresolvable as soon as one request exceeds its allocatable amount.
         """
         amounts = sorted(
-            rules.needs.amounts, key=lambda each: (NATIVE_ORDER.get(each[0], 3), each[0])
+            rules.needs.amounts, key=lambda request: (NATIVE_ORDER.get(request[0], 3), request[0])
         )
         never = np.zeros(nodes.size, dtype=np.bool_)
         for resource, amount in amounts:
@@ -138,7 +138,7 @@ class NodeResourcesFit(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Return whether a pod that left used a resource that is short."""
+        """Return whether a pod that left used an insufficient resource."""
         freed = event.freed
         return freed is None or any(
             reason == TOO_MANY_PODS or reason.removeprefix(INSUFFICIENT) in freed
@@ -197,7 +197,7 @@ class NodeResourcesFit(NodePlugin):
     ) -> Iterator[tuple[Ints, Ints, int]]:
         """Yield (allocatable, requested with this pod, weight) of each resource that is scored.
 
-        An extended resource that the pod does not request is left out, as in Kubernetes.
+        An extended resource that the pod does not request is omitted, as in Kubernetes.
         """
         asked = dict(rules.needs.amounts)
         scored = dict(zip(("cpu", "memory"), rules.needs.scored, strict=True))
@@ -222,7 +222,7 @@ def _arguments(scoring: ScoringStrategy) -> FitArguments:
 
 
 def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
-    """Do what `_least_allocated` does for cpu or memory if nodes divide evenly; shape (rows,)."""
+    """Return the LeastAllocated score of cpu or memory if nodes divide evenly, shape (rows,)."""
     unused = at(nodes.allocatable(resource), rows) - at(nodes.scored(resource), rows)
     unused -= amount
     np.maximum(unused, 0, out=unused)
@@ -232,7 +232,7 @@ def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
 
 
 def _unused_of(capacity: int, wanted: int) -> int | None:
-    """Do what `_least_allocated` does for one node; None if the node has none of the resource."""
+    """Return the LeastAllocated score of one node, or None if it has none of the resource."""
     if capacity == 0:
         return None
     return (capacity - wanted) * MAX_NODE_SCORE // capacity if wanted < capacity else 0

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: a cordoned node takes only pods that tolerate the taint that stands for it."""
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the corresponding taint."""
 
 from typing import ClassVar
 

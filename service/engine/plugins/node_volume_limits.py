@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: the CSI drivers on a node take so many volumes."""
+"""NodeVolumeLimits: each CSI driver attaches a limited number of volumes to a node."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -39,11 +39,11 @@ class NodeVolumeLimits(VolumePlugin):
             VOLUME_ATTACHMENT.kind,
         }
     )
-    """Claims of placed pods, too: what they are bound to counts."""
+    """Includes claims of placed pods, because the volumes they are bound to count."""
     events: ClassVar[frozenset[Change]] = frozenset(
         {Change.NODE_ADDED, Change.POD_LEFT, Change.POD_CAME, Change.OBJECT_CHANGED}
     )
-    """A pod that comes may use a volume that was attached already, and then counts once."""
+    """A new pod may use a volume that is already attached, which then counts once."""
 
     @override
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
@@ -61,9 +61,9 @@ class NodeVolumeLimits(VolumePlugin):
 
     @override
     def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
-        """Where the limit is exceeded, or where the pods that have a volume already may go.
+        """Return where the limit is exceeded, or where pods that share a volume may leave.
 
-        Anywhere else there is only more left when pods leave.
+        Anywhere else, removing pods only frees attachments.
         """
         disks = volumes.attached()
         exceeded = volumes.table.limits.exceeded(disks)
@@ -77,4 +77,4 @@ class NodeVolumeLimits(VolumePlugin):
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
         if event.objects:
             return event.objects[0].kind in cls.kinds
-        return not event.pods or any(each.spec.volumes for each in event.pods)
+        return not event.pods or any(changed.spec.volumes for changed in event.pods)

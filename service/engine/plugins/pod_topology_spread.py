@@ -58,7 +58,7 @@ SYSTEM_CONSTRAINTS = (
 )
 """Kubernetes' built-in default constraints (`defaultingType: System`)."""
 UNBOUNDED = 2**40
-"""More pods than there may be."""
+"""More pods than a cluster can have."""
 
 
 class PodTopologySpread(RelationPlugin):
@@ -108,7 +108,7 @@ class PodTopologySpread(RelationPlugin):
     ) -> list[Vetoes]:
         """Return what each hard constraint excludes.
 
-        A constraint that counts pods of an `expected` class only asks for the topology key.
+        A constraint that counts pods of an `expected` class only requires the topology key.
         """
         vetoes = []
         for rule, self_matches in _hard(pod_class):
@@ -152,7 +152,7 @@ class PodTopologySpread(RelationPlugin):
 
     @override
     def blames(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> list[Blame]:
-        found = []
+        blames = []
         for rule, self_matches in _hard(pod_class):
             domain, taken = rule.key.cells[slot], _taken(rule)
             if taken is None or domain == NO_DOMAIN:
@@ -160,8 +160,8 @@ class PodTopologySpread(RelationPlugin):
             spare = int(_spare(rule, self_matches=self_matches)[domain])
             if spare < 0:
                 may_stay, mask = spare + int(_counts(rule)[domain]), rule.included_nodes.mask
-                found.append(Blame(rule, rule.key, domain, taken, may_stay, mask, SKEW))
-        return found
+                blames.append(Blame(rule, rule.key, domain, taken, may_stay, mask, SKEW))
+        return blames
 
     @override
     def has_score_for(self, pod_class: PodClass) -> bool:
@@ -217,13 +217,13 @@ class SpreadScore(RelativeScore):
         vacancies = vacant(rule.key)
         vacancies[-1] = True
         weight = log(vacancies.count(False) + 2)
-        raw = [int(each * weight + (rule.max_skew - 1) + 0.5) for each in _counts(rule).tolist()]
-        scored = [each for domain, each in enumerate(raw) if not vacancies[domain]]
+        raw = [int(pods * weight + (rule.max_skew - 1) + 0.5) for pods in _counts(rule).tolist()]
+        scored = [score for domain, score in enumerate(raw) if not vacancies[domain]]
         if not scored:
             return DomainScores(rule.key, [0] * len(raw))
         least, greatest = min(scored), max(scored)
-        for domain, each in enumerate(raw):
-            raw[domain] = 0 if vacancies[domain] else _reversed(each, least, greatest)
+        for domain, score in enumerate(raw):
+            raw[domain] = 0 if vacancies[domain] else _reversed(score, least, greatest)
         return DomainScores(rule.key, raw)
 
     @override
@@ -238,14 +238,14 @@ class SpreadScore(RelativeScore):
     def _raw(self, ignored: Ints) -> Ints:
         """Return raw scores, shape (nodes,), int64: the more pods, the higher.
 
-        Nodes for which `ignored` is -1 and not 0 make no domains.
+        Nodes for which `ignored` is -1 instead of 0 do not form domains.
         """
         if len(self._rules) == 1 and self._rules[0].needs_key:
-            per_domain, key = _weighed(self._rules[0], ignored)
+            per_domain, key = _weighted(self._rules[0], ignored)
             return _rounded(per_domain).take(key.domain_of)
         total = np.zeros(self._nodes.size, dtype=np.float64)
         for rule in self._rules:
-            per_domain, key = _weighed(rule, ignored)
+            per_domain, key = _weighted(rule, ignored)
             added = per_domain.take(key.domain_of)
             counts_everywhere = rule.needs_key or rule.key.on_every_slot
             total += added if counts_everywhere else added * rule.key.keyed
@@ -275,7 +275,7 @@ def _hard(pod_class: PodClass) -> list[tuple[SpreadRule, bool]]:
 
 
 def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
-    """Return the domains where one more pod keeps the skew, shape (capacity + 1,), bool.
+    """Return the domains where one more pod respects the skew, shape (capacity + 1,), bool.
 
     The last entry, for nodes without the key, is False.
     """
@@ -289,9 +289,9 @@ def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
 
 
 def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
-    """Shape (capacity + 1,): how many more pods a domain may have, given those in all others.
+    """Return how many more pods each domain may have, shape (capacity + 1,).
 
-    A domain of its own does not hold itself back: as its pods leave, it may become the least filled.
+    A domain is compared with all others, since it may become the emptiest one as its pods leave.
     """
     existing = rule.included_nodes.nodes_of[rule.key.name].counts[:-1] > 0
     counts = _counts(rule)
@@ -308,20 +308,20 @@ def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
 
 
 def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
-    """Return how many pods of those that a rule counts a pod of some class is."""
+    """Return a function that counts a pod of a class as often as the rule does, or None."""
     counter = rule.counter
     if counter is None:
         return None
 
     def taken(pod_class: PodClass) -> int:
         entries = pod_class.matched
-        return sum(each is counter for entry in entries for each in entry.counters.values())
+        return sum(counted is counter for entry in entries for counted in entry.counters.values())
 
     return taken
 
 
 def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
-    """Do what `allowed_domains` does in plain integers, and return vetoes."""
+    """Return the complement of `allowed_domains` as vetoes, in plain integers."""
     existing = rule.included_nodes.nodes_of[rule.key.name].counts.tolist()
     counts = _counts(rule).tolist()
     eligible = [count for domain, count in enumerate(counts) if existing[domain]]
@@ -333,18 +333,18 @@ def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
 
 
 def _counts(rule: SpreadRule) -> Ints:
-    """Return the number of pods that count in each domain, shape (capacity + 1,), int64."""
+    """Return the number of counted pods in each domain, shape (capacity + 1,), int64."""
     if rule.counter is None:
         return np.zeros(rule.key.capacity + 1, dtype=np.int64)
     return rule.counter.counts
 
 
-def _weighed(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
+def _weighted(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
     """Return what each domain adds to the score, shape (capacity + 1,), and the domains' key."""
     weight = log(_size(rule, ignored) + 2)
     counts = _counts(rule) if rule.needs_key else _counts_of_any(rule)
-    weighed: Floats = counts.astype(np.float64) * weight + (rule.max_skew - 1)
-    return weighed, rule.key if rule.counter is None else rule.counter.key
+    weighted: Floats = counts.astype(np.float64) * weight + (rule.max_skew - 1)
+    return weighted, rule.key if rule.counter is None else rule.counter.key
 
 
 def _rounded(scores: Floats) -> Ints:
@@ -364,7 +364,10 @@ def _size(rule: SpreadRule, ignored: Ints) -> int:
 
 
 def _has_domain_without_label(rule: SpreadRule, ignored: Ints, nodes_in: Slots) -> bool:
-    """Whether scored nodes without the label add a domain: else they share that of the value ""."""
+    """Return whether scored nodes without the label add a domain.
+
+    They share the domain of the value "" if it exists.
+    """
     domain = rule.key.values.ids.get("")
     if domain is not None and domain + 1 < len(nodes_in) and nodes_in[domain + 1]:
         return False
@@ -372,7 +375,7 @@ def _has_domain_without_label(rule: SpreadRule, ignored: Ints, nodes_in: Slots) 
 
 
 def _counts_of_any(rule: SpreadRule) -> Ints:
-    """Do what `_counts` does, with nodes that lack the label in the domain of an empty value.
+    """Return `_counts` with nodes that lack the label in the domain of an empty value.
 
     If no node has an empty value, this makes no difference.
     """
@@ -395,7 +398,7 @@ def _counts_any(rule: SpreadRule, pod_class: PodClass, others: Sequence[PodClass
 
 
 def _selects_otherwise(objects: Sequence[DeclaredObject[Partial]], pod: Pod) -> bool:
-    """Whether the pod may have default constraints that select other pods after such a change."""
+    """Return whether a change may make the pod's default constraints select other pods."""
     if pod.spec.topology_spread_constraints:
         return False
     if len(objects) > 1 and objects[0].body == objects[1].body:
@@ -404,7 +407,7 @@ def _selects_otherwise(objects: Sequence[DeclaredObject[Partial]], pod: Pod) -> 
 
 
 def _may_be_counted(waiting: Pod, other: Pod) -> bool:
-    """Whether a constraint may count the other pod; `matchLabelKeys` may restrict it more."""
+    """Return whether a constraint may count the other pod, ignoring `matchLabelKeys`."""
     constraints = waiting.spec.topology_spread_constraints
     same = waiting.namespace == other.namespace
     if not constraints:

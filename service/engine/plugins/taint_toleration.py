@@ -1,4 +1,4 @@
-"""TaintToleration: untolerated hard taints exclude nodes, untolerated soft ones cost score."""
+"""TaintToleration: untolerated hard taints exclude nodes, untolerated soft ones lower the score."""
 
 from typing import ClassVar
 
@@ -33,7 +33,7 @@ class TaintToleration(NodePlugin):
 
     @override
     def normalize(self, raw: Ints, ranks: Ints) -> Ints:
-        """Reverse the counts: nodes without such taints score 100, those with most of them 0."""
+        """Reverse the counts: nodes without such taints score 100, those with the most score 0."""
         bounds = bounds_of(raw, ranks)
         if bounds is None or not bounds.greatest:
             return np.full_like(raw, MAX_NODE_SCORE)

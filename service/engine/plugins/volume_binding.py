@@ -1,4 +1,4 @@
-"""VolumeBinding: volumes of claims can be used on a node, and claims without one get one there."""
+"""VolumeBinding: a node must reach bound volumes, and unbound claims must find volumes there."""
 
 from typing import ClassVar
 
@@ -84,7 +84,7 @@ class VolumeBinding(VolumePlugin):
 
     @override
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
-        """Several reasons a node, in this order."""
+        """Return the reasons in Kubernetes' order; a node may have several."""
         unusable, lost = _judge_bound(nodes, volumes)
         matches = VolumeMatches(volumes.table, volumes.unbound_claims())
         return [
@@ -98,7 +98,7 @@ class VolumeBinding(VolumePlugin):
 def _unusable(
     use: ClaimUse, claim: PersistentVolumeClaim | None, volumes: PodVolumes
 ) -> str | None:
-    """Why a claim keeps the pod from every node."""
+    """Return why a claim keeps the pod from every node, or None."""
     name = use.key[1]
     if claim is None:
         return (AWAITED if use.is_ephemeral else MISSING).format(name)
@@ -112,13 +112,13 @@ def _unusable(
 
 
 def _waits_for_consumer(table: VolumeTable, claim: PersistentVolumeClaim) -> bool:
-    """Whether an unbound claim is bound with the pod; else somebody else has to bind it before."""
+    """Return whether an unbound claim is bound together with its first pod."""
     storage_class = table.classes.get(claim.class_name)
     return storage_class is not None and storage_class.waits_for_consumer and not claim.volume_name
 
 
 def _judge_bound(nodes: NodeTable, volumes: PodVolumes) -> tuple[Mask, Mask]:
-    """Shape (nodes,): where a volume can't be used, and where one that is not there comes first."""
+    """Return where a volume cannot be used, and where a missing one comes first, both (nodes,)."""
     unusable = np.zeros(nodes.size, dtype=np.bool_)
     for claim in volumes.known_claims():
         if not claim.is_bound:

@@ -1,4 +1,4 @@
-"""VolumeRestrictions: claims have to be there; pods share no disk that one of them writes."""
+"""VolumeRestrictions: claims must exist, and pods must not share a disk that one of them writes."""
 
 from typing import ClassVar
 
@@ -48,7 +48,7 @@ class VolumeRestrictions(VolumePlugin):
 
     @override
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
-        """One reason a node: disks before claims."""
+        """Return one reason per node: disks before claims."""
         conflicts = _conflicts(nodes, volumes)
         if conflicts is None:
             conflicts = np.zeros(nodes.size, dtype=np.bool_)
@@ -59,22 +59,22 @@ class VolumeRestrictions(VolumePlugin):
 
     @override
     def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
-        """Where pods use the disks, or a claim that only one pod may use."""
+        """Return where pods use the disks, or an exclusive claim."""
         slots = {slot for claim in _exclusive(volumes) for slot in volumes.table.used_on(claim.key)}
         slots |= volumes.table.disks.conflicts(volumes.disks)
         return mask_of(nodes, slots)
 
 
 def _exclusive(volumes: PodVolumes) -> list[PersistentVolumeClaim]:
-    """Return the claims that only one pod may use."""
+    """Return the claims with access mode ReadWriteOncePod."""
     return [claim for claim in volumes.non_ephemeral_claims() if ONE_POD in claim.access_modes]
 
 
 def _in_exclusive_use(volumes: PodVolumes) -> bool:
-    """Return whether a placed pod uses a claim that only one pod may use."""
+    """Return whether a placed pod uses one of the exclusive claims."""
     return any(volumes.table.is_in_use(claim.key) for claim in _exclusive(volumes))
 
 
 def _conflicts(nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
-    """Shape (nodes,): where a pod has one of the disks; None: nowhere."""
+    """Return where pods use one of the disks, shape (nodes,), or None if nowhere."""
     return mask_of(nodes, volumes.table.disks.conflicts(volumes.disks))

@@ -1,4 +1,4 @@
-"""VolumeZone: a volume with labels of zones or regions is used in these only."""
+"""VolumeZone: a volume with zone or region labels is usable only on nodes with the same labels."""
 
 from typing import ClassVar
 
@@ -44,7 +44,7 @@ class VolumeZone(VolumePlugin):
 
 
 def _zones(volumes: PodVolumes) -> list[NodeSet]:
-    """Return the nodes in the zones of each volume that has labels of them."""
+    """Return the nodes in the zones of each volume with zone labels."""
     table, zones = volumes.table, list[NodeSet]()
     for claim in volumes.non_ephemeral_claims():
         volume = table.volumes.get(claim.volume_name)

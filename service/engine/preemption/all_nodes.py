@@ -103,9 +103,9 @@ def judge(
         if told.unsure is not None:
             unsure |= told.unsure.take(slots) & deciding
             deciding &= ~unsure
-        if told.each:
+        if told.rooms:
             deciding &= ~_refused(told, removable, deciding, reasons)
-            rooms += [each for each in told.each if not each.is_given]
+            rooms += [each for each in told.rooms if not each.is_given]
     fitting = slots[deciding & ~unsure]
     return Verdict(fitting, slots[unsure], reasons, tuple(_binding(rooms, fitting)))
 
@@ -113,7 +113,7 @@ def judge(
 def _refused(told: Headrooms, removable: Removable, deciding: Mask, reasons: Counter[str]) -> Mask:
     """Return the nodes that one filter refuses, of the shape (slots,); its reasons are counted."""
     refused = np.zeros_like(deciding)
-    for room in told.each:
+    for room in told.rooms:
         lacking = (removable.left(room) < 0) & deciding
         if told.first_only:
             lacking &= ~refused

@@ -94,7 +94,7 @@ class NodeCheck:
         """Return what the first filter says that refuses the node; nothing if none does."""
         for plugin, told in asked:
             if told is not None:
-                reasons = [each.reason for each in told.each if each.spare[slot] < 0]
+                reasons = [each.reason for each in told.rooms if each.spare[slot] < 0]
                 if reasons:
                     return reasons[:1] if told.first_only else reasons
             elif not self._admits(plugin, slot):
@@ -116,7 +116,7 @@ class NodeCheck:
 
 def _lasting(told: Headrooms | None) -> Headrooms | None:
     """Return what a filter says whichever pods leave, or None if any of it depends on these."""
-    if told is None or any(each.resource or each.taken is not None for each in told.each):
+    if told is None or any(each.resource or each.taken is not None for each in told.rooms):
         return None
     return told
 

@@ -1,1 +1,1 @@
-"""Which plugins there are, and which of them a profile runs, in what order and with what weight."""
+"""The known plugins, and the profiles that select, order, and weight them."""

@@ -1,7 +1,7 @@
-"""The plugins of one profile, put where they are asked, each with its weight.
+"""A profile's plugins, grouped by when they are called, with their weights.
 
-Which plugins are asked when is decided once for each profile, and of those that look at other pods
-once for each class of pods; placements then go through tuples of the plugins concerned.
+The groups are computed once per profile, and for plugins that look at other pods once per class of
+pods; placements then iterate over tuples of the applicable plugins.
 """
 
 from typing import final
@@ -15,7 +15,7 @@ from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 
 
 class RelativeWeight:
-    """A plugin that scores by relations, with its weight in a profile."""
+    """A relation plugin that scores, with its weight in a profile."""
 
     __slots__ = ("plugin", "weight")
 
@@ -24,7 +24,7 @@ class RelativeWeight:
         self.weight = weight
 
     def scale(self, above: int, span: int) -> int:
-        """Return the weighed score of a node whose sum of terms is `above` the least one.
+        """Return the weighted score of a node whose sum of terms is `above` the least one.
 
         `span` is the difference between the greatest and the least sum.
         """
@@ -59,19 +59,19 @@ class Profile:
             (plugin, self.weights[plugin.name]) for plugin in plugins if plugin.name in self.weights
         )
         self.named_if_skipped = frozenset(
-            each.name for each, _ in self.scores if not each.is_unnamed_if_skipped
+            plugin.name for plugin, _ in self.scores if not plugin.is_unnamed_if_skipped
         )
-        """The plugins that explanations name where they do not score a pod."""
+        """The plugins that explanations list if they do not score a pod."""
         self.prefilters = tuple(plugin for plugin in self.filters if plugin.prefilters)
         self.resource_filters = frozenset(
             plugin.name for plugin in self.filters if plugin.judges_room
         )
-        """The filters that refuse nodes which have too little left for a pod's requests."""
+        """The filters that refuse nodes with too little left for a pod's requests."""
         self.binds_claims = any(plugin.binds_claims for plugin in self.filters)
         self.allocates_devices = any(plugin.allocates_devices for plugin in self.filters)
         self.narrows = any(plugin.narrows for plugin in self.filters)
         self.rules = ProfileRules()
-        """The rules that the profile has for its pods besides their own."""
+        """The rules that the profile adds to its pods' own."""
         for plugin in plugins:
             self.rules = plugin.added_to(self.rules)
         self._filtering = profile.filters
@@ -88,17 +88,17 @@ class Profile:
         self.volume_filters = tuple(
             plugin for plugin in relations if isinstance(plugin, VolumePlugin)
         )
-        """They are asked only of pods with volumes."""
+        """Filters that are called only for pods with volumes."""
 
         rated = tuple(
-            (each, weight) for each, weight in self.scores if isinstance(each, NodePlugin)
+            (plugin, weight) for plugin, weight in self.scores if isinstance(plugin, NodePlugin)
         )
-        self.usage_scores = tuple(each for each in rated if each[0].reads_usage)
-        self.static_scores = tuple(each for each in rated if not each[0].reads_usage)
+        self.usage_scores = tuple(plugin for plugin in rated if plugin[0].reads_usage)
+        self.static_scores = tuple(plugin for plugin in rated if not plugin[0].reads_usage)
         self.relation_scores = tuple(
-            RelativeWeight(each, weight)
-            for each, weight in self.scores
-            if isinstance(each, RelationPlugin)
+            RelativeWeight(plugin, weight)
+            for plugin, weight in self.scores
+            if isinstance(plugin, RelationPlugin)
         )
 
     def has_filter(self, name: str) -> bool:
@@ -106,5 +106,5 @@ class Profile:
 
 
 def profiles_of(config: ClusterConfig) -> dict[str, Profile]:
-    """Make one pipeline for each scheduler name; `default-scheduler` always exists."""
-    return {name: Profile(each, config) for name, each in config.scheduler_profiles().items()}
+    """Return one profile for each scheduler name; `default-scheduler` always exists."""
+    return {name: Profile(profile, config) for name, profile in config.scheduler_profiles().items()}

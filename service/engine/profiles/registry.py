@@ -1,6 +1,6 @@
-"""The plugins that this process knows: those of Kubernetes, and those that were registered.
+"""The plugins that this process knows: those of Kubernetes, and registered ones.
 
-All processes of a server register the same plugins when they start, before they look at a cluster
+All processes of a server register the same plugins at startup, before they load a cluster
 (`service.plugin`).
 """
 
@@ -13,7 +13,7 @@ from service.engine.plugins import PLUGINS
 from service.model.cluster.plugin_rules import KNOWN, declare, withdraw
 
 WEIGHT_MAX = 100
-"""The greatest weight of a plugin that is not one of Kubernetes', if a profile gives none."""
+"""The greatest default weight of a registered plugin."""
 
 
 @cache
@@ -30,7 +30,7 @@ def hinted(change: Change) -> frozenset[str]:
 
 @cache
 def resource_filters() -> frozenset[str]:
-    """Return the plugins that refuse nodes which have too little left for a pod's requests."""
+    """Return the plugins that refuse nodes with too little left for a pod's requests."""
     return frozenset(name for name, plugin in known_plugins().items() if plugin.judges_room)
 
 
@@ -38,8 +38,8 @@ def register(plugin: type[Plugin]) -> None:
     """Register a plugin, so that profiles can name it; until one does, the plugin is off.
 
     Raises:
-        ValueError: it is no usable plugin, or its name is taken.
-        TypeError: its arguments cannot be left out.
+        ValueError: it is not a usable plugin, or its name is taken.
+        TypeError: one of its arguments has no default.
     """
     if not issubclass(plugin, (NodePlugin, RelationPlugin)):
         raise ValueError("a plugin is a NodePlugin or a RelationPlugin")  # noqa: TRY004
@@ -71,5 +71,5 @@ def _clear_caches() -> None:
     resource_filters.cache_clear()
 
 
-for _each in PLUGINS:
-    _add(_each, by_default=True)
+for _plugin in PLUGINS:
+    _add(_plugin, by_default=True)

@@ -1,1 +1,1 @@
-"""Finding the best node for a pod from cached ranks, without a pass over all nodes."""
+"""Cached ranks, in which the best node for a pod is found without a pass over all nodes."""

@@ -1,8 +1,8 @@
-"""The best node for a pod that affinity scores, without looking at every node.
+"""The best node for a pod that affinity scores, found without examining every node.
 
-Nodes with equal sums of weights are on one level. InterPodAffinity adds the same to all nodes of a
-level, so affinity does not decide which of them is the best, and only the best node of each level
-is looked at.
+Nodes with equal sums of weights are on one level. InterPodAffinity adds the same score to all nodes
+of a level, so it does not decide which of them is the best, and only the best node of each level is
+compared.
 """
 
 from array import array
@@ -19,22 +19,21 @@ from service.engine.state.nodes.tree_layout import Layout
 
 TIE_MASK: Final = (1 << TIE_BITS) - 1
 BYTES_A_NODE: Final = 24
-"""The bytes that are kept for each node: its level and its rank, and the rank once more in the
-array of its level."""
+"""The bytes stored per node: its level, its rank, and the rank again in the array of its level."""
 
 
 class AffinityLevels:
     """The ranks of the feasible nodes of each level, in ascending order.
 
-    They are plain arrays, since NumPy can fill them at once, and what is behind a rank that comes
-    or goes is moved in one piece. Moving a node to another level takes 4 µs at 5,000 nodes, and 16
-    µs at 50,000.
+    They are plain arrays, since NumPy can fill them at once, and inserting or deleting a rank moves
+    the tail in one piece. Moving a node to another level takes 4 µs at 5,000 nodes, and 16 µs at
+    50,000.
     """
 
     __slots__ = ("_layout", "_levels", "_ranks", "_sums")
 
     def __init__(self, layout: Layout, sums: Ints, ranks: Ints) -> None:
-        """Copy `sums` and `ranks`, both shape (nodes,), int64; later changes go by `move`."""
+        """Copy `sums` and `ranks`, both shape (nodes,), int64; later changes are made by `move`."""
         self._layout = layout
         self._sums, self._ranks = sums.copy().data, ranks.copy().data
         feasible = ranks >= 0
@@ -56,21 +55,21 @@ class AffinityLevels:
         return self._levels
 
     def best(self, tie: int, scale: Scale) -> tuple[int, int]:
-        """Return the slot and the rank of the best node, affinity included; needs a level."""
+        """Return the slot and rank of the best node, including affinity; there must be a level."""
         least = min(self._levels)
         span = max(self._levels) - least
-        promised = {
+        top_scores = {
             level: (ordered[-1] >> TIE_BITS) + scale(level - least, span)
             for level, ordered in self._levels.items()
         }
-        most = max(promised.values())
+        top_score = max(top_scores.values())
         best, greatest = 0, VETO
-        for level, score in promised.items():
-            if score == most:
-                found = _best_of(self._levels[level], tie)
-                rank = (score << TIE_BITS) | (found & TIE_MASK)
+        for level, score in top_scores.items():
+            if score == top_score:
+                level_best = _best_of(self._levels[level], tie)
+                rank = (score << TIE_BITS) | (level_best & TIE_MASK)
                 if rank ^ tie > greatest ^ tie:
-                    best, greatest = self._slot_of(found, level), rank
+                    best, greatest = self._slot_of(level_best, level), rank
         return best, greatest
 
     def move(self, slot: int, level: int, rank: int) -> None:
@@ -98,7 +97,7 @@ class AffinityLevels:
 
 
 def distinct(sums: Ints) -> list[int]:
-    """Return the distinct sums; with `return_counts` NumPy sorts, which is ten times as quick."""
+    """Return the distinct sums; `return_counts` makes NumPy sort, which is ten times as fast."""
     levels: list[int] = np.unique(sums, return_counts=True)[0].tolist()
     return levels
 
@@ -107,8 +106,8 @@ def _best_of(ordered: "array[int]", tie: int) -> int:
     """Return the rank with the greatest score; among equal scores, the best for a tie-break.
 
     The best is the rank that is nearest, by exclusive or, to `ideal`: the same score with the
-    complement of the tie-break. A neighbour of `ideal` in the order shares as many leading bits
-    with it as the best does, and few other ranks share so many.
+    complement of the tie-break. A neighbor of `ideal` in the order shares as many leading bits with
+    it as the best does, and few other ranks share that many.
     """
     ideal = (ordered[-1] | TIE_MASK) ^ tie
     place = bisect_left(ordered, ideal)

@@ -1,11 +1,11 @@
-"""Ranks with the scores for affinity added, for a topology key of many domains (mostly hostname).
+"""Ranks with affinity scores added, for a topology key with many domains (mostly hostname).
 
 InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest
 sum of the feasible nodes. If pods attract each other, each placement raises the greatest sum, which
-changes the scores of all nodes. But it changes the sums of the nodes of one domain only, so the
-sums are what is kept (`AffinityLevels`). Measured without levels and with them: a pod with preferred
-anti-affinity takes 72 and 50 µs at 5,000 nodes, 316 and 58 µs at 50,000; one with preferred
-affinity takes 80 and 40 µs at 5,000 nodes, 370 and 63 µs at 50,000.
+changes the scores of all nodes, but the sums of only one domain. Therefore the sums are cached
+(`AffinityLevels`). Measured without levels and with them: a pod with preferred anti-affinity takes
+72 and 50 µs at 5,000 nodes, 316 and 58 µs at 50,000; one with preferred affinity takes 80 and 40 µs
+at 5,000 nodes, 370 and 63 µs at 50,000.
 """
 
 from service.engine.framework.plugin import Scale
@@ -15,20 +15,18 @@ from service.engine.state.nodes.counters import WeightedSum, WeightedTerm
 from service.engine.state.nodes.node_table import NodeTable
 
 PASSES_BEFORE_BUILD = 4
-"""Putting the nodes in order (0.15 ms at 5,000 nodes) costs as much as so many passes over all
-nodes."""
+"""Building the levels (0.15 ms at 5,000 nodes) costs as much as this many passes over all nodes."""
 REPAIRS_MAX = 64
 """If more nodes have changed, a pass over all nodes costs less than the repair."""
 LEVELS_MAX = 64
-"""Every level is looked at for each pod, which takes 0.8 µs; a pass over all nodes takes 30 µs at
+"""Every level is compared for each pod, which takes 0.8 µs; a pass over all nodes takes 30 µs at
 5,000 nodes, and 300 µs at 50,000."""
 
 
 class AffinityRanks:
     """The ranks for one set of affinity terms of one topology key.
 
-    It can be used only if nothing else that is added to the ranks depends on which nodes are
-    feasible.
+    They are usable only if no other score added to the ranks depends on which nodes are feasible.
     """
 
     __slots__ = ("_key", "_levels", "_nodes", "_passes", "_usage_seen", "_view")
@@ -41,7 +39,7 @@ class AffinityRanks:
         """None while a pass over all nodes is cheaper."""
         self._usage_seen = 0
         self._passes = 0
-        """How often a pass over all nodes was made because there were no levels."""
+        """The number of passes over all nodes made for lack of levels."""
 
     @property
     def levels(self) -> AffinityLevels | None:
@@ -71,7 +69,7 @@ class AffinityRanks:
         return levels.best(tie, scale) if levels else None
 
     def holds(self, ranks: Ints) -> bool:
-        """Return whether the levels, brought up to date, are what they would be if built now.
+        """Return whether the levels, once repaired, equal freshly built ones.
 
         `ranks`, shape (nodes,), int64, are those without affinity.
         """
@@ -83,7 +81,7 @@ class AffinityRanks:
         return self._view.holds() and levels.ordered == built.ordered
 
     def _build(self, ranks: Ints) -> AffinityLevels | None:
-        """Put all nodes on levels; return None if there are too many different sums."""
+        """Return the levels of all nodes, or None if there are too many distinct sums."""
         sums = self._view.values()
         self._usage_seen = self._nodes.usage_log.position
         if len(distinct(sums[ranks >= 0])) > LEVELS_MAX:

@@ -1,9 +1,9 @@
-"""The nodes among which one placement chooses, by their ranks, and the choice of the best of them.
+"""The candidate nodes of one placement, by rank, and the choice of the best of them.
 
-A rank has the sum of a node's scores above its tie-break; it is negative if a filter fails. What of
-the ranks depends on the node alone is cached for each set of rules (`RowCache`) and repaired node by
-node: after a placement only one entry changes. `Candidates` are the nodes that are left when rules on
-other pods are added, for one placement.
+A rank has the sum of a node's scores above its tie-break; it is negative if a filter fails. The
+part of the ranks that depends on the node alone is cached for each set of rules (`RowCache`) and
+repaired node by node: after a placement only one entry changes. `Candidates` are the nodes that
+remain for one placement when rules about other pods are added.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,11 +24,11 @@ from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
 
 PASSES_BEFORE = 8
-"""Building a `BestNodeTree` costs as much as so many passes over all nodes."""
+"""Building a `BestNodeTree` costs as much as this many passes over all nodes."""
 SCALARS_MAX = 32
-"""For at most so many nodes, plain integers are quicker than short arrays."""
+"""For at most this many nodes, plain integers are faster than short arrays."""
 AFFINITIES_MAX = 8
-"""How many sets of affinity terms are kept; the least recently used is dropped first."""
+"""How many sets of affinity terms are cached; the least recently used is evicted first."""
 REBUILD_SHARE = 8
 """If more than an eighth of the nodes have changed, rebuilding is cheaper than repairing."""
 
@@ -71,29 +71,29 @@ class RowCache:
         """The ranks, shape (nodes,), int64: `score << TIE_BITS | tie hash`, or `VETO`."""
         self._cells = self.ranks.data
         self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
-        """For each key, its version and the number of feasible nodes in each domain; the last
-        number is of the nodes without the key."""
+        """For each key, its version and the number of feasible nodes in each domain, with the nodes
+        without the key last."""
         self._passes = 0
-        """How many passes over all nodes were made since the ranks were built."""
+        """The number of passes over all nodes since the ranks were built."""
         self._trees: dict[TopologyKey | None, BestNodeTree] = {}
         self._affinities: dict[tuple[WeightedTerm, ...], AffinityRanks] = {}
         self.raw = static_rows.raw
-        """Scores that have to be normalised for each placement, without those that are 0
-        everywhere."""
+        """Scores that are normalized for each placement, except those that are 0 everywhere."""
         self.constant = 0
-        """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
+        """The sum that plugins with raw scores of 0 everywhere add to each node once normalized."""
         self.size_in_bytes = 0
-        """The size of all arrays, including those that are shared with other rules of the same
+        """The size of all arrays, including those shared with other rules of the same
         `static_key`."""
         self.bytes_counted = 0
         """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
         self.is_cached = True
-        """Whether the `Cluster` still has the rows; if not, nobody keeps up what they depend on."""
+        """Whether the `Cluster` still caches the rows; if not, their dependencies are no longer
+        updated."""
         self._nodes_seen = -1
         self._usage_seen = -1
 
     def refresh(self) -> None:
-        """Bring everything to the present state of the nodes."""
+        """Update everything to the current state of the nodes."""
         nodes = self._nodes
         usage = nodes.usage_log.position
         if nodes.version != self._nodes_seen:
@@ -126,65 +126,65 @@ class RowCache:
 
         The last entry is for the nodes without the key.
         """
-        found = self._feasible.get(key)
-        if found is None or found[0] != key.version:
-            found = self._feasible[key] = (key.version, self._feasible_in(key))
-        return [not nodes for nodes in found[1]]
+        known = self._feasible.get(key)
+        if known is None or known[0] != key.version:
+            known = self._feasible[key] = (key.version, self._feasible_in(key))
+        return [not nodes for nodes in known[1]]
 
     def _feasible_in(self, key: TopologyKey) -> list[int]:
-        """Count the feasible nodes in each domain of a key, and last those without the key."""
+        """Count the feasible nodes in each domain of a key, with those without the key last."""
         domains = key.domain_of[self.ranks >= 0] + 1
         counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
         return [*counts[1:], counts[0]]
 
     def best_node_tree(self, key: TopologyKey | None) -> BestNodeTree | None:
-        """Return a tree over all nodes, or for a key with few domains one tree for each domain.
+        """Return a tree over all nodes, or for a key with few domains one tree per domain.
 
         Returns None while a pass over all nodes is cheaper.
         """
-        found = self._trees.get(key)
-        if found is None or (key is not None and found.layout.version != key.version):
+        tree = self._trees.get(key)
+        if tree is None or (key is not None and tree.layout.version != key.version):
             self._passes += 1
             if self._passes <= PASSES_BEFORE:
                 return None
-            found = self._trees[key] = BestNodeTree(self._nodes.layout(key), self.ranks)
+            tree = self._trees[key] = BestNodeTree(self._nodes.layout(key), self.ranks)
             self._measure()
-        return found
+        return tree
 
     def best_by_affinity(
         self, terms: tuple[WeightedTerm, ...], scale: Scale, tie: int
     ) -> tuple[int, int] | None:
-        """Do what `Candidates.best` does if only affinity terms of one key are to be added.
+        """Return the best node if affinity terms of one key are the only scores to add.
 
         Returns None if a pass over all nodes is cheaper, or if no node is feasible.
         """
-        found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms)
-        self._affinities[terms] = found
+        ranks = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms)
+        self._affinities[terms] = ranks
         if len(self._affinities) > AFFINITIES_MAX:
             del self._affinities[next(iter(self._affinities))]
-        size = found.size_in_bytes
-        best = found.best(self.ranks, tie, scale)
-        if found.size_in_bytes != size:
+        size = ranks.size_in_bytes
+        best = ranks.best(self.ranks, tie, scale)
+        if ranks.size_in_bytes != size:
             self._measure()
         return best
 
     def forget_dropped(self) -> None:
-        """Drop what was derived from label keys and counters that are no longer kept."""
+        """Drop what was derived from dropped label keys and counters."""
         for key in [key for key in self._feasible if key.is_dropped]:
             del self._feasible[key]
         trees = [key for key in self._trees if key is not None and key.is_dropped]
         for tree_key in trees:
             del self._trees[tree_key]
-        terms = [
-            affinity for affinity in self._affinities if any(t.counter.is_dropped for t in affinity)
+        dropped = [
+            terms for terms in self._affinities if any(term.counter.is_dropped for term in terms)
         ]
-        for term in terms:
-            del self._affinities[term]
-        if trees or terms:
+        for terms in dropped:
+            del self._affinities[terms]
+        if trees or dropped:
             self._measure()
 
     def _forget(self) -> None:
-        """Drop what was derived from the ranks of all nodes, as many of them change."""
+        """Drop everything derived from the ranks of all nodes, as many of them change."""
         self._affinities.clear()
         self._feasible.clear()
         self._trees.clear()
@@ -201,32 +201,32 @@ class RowCache:
 
     @property
     def trees(self) -> tuple[BestNodeTree, ...]:
-        """The trees that are kept."""
+        """The cached trees."""
         return tuple(self._trees.values())
 
     @property
     def affinities(self) -> tuple[AffinityRanks, ...]:
-        """The ranks by affinity terms that are kept, the least recently used first."""
+        """The cached ranks by affinity terms, the least recently used first."""
         return tuple(self._affinities.values())
 
-    # What recounts ask
+    # Queries of recounts
 
     @property
     def is_repairable(self) -> bool:
-        """Whether the rows are kept and no node itself has changed since the last refresh; else everything is rebuilt."""
+        """Whether the rows are cached and need no rebuild, since no node itself has changed."""
         return self.is_cached and self._nodes.version == self._nodes_seen
 
     def ranks_hold(self, rows: Slots) -> bool:
-        """Whether the ranks of some nodes, and what they share, are what they would be if computed now.
+        """Return whether the ranks of some nodes, and their static rows, equal a fresh computation.
 
-        Like the other questions of recounts it is asked right after a refresh.
+        Like the other queries of recounts, it is called right after a refresh.
         """
         if not self._static_rows.holds(rows):
             return False
         return bool(np.array_equal(self.ranks.take(rows), self._ranks_of(rows)))
 
     def feasible_holds(self) -> bool:
-        """Whether the numbers of feasible nodes are right in all domains for which they are kept."""
+        """Return whether the cached numbers of feasible nodes are right in all domains."""
         return all(
             counts == self._feasible_in(key)
             for key, (version, counts) in self._feasible.items()
@@ -278,14 +278,14 @@ class RowCache:
 
     def _fits(self, slot: int) -> bool:
         nodes, rules = self._nodes, self._rules
-        for plugin in self._filters:  # noqa: SIM110 - a generator costs more than what it asks
+        for plugin in self._filters:  # noqa: SIM110 - a generator costs more than the calls
             if not plugin.admits_one(nodes, rules, slot):
                 return False
         return True
 
 
 class Candidates:
-    """The nodes that are feasible by the ranks of `rows` and that no rule on other pods vetoes."""
+    """The nodes that are feasible by the ranks of `rows` and that no vetoes exclude."""
 
     def __init__(
         self,
@@ -303,19 +303,19 @@ class Candidates:
 
     @property
     def ranks(self) -> Ints:
-        """The ranks, shape (nodes,), int64: score above tie-break, or negative if left out."""
+        """The ranks, shape (nodes,), int64: score above tie-break, or negative if excluded."""
         if self._ranks is None:
             self._ranks = vetoed(self.rows.ranks, (veto.nodes for veto in self._vetoes))
             if self._only is not None:
-                kept = np.full_like(self._ranks, VETO)
+                allowed = np.full_like(self._ranks, VETO)
                 for slot in self._only:
-                    kept[slot] = self._ranks[slot]
-                self._ranks = kept
+                    allowed[slot] = self._ranks[slot]
+                self._ranks = allowed
         return self._ranks
 
     @property
     def infeasible(self) -> Ints:
-        """A mask of shape (nodes,), int64: -1 for nodes that are left out, else 0."""
+        """A mask of shape (nodes,), int64: -1 for excluded nodes, else 0."""
         return self.ranks >> SIGN_BIT
 
     def has(self, slot: int) -> bool:
@@ -323,7 +323,7 @@ class Candidates:
         return (self._only is None or slot in self._only) and self._rank_at(slot) >= 0
 
     def only(self, slot: int) -> "Candidates":
-        """Return the same with only one node that may be chosen."""
+        """Return the candidates limited to one node."""
         return Candidates(self._nodes, self.rows, self._vetoes, only=[slot])
 
     def vacant(self, key: TopologyKey) -> list[bool]:
@@ -331,28 +331,31 @@ class Candidates:
 
         The last entry is for the nodes without the key.
         """
-        vetoed = [veto.by_domain for veto in self._vetoes if veto.key is key and veto.by_domain]
-        if self._only is not None or len(vetoed) < len(self._vetoes):
+        by_domains = [veto.by_domain for veto in self._vetoes if veto.key is key and veto.by_domain]
+        if self._only is not None or len(by_domains) < len(self._vetoes):
             occupied = np.zeros(key.capacity + 1, dtype=np.bool_)
             occupied[key.domain_of[self.ranks >= 0]] = True
-            return [not each for each in occupied.tolist()]
+            return [not has_candidate for has_candidate in occupied.tolist()]
         vacant = self.rows.vacant_in(key)
-        for by_domain in vetoed:
-            vacant = [one or by_domain[domain] < 0 for domain, one in enumerate(vacant)]
+        for by_domain in by_domains:
+            vacant = [is_vacant or by_domain[domain] < 0 for domain, is_vacant in enumerate(vacant)]
         return vacant
 
     def best(self, scores: Sequence[DomainScores | Ints], tie: int) -> tuple[int, int]:
         """Return the slot of the greatest rank with `scores` added, and that rank.
 
-        The rank is negative if there is no candidate. Scores include their weights; those per node,
-        shape (nodes,), int64, are shifted by TIE_BITS as ranks are. `tie` is the pod's part of the
-        tie-break. There must be nodes.
+        The rank is negative if there is no candidate. There must be nodes.
+
+        Args:
+            scores: weighted scores; those per node, shape (nodes,), int64, are shifted by TIE_BITS as
+                ranks are.
+            tie: the pod's part of the tie-break.
         """
         if self._only is not None:
             return self._best_of(self._only, scores, tie)
-        found = self._best_of_tree(scores, tie)
-        if found is not None:
-            return found
+        best = self._best_of_tree(scores, tie)
+        if best is not None:
+            return best
         totals = self.ranks
         for score in scores:
             if not isinstance(score, DomainScores):
@@ -367,7 +370,7 @@ class Candidates:
     ) -> tuple[int, int] | None:
         """Return what `best` returns if affinity terms are the only scores to add.
 
-        This takes no pass over all nodes; it returns None if only such a pass can tell.
+        It makes no pass over all nodes; None means that only such a pass can decide.
         """
         key = terms[0].counter.key
         if self._only is not None or self._vetoes or key.has_few_domains or self.rows.raw:
@@ -379,7 +382,7 @@ class Candidates:
     def _best_of(
         self, slots: Sequence[int], scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int]:
-        """Do what `best` does for few slots, in plain integers."""
+        """Return the best of a few slots, in plain integers."""
         best, greatest = 0, VETO
         for slot in slots:
             rank = self._rank_at(slot)
@@ -402,10 +405,10 @@ class Candidates:
     def _best_of_tree(
         self, scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int] | None:
-        """Do what `best` does by trees; return None if they cannot tell or cost more."""
+        """Return the best node by trees, or None if they cannot decide or cost more."""
         by_domain = [score for score in scores if isinstance(score, DomainScores)]
         key = by_domain[0].key if by_domain else self._excluding_key()
-        if len(by_domain) < len(scores) or any(each.key is not key for each in by_domain):
+        if len(by_domain) < len(scores) or any(score.key is not key for score in by_domain):
             return None
         best_node_tree = self.rows.best_node_tree(key)
         if best_node_tree is None:
@@ -416,9 +419,9 @@ class Candidates:
             vetoes = [veto for veto in self._vetoes if veto.key is not key or not veto.by_domain]
             offsets = self._offsets(key, by_domain)
             tops = [best_node_tree.top(tree) + offsets[tree] for tree in range(key.capacity + 1)]
-        promised, best, greatest = max(tops), 0, VETO
-        for tree in range(len(tops)) if promised >= 0 else ():
-            if tops[tree] == promised:
+        top_score, best, greatest = max(tops), 0, VETO
+        for tree in range(len(tops)) if top_score >= 0 else ():
+            if tops[tree] == top_score:
                 slot = best_node_tree.find(tree, tie, vetoes)
                 if slot < 0:
                     return None
@@ -428,7 +431,7 @@ class Candidates:
         return best, greatest
 
     def _excluding_key(self) -> TopologyKey | None:
-        """Return the first key with few domains of which a rule leaves under half of the nodes."""
+        """Return the first key with few domains by which a rule excludes over half of the nodes."""
         for veto in self._vetoes:
             if veto.by_domain and veto.open_nodes * 2 < self._nodes.size:
                 return veto.key
@@ -437,8 +440,8 @@ class Candidates:
     def _offsets(self, key: TopologyKey, scores: list[DomainScores]) -> list[int]:
         """Return what is added to the score of each domain; far below zero for a veto."""
         offsets = [0] * (key.capacity + 1)
-        for each in scores:
-            for domain, score in enumerate(each.scores):
+        for domain_scores in scores:
+            for domain, score in enumerate(domain_scores.scores):
                 offsets[domain] += score
         for rule in self._vetoes:
             if rule.key is key and rule.by_domain:
@@ -457,4 +460,4 @@ def vetoed(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
 
 def _on_nodes(scores: DomainScores) -> Ints:
     key, by_domain = scores
-    return key.pattern([each << TIE_BITS for each in by_domain])
+    return key.pattern([score << TIE_BITS for score in by_domain])

@@ -1,10 +1,9 @@
-"""A tree in which the best node is found from the root, without looking at every node.
+"""A tree in which the best node is found from the root, without examining every node.
 
-The nodes are at the leaves of a binary trie over their tie-breaks; each branch knows the greatest
-score below it. If the scores of both children are equal, the way down takes, at each bit, the child
-that the pod's own tie-break makes the greater. For a topology key of few domains there is one such
-tree for each domain, so that what a pod's relations add or forbid by domain is decided at the
-roots.
+The nodes are at the leaves of a binary trie over their tie-breaks; each branch stores the greatest
+score below it. If the scores of both children are equal, the descent takes, at each bit, the child
+that the pod's own tie-break makes the greater. A topology key with few domains has one such tree
+per domain, so that scores and vetoes by domain are applied at the roots.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from service.engine.state.nodes.tree_layout import Layout
 from service.engine.state.nodes.vetoes import Vetoes
 
 VETOED_LEAVES_MAX = 32
-"""After so many leaves at which all nodes of the greatest score are excluded, a pass over all nodes
+"""After this many leaves whose nodes of the greatest score are all excluded, a pass over all nodes
 is cheaper."""
 
 
@@ -36,7 +35,7 @@ class BestNodeTree:
     )
 
     def __init__(self, layout: Layout, ranks: Ints) -> None:
-        """Build the trees from ranks, shape (nodes,), int64, which they share.
+        """Build the trees from ranks, shape (nodes,), int64, whose memory they share.
 
         After a change of a rank, call `repair`.
         """
@@ -74,13 +73,13 @@ class BestNodeTree:
 
     @property
     def size(self) -> int:
-        """How many branches and leaves all trees have together."""
+        """The number of branches and leaves of all trees."""
         return len(self._scores)
 
     def holds(self, start: int, stop: int) -> bool:
-        """Return whether the scores of these branches and leaves follow from what is below them.
+        """Return whether the scores of these branches and leaves follow from those below them.
 
-        If all do, each branch knows the greatest score below it.
+        If all do, each branch stores the greatest score below it.
         """
         scores = self._scores
         for index in range(start, min(stop, len(scores))):
@@ -108,10 +107,10 @@ class BestNodeTree:
         return self._scores[tree * self._branches + 1]
 
     def find(self, tree: int, tie: int, vetoes: Sequence[Vetoes]) -> int:
-        """Return the slot with the greatest score in a tree that no veto excludes.
+        """Return the slot with the greatest score in a tree that no veto excludes, or -1.
 
-        Among equal scores it is the best for the tie-break `tie`. Returns -1 if all nodes of that
-        score are excluded, or so many of them that a pass over all nodes may be quicker.
+        Among equal scores it is the best for the tie-break `tie`. -1 means that all nodes of that
+        score are excluded, or so many that a pass over all nodes may be faster.
         """
         scores, leaves, root = self._scores, self._leaves, tree * self._branches
         top = scores[root + 1]

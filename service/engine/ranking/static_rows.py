@@ -1,7 +1,7 @@
 """Masks and scores that depend on the nodes themselves and a pod's rules, not on placed pods.
 
-They do not depend on how much a pod requests either. Pods that differ only in amounts and ports
-share them (`NodeRules.static_key`), so for a pod with new requests only what is free has to be computed.
+They do not depend on requests either. Pods that differ only in amounts and ports share them
+(`NodeRules.static_key`), so for a pod with new requests only free capacity is evaluated.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from service.engine.state.nodes.node_table import NodeTable
 
 
 class RawScore(NamedTuple):
-    """A plugin's scores before they are normalised over the candidates, with its weight."""
+    """A plugin's scores before normalization over the candidates, with its weight."""
 
     plugin: NodePlugin
     weight: int
@@ -46,22 +46,21 @@ class StaticRows:
         self._filters = [plugin for plugin in profile.static_filters if plugin.applies(rules)]
         self._seen = -1
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
-        """A mask of shape (nodes,): the nodes that pass the filters that read only the node."""
+        """The nodes that pass the filters that read only the node, shape (nodes,)."""
         self.scores: Ints | None = None
-        """The weighed sum of the scores that need no normalising, shape (nodes,), int64; None if it
-        is 0 everywhere."""
+        """The weighted sum of the scores without normalization, shape (nodes,), int64, or None if
+        it is 0 everywhere."""
         self.raw: list[RawScore] = []
-        """Scores that have to be normalised for each placement, without those that are 0
-        everywhere."""
+        """Scores that are normalized for each placement, except those that are 0 everywhere."""
         self.constant = 0
-        """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
+        """The sum that plugins with raw scores of 0 everywhere add to each node once normalized."""
 
     @property
     def size_in_bytes(self) -> int:
         return int(self.mask.nbytes + 8 * len(self.mask) * len(self.raw))
 
     def refresh(self) -> None:
-        """Bring everything to the present state of the nodes."""
+        """Update everything to the current state of the nodes."""
         if self._seen != self._nodes.version:
             self._rebuild()
             self._seen = self._nodes.version
@@ -79,28 +78,28 @@ class StaticRows:
                 self._add(plugin, weight, scores)
 
     def holds(self, rows: Slots) -> bool:
-        """Whether the masks and scores of some nodes are what they would be if computed now."""
+        """Return whether the masks and scores of some nodes equal a fresh computation."""
         nodes, rules = self._nodes, self._rules
         mask: Mask = nodes.alive.take(rows)
         for plugin in self._filters:
             mask = mask & plugin.admits(nodes, rules, rows)
         if not np.array_equal(self.mask.take(rows), mask):
             return False
-        raw = {each.plugin: each.scores.take(rows) for each in self.raw}
+        raw = {raw_score.plugin: raw_score.scores.take(rows) for raw_score in self.raw}
         fixed: Ints = np.zeros(len(rows), dtype=np.int64)
-        for each, weight in self._profile.static_scores:
-            scores = each.scores(nodes, rules, rows) if each.scores_for(rules) else None
+        for plugin, weight in self._profile.static_scores:
+            scores = plugin.scores(nodes, rules, rows) if plugin.scores_for(rules) else None
             if scores is None:
                 continue
-            if not each.normalizes:
+            if not plugin.normalizes:
                 fixed += weight * scores
-            elif not np.array_equal(raw.get(each, np.zeros_like(scores)), scores):
+            elif not np.array_equal(raw.get(plugin, np.zeros_like(scores)), scores):
                 return False
-        kept = np.zeros_like(fixed) if self.scores is None else self.scores.take(rows)
-        return bool(np.array_equal(kept, fixed))
+        cached = np.zeros_like(fixed) if self.scores is None else self.scores.take(rows)
+        return bool(np.array_equal(cached, fixed))
 
     def _add(self, plugin: NodePlugin, weight: int, scores: Ints) -> None:
-        """Add a plugin's scores to what is kept; scores of 0 on every node become a constant."""
+        """Add a plugin's scores; scores of 0 on every node become a constant."""
         if not scores.any():
             nothing = scores[:1]
             self.constant += weight * int(plugin.normalize(nothing, nothing)[0])

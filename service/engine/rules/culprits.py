@@ -173,7 +173,7 @@ class _CulpritSearch:
     def _shortages(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
         """Yield what the node has too little of, with those of its pods that hold it."""
         told = plugin.headrooms(self._nodes, self._class)
-        for room in told.each if told is not None else ():
+        for room in told.rooms if told is not None else ():
             spare = int(room.spare[self._slot])
             runs_out = bool(room.resource) or room.taken is not None
             if spare >= 0 or not runs_out or room.reason not in reasons:

@@ -412,7 +412,7 @@ def fewest_victims(cluster: Cluster, pod: Pod, profile: Profile) -> Ints:
     fewest = np.zeros(nodes.size, dtype=np.int64)
     for plugin in profile.filters:
         rooms = plugin.headrooms(nodes, pod_class)
-        for room in () if rooms is None else rooms.each:
+        for room in () if rooms is None else rooms.rooms:
             lacking: Ints = np.maximum(-room.spare, 0)
             if not lacking.any():
                 continue

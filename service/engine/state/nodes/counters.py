@@ -406,10 +406,10 @@ class NodeViews:
         for name in [name for name, view in self._views.items() if view.is_dropped]:
             del self._views[name]
 
-    def held(self, counter: DomainBlocker) -> Ints:
+    def blocked(self, blocker: DomainBlocker) -> Ints:
         """Return `VETO` for nodes in a blocked domain, else 0; shape (nodes,), int64, read-only."""
-        view = self._views.get(counter)
-        return self._values(counter, view or BlockedView(counter))
+        view = self._views.get(blocker)
+        return self._values(blocker, view or BlockedView(blocker))
 
     def weighted_sum(self, terms: tuple[WeightedTerm, ...]) -> Ints:
         """Return the sum of terms of one key for each node; shape (nodes,), int64, read-only."""
