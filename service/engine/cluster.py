@@ -605,7 +605,7 @@ class Cluster:
             self._importance.forget_dropped()
 
     def _forget_rules(self, rules: NodeRules, is_last: bool) -> None:  # noqa: FBT001 - a callback
-        """Forget what is cached for released rules; `is_last` if none else have their static key."""
+        """Forget what is cached for released rules; `is_last` if none share their static key."""
         for profile in self.profiles.values():
             rows = self._row_caches.pop((rules, profile), None)
             if rows is not None:

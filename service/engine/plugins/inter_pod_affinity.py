@@ -198,7 +198,7 @@ class InterPodAffinity(RelationPlugin):
 
     @override
     def scale(self, above: int, span: int) -> int:
-        return scaled(above, span)
+        return scale_score(above, span)
 
     def _weight(self, term: OwnedTerm) -> int:
         arguments = self._arguments
@@ -270,7 +270,7 @@ class AffinityScore(RelativeScore):
         return DomainScores(
             key,
             [
-                0 if vacancies[domain] else scaled(weight - least, span)
+                0 if vacancies[domain] else scale_score(weight - least, span)
                 for domain, weight in enumerate(raw)
             ],
         )
@@ -284,8 +284,8 @@ class AffinityScore(RelativeScore):
             return None
         above, span = bounds.above(raw), bounds.greatest - bounds.least
         if span > TABLE_MAX:
-            return weight * _scaled(above, span)
-        return _scale(span, weight).take(above)
+            return weight * _scale_scores(above, span)
+        return _scale_table(span, weight).take(above)
 
     def _raw(self) -> Ints:
         """Return the sum of weights for each node, shape (nodes,), int64, read-only.
@@ -299,24 +299,24 @@ class AffinityScore(RelativeScore):
         return sum(per_node[1:], per_node[0])
 
 
-def scaled(above: int, span: int) -> int:
+def scale_score(above: int, span: int) -> int:
     """Return 0 to 100 for a share of the span, truncated after floating point, as in Kubernetes."""
     return int(MAX_NODE_SCORE * (above / span)) if span else 0
 
 
-def _scaled(above: Ints, span: int) -> Ints:
-    """Return `scaled` for many nodes; the span must not be 0."""
+def _scale_scores(above: Ints, span: int) -> Ints:
+    """Return `scale_score` for many nodes; the span must not be 0."""
     scores: Ints = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
     return scores
 
 
 @lru_cache(maxsize=128)
-def _scale(span: int, weight: int) -> Ints:
+def _scale_table(span: int, weight: int) -> Ints:
     """Return the weighted score of each distance from the least, shape (span + 1,), read-only.
 
     The span must not be 0.
     """
-    return weight * _scaled(np.arange(span + 1), span)
+    return weight * _scale_scores(np.arange(span + 1), span)
 
 
 def lacking(
@@ -352,14 +352,14 @@ def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
 
 
 def _wanted(term: AffinityTerm, *, first: bool) -> Headroom:
-    """Return how many of the pods that a term requires can leave."""
+    """Return how many of the pods required by a term can leave each node's domain."""
     key = term.counter.key
     pods = key.keyed.astype(np.int64) if first else key.on_nodes(term.counter.counts)
     return Headroom(AFFINITY, pods - 1, taken=_matching(term.matcher), is_given=True)
 
 
 def _spared(term: AffinityTerm, pod_class: PodClass) -> Headroom:
-    """Return how many more pods that the pod's own anti-affinity matches a node tolerates."""
+    """Return how many more pods matching the pod's own anti-affinity each node tolerates."""
     limit, taken = term.limit_for(pod_class), _matching(term.matcher)
     if limit is None:
         return Headroom(ANTI_AFFINITY, _negated_counts(term.counter), taken=taken)

@@ -122,10 +122,10 @@ class NodeAffinity(NodePlugin):
     @classmethod
     @override
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
-        return None if event.node is None else _turned(*event.node)
+        return None if event.node is None else _gained_labels(*event.node)
 
 
-def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
+def _gained_labels(before: Node | None, after: Node) -> frozenset[Pair]:
     """Return the labels that a node gained, and for each changed key the pair with ANY_VALUE."""
     old = before.labels if before else {}
     keys = changed_keys(old, after.labels)
@@ -148,7 +148,7 @@ def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
 
 
 def _node_pairs(pod: Pod) -> frozenset[Pair] | None:
-    """Return labels of which a node gains or loses one when it begins to match the pod.
+    """Return labels such that a node that begins to match the pod gains or loses one of them.
 
     A new node gains all its labels, so it gains one of these, unless a node without labels would
     match. In that case the result is None: any node may match.

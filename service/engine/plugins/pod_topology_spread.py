@@ -290,7 +290,8 @@ def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
 def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
     """Return how many more pods each domain may have, shape (capacity + 1,).
 
-    A domain is compared with all others, since it may become the emptiest one as its pods leave.
+    Each domain is compared with the others only, since it may become the emptiest as its pods
+    leave.
     """
     existing = rule.included_nodes.nodes_of[rule.key.name].counts[:-1] > 0
     counts = _counts(rule)

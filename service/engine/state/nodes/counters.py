@@ -97,7 +97,7 @@ class DomainCounter:
         if self._changed is not None:
             self._changed.append(domain)
 
-    def changed(self) -> DirtyLog:
+    def change_log(self) -> DirtyLog:
         """Return the log of domains whose count changed; logging starts with the first call."""
         if self._changed is None:
             self._changed = DirtyLog(CHANGE_LOG_MAX)
@@ -300,7 +300,7 @@ class NodeView(ABC):
         changed: set[int] = set()
         missed = False
         for index, counter in enumerate(self._counters):
-            log = counter.changed()
+            log = counter.change_log()
             domains = log.since(self._seen[index])
             self._seen[index] = log.position
             if domains is None:
@@ -393,7 +393,7 @@ class NodeViews:
         """Return how many views are cached."""
         return len(self._views)
 
-    def kept(self) -> tuple[NodeView, ...]:
+    def cached(self) -> tuple[NodeView, ...]:
         """Return all views, the least recently used first."""
         return tuple(self._views.values())
 

@@ -348,12 +348,12 @@ def label_keys(
 ) -> tuple[str, ...]:
     """Return the node label keys that rules read, without duplicates."""
     terms: list[NodeSelectorTerm | None] = [nodes.preference for nodes in preferred or ()]
-    for found in () if data is None else data.named():
-        terms += found.nodes.node_selector_terms if found.nodes is not None else ()
+    for data_set in () if data is None else data.named():
+        terms += data_set.nodes.node_selector_terms if data_set.nodes is not None else ()
     names: dict[str, None] = {}
-    for each in (required, enforced):
-        names.update(dict.fromkeys(name for name, _ in each.selector))
-        for affinity in each.affinities:
+    for nodes in (required, enforced):
+        names.update(dict.fromkeys(name for name, _ in nodes.selector))
+        for affinity in nodes.affinities:
             terms += affinity.node_selector_terms
     for term in terms:
         for requirement in (term.match_expressions if term else None) or ():

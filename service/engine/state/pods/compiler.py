@@ -769,8 +769,14 @@ class _TemplateBuilder:
                 for constraint in constraints
                 if (constraint[1].when_unsatisfiable == "DoNotSchedule") == hard
             ]
-            keys = [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
-            rules = tuple(self._rule(*each, keys, inclusion_sets, soft=not hard) for each in chosen)
+            keys = (
+                [self._key(constraint.topology_key) for _, constraint, _ in chosen]
+                if needs_keys
+                else []
+            )
+            rules = tuple(
+                self._rule(*selected, keys, inclusion_sets, soft=not hard) for selected in chosen
+            )
             setattr(self._template, f"{attribute}_spread", rules)
 
     def _rule(
