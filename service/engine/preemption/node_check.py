@@ -39,7 +39,7 @@ class NodeCheck:
         return [plugin for plugin, permanent in self._verdicts(slot) if permanent is None]
 
     def still_fits(self, slot: int, open_filters: Sequence[Plugin]) -> bool:
-        """Return whether a pod that fitted on a node still does after other pods were reprieved."""
+        """Return whether a pod that fit on a node still does after other pods were reprieved."""
         fits = all(self._admits(plugin, slot) for plugin in open_filters)
         return fits and not self._reserved(slot)
 
