@@ -346,7 +346,7 @@ class Cluster:
         return tuple(pod_class for pod_class in self._match_index.classes if pod_class.nodes)
 
     def subject(self, pod_class: PodClass) -> Subject:
-        """Return what matchers read of the pods of a class."""
+        """Return the parts of a class's pods that matchers read."""
         return self._match_index.subject(pod_class)
 
     def known_classes(self) -> tuple[PodClass, ...]:

@@ -271,7 +271,9 @@ def _bindings(
     if volumes is None or not volumes.claims or not names or not profile.binds_claims:
         return msgspec.UNSET
     matches = VolumeMatches(volumes.table, volumes.unbound_claims())
-    bindings = {name: matches.on(int(slot)) for name, slot in zip(names, slots, strict=True)}
+    bindings = {
+        name: matches.volumes_on(int(slot)) for name, slot in zip(names, slots, strict=True)
+    }
     return dict(sorted(bindings.items()))
 
 

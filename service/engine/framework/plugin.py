@@ -416,7 +416,10 @@ class RelativeScore:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RelationPlugin(Plugin):
-    """A plugin that judges by other pods, through counters; it is called for each placement."""
+    """A plugin whose verdict depends on other pods, read through counters.
+
+    It is called for each placement.
+    """
 
     def applies(self, pod_class: PodClass) -> bool:
         """Return whether the filter or score can ever concern pods of the class.

@@ -64,7 +64,7 @@ class VolumePlugin(RelationPlugin):
     removed."""
 
     def rejection(self, volumes: PodVolumes) -> str | None:  # noqa: ARG002 - for subclasses that reject
-        """Return why no node can run pods with these volumes, or None."""
+        """Return the reason to reject pods with these volumes on every node, or None."""
         return None
 
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:

@@ -13,7 +13,7 @@ from service.engine.state.pods.spread import SpreadRule
 
 
 class RemovalCost(NamedTuple):
-    """The cost of a removal to the cluster. Costs of successive removals add up."""
+    """The cost of removing a pod; costs of successive removals add up."""
 
     spread: int
     """The increase of the sum of squares of all domains' pods, over all constraints.

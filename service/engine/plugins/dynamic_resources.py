@@ -1,4 +1,4 @@
-"""DynamicResources: a node must reach devices for all claims of a pod.
+"""DynamicResources: the claims of a pod must be allocatable from devices that a node reaches.
 
 Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35, with the features that are on by
 default: admin access and prioritized lists. Where Kubernetes ends the attempt with an error, such

@@ -118,7 +118,11 @@ def _waits_for_consumer(table: VolumeTable, claim: PersistentVolumeClaim) -> boo
 
 
 def _failing_bound(nodes: NodeTable, volumes: PodVolumes) -> tuple[Mask, Mask]:
-    """Return where a volume cannot be used, and where a missing one comes first, both (nodes,)."""
+    """Return the nodes that cannot use a bound volume, and those that fail for a missing one.
+
+    Both masks have the shape (nodes,). If a volume is missing, all nodes that can use the preceding
+    ones fail for it.
+    """
     unusable = np.zeros(nodes.size, dtype=np.bool_)
     for claim in volumes.known_claims():
         if not claim.is_bound:

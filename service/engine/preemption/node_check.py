@@ -17,7 +17,7 @@ FilterVerdicts: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]
 
 
 class NodeCheck:
-    """Applies the filters to nodes one after the other for one pod."""
+    """Runs all filters on single nodes for one pod."""
 
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self._cluster = cluster

@@ -90,11 +90,11 @@ def preempt(
     scope: PreemptionScope = "Node",
     all_candidates: bool = False,
 ) -> Preemption | NoPreemption:
-    """Find victims so that a pod fits that fits nowhere; changes nothing.
+    """Find victims so that a pod fits on a node; changes nothing.
 
     Args:
         cluster: the cluster.
-        pod: the pod that fits nowhere.
+        pod: a pod that fits nowhere.
         budgets: the disruption budgets to respect where possible.
         within: the namespaces whose pods may be evicted, or None for all.
         scope: with Node, only pods of the node itself may leave, as in Kubernetes; with Domains, also

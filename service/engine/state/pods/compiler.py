@@ -207,7 +207,7 @@ def _keys_of(rule: InclusionRule) -> tuple[str, ...]:
 
 
 class ObjectRules(NamedTuple):
-    """The tables that supply pods with what objects of other kinds state."""
+    """The auxiliary objects that the compilation of pods reads."""
 
     selectors: DefaultSelectors
     volumes: VolumeTable

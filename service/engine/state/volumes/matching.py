@@ -47,7 +47,7 @@ class VolumeMatches:
         """The nodes where not all claims can be bound, shape (nodes,)."""
         return self.without_volume | self.without_room
 
-    def on(self, slot: int) -> dict[str, str]:
+    def volumes_on(self, slot: int) -> dict[str, str]:
         """Return claim to volume, or `PROVISION`, on a node where all claims can be bound."""
         volumes = {claim.name: PROVISION for claim in self._selected}
         for claim in self._others:
