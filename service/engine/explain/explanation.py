@@ -119,7 +119,7 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     prefiltered = prefilter(cluster, pod_class, profile) if cluster.nodes.count else None
     if isinstance(prefiltered, PrefilterRejection):
         message = refuse(cluster, pod, profile).message
-        return _rejected(prefiltered, message, semantics, exempt, pod)
+        return _rejection_explanation(prefiltered, message, semantics, exempt, pod)
     failures = failures_of(cluster, pod, profile)
     slots = _feasible_slots(cluster, failures, prefiltered)
     scores = _scores(cluster, pod_class, profile, slots)
@@ -237,7 +237,7 @@ def _left_out(
     return exempt or msgspec.UNSET
 
 
-def _rejected(
+def _rejection_explanation(
     rejection: PrefilterRejection,
     message: str,
     semantics: str,

@@ -62,11 +62,11 @@ class OpportunityCosts:
         names a missing node takes nothing until that node is added.
         """
         if pod.node_name is None:
-            return self._expected(pod, keys)
+            return self._expected_cost(pod, keys)
         slot = self._cluster.nodes.slots.get(pod.node_name)
         return NOTHING if slot is None else _extent(self._taken_under(keys)[:, slot])
 
-    def _expected(self, pod: Pod, keys: TopologyKeys) -> Extent:
+    def _expected_cost(self, pod: Pod, keys: TopologyKeys) -> Extent:
         rules = self._cluster.class_of(pod).template.rules
         extent = self._to_come.get((rules, keys))
         if extent is None:
@@ -121,7 +121,7 @@ def _domains(nodes: NodeTable, columns: Ints, name: str) -> Ints:
 def _left_by(nodes: NodeTable, rules: NodeRules) -> Mask:
     """Return the nodes that node affinity admits, shape (nodes,), or all if it admits none."""
     mask = nodes.alive & required_mask(nodes, rules.required, ALL)
-    if rules.enforced.anything:
+    if rules.enforced.restricts:
         mask &= required_mask(nodes, rules.enforced, ALL)
     if rules.node_name is not None:
         named = np.zeros_like(mask)

@@ -33,7 +33,7 @@ def domains_of(
     """
     if colocation.value is not None:
         return [colocation.value]
-    values: dict[str | None, None] = dict.fromkeys(_hinted(cluster, colocation, hints))
+    values: dict[str | None, None] = dict.fromkeys(_hinted_values(cluster, colocation, hints))
     values.update(dict.fromkeys(domains_by_fit(cluster, colocation.key, pods)))
     return list(values) or [None]
 
@@ -77,7 +77,7 @@ def _by_domain(column: TopologyKey, per_node: Ints) -> Ints:
     return sums
 
 
-def _hinted(
+def _hinted_values(
     cluster: Cluster, colocation: Colocation, hints: Iterable[str | None]
 ) -> list[str | None]:
     """Return the label value of the members' nodes before a lost race; empty if there is none."""

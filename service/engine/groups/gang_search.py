@@ -283,7 +283,7 @@ class GroupSearch:
             term.counter.key
             for pod_class in self._classes
             for term in pod_class.template.affinity
-            if self._awaited(term.matcher.classes)
+            if self._matches_any_member(term.matcher.classes)
         )
         for key in keys:
             for _, domain in sorted(key.values.items()):
@@ -385,7 +385,7 @@ class GroupSearch:
         """Return whether the failure of this member or a later one is known already."""
         return self._refusal is not None and index <= self._failed
 
-    def _awaited(self, matched: dict[PodClass, None]) -> bool:
+    def _matches_any_member(self, matched: dict[PodClass, None]) -> bool:
         return any(pod_class in matched for pod_class in self._classes)
 
     def _bind(self, index: int, node_name: str) -> None:

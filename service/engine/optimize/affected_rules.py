@@ -32,7 +32,7 @@ class Affected(NamedTuple):
     places: frozenset[_Place]
     """How rules that need such pods distinguish nodes; a move cannot break other rules."""
 
-    def joined(self, other: "Affected") -> "Affected":
+    def union(self, other: "Affected") -> "Affected":
         """Return what is affected as several pods move together."""
         return Affected(self.classes | other.classes, self.places | other.places)
 

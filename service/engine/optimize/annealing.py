@@ -174,7 +174,7 @@ class _HardSpread(_Rule):
         super().__init__(owner, [path])
         self._tally = tally
         self._key = key
-        self._existing = existing
+        self._existing_domains = existing
         self._max_skew = rule.max_skew
         self._enough = len(existing) >= max(rule.min_domains, 1)
         self._itself = itself
@@ -185,7 +185,9 @@ class _HardSpread(_Rule):
         if domain < 0:
             return [0]
         counts = self._tally.counts
-        least = min([counts[existing] for existing in self._existing]) if self._enough else 0
+        least = (
+            min([counts[existing] for existing in self._existing_domains]) if self._enough else 0
+        )
         others = counts[domain]
         if self._itself and self._tally.domains[node] >= 0:
             others -= 1
@@ -350,7 +352,7 @@ class AnnealingModel:
                     rule.path,
                     self._tally(spread.counter),
                     self._key(spread.counter),
-                    _existing(spread),
+                    _existing_domains(spread),
                     spread,
                     itself=pod_class.hard_self[place],
                 )
@@ -582,7 +584,7 @@ class AnnealingModel:
         yield best
 
 
-def _existing(spread: SpreadRule) -> list[int]:
+def _existing_domains(spread: SpreadRule) -> list[int]:
     counts = spread.included_nodes.nodes_of[spread.key.name].counts[:-1]
     domains: list[int] = np.flatnonzero(counts > 0).tolist()
     return domains

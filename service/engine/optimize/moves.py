@@ -66,7 +66,7 @@ class MoveEvaluator:
         self._before: dict[frozenset[PodClass], frozenset[BrokenRule]] = {}
         """The broken rules per set of classes in the last committed arrangement."""
 
-    def moved(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate cached results after pods have moved permanently."""
         self._before.clear()
 
@@ -83,12 +83,12 @@ class MoveEvaluator:
     def watch(self, pods: Iterable[Pod]) -> WatchedRules | None:
         """Return the rules to watch while some placed pods move, or None if none is affected.
 
-        The broken rules of before are cached until `moved`.
+        The broken rules of before are cached until `invalidate`.
         """
         affected: Affected | None = None
         for pod in pods:
             added = self.rules.of(self._cluster.class_of(pod))
-            affected = added if affected is None else affected.joined(added)
+            affected = added if affected is None else affected.union(added)
         if affected is None or not self.rules.matters(affected):
             return None
         before = self._before.get(affected.classes)
@@ -101,7 +101,7 @@ class MoveEvaluator:
         slot = self._cluster.nodes.slots[pod.node_name or ""]
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         changes = tuple(
-            0 if measure is None else -int(measure.leaving(pod_class, use)[slot])
+            0 if measure is None else -int(measure.removed_cost(pod_class, use)[slot])
             for measure in self.measures
         )
         self._cluster.put_pod(_unbound(pod))
@@ -156,7 +156,7 @@ class MoveEvaluator:
         judged = [None if column is None else column[slots] for column in columns]
         rules: Ints | None = None
         if watch is not None:
-            slots, judged, rules = self._judged(pod, slots, judged, watch)
+            slots, judged, rules = self._without_breaches(pod, slots, judged, watch)
         filled = [rules if column is None else column for column in judged]
         return self._best(pod, base, slots, filled, most)
 
@@ -187,7 +187,8 @@ class MoveEvaluator:
     def _columns(self, pod: Pod) -> list[Ints | None]:
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         return [
-            None if measure is None else measure.coming(pod_class, use) for measure in self.measures
+            None if measure is None else measure.added_cost(pod_class, use)
+            for measure in self.measures
         ]
 
     def estimates(self, pod: Pod) -> list[Ints]:
@@ -205,9 +206,9 @@ class MoveEvaluator:
                 broken = len(self.rules.known) if self.rules.matters(affected) else 0
                 estimates.append(np.full(self._cluster.nodes.size, -broken, dtype=np.int64))
                 continue
-            coming = measure.coming(pod_class, use)[mask]
-            least = int(coming.min()) if len(coming) else 0
-            estimates.append(least - measure.leaving(pod_class, use))
+            added_cost = measure.added_cost(pod_class, use)[mask]
+            least = int(added_cost.min()) if len(added_cost) else 0
+            estimates.append(least - measure.removed_cost(pod_class, use))
         return estimates
 
     def change(self, moves: Sequence[tuple[Pod, int]]) -> Costs | None:
@@ -239,7 +240,7 @@ class MoveEvaluator:
         order = np.lexsort([column[slots] for column in reversed(columns)])
         return [int(slot) for slot in slots[order[:most]]]
 
-    def _judged(
+    def _without_breaches(
         self, pod: Pod, slots: Slots, columns: list[Ints | None], watch: WatchedRules
     ) -> tuple[Slots, list[Ints | None], Ints]:
         """Exclude nodes on which the pod would break a rule of others; count broken rules."""

@@ -36,11 +36,11 @@ class PlacementCost(ABC):
         """Recount the cost of the placed pods, by namespace, or under `ANYWHERE`."""
 
     @abstractmethod
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         """Return what one more pod adds on each node, shape (nodes,), int64."""
 
     @abstractmethod
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         """Return what one such pod less removes on each node, shape (nodes,), int64.
 
         Only the entries of nodes that have such a pod are meaningful.
@@ -130,9 +130,9 @@ class SkewCost(PlacementCost):
         return totals
 
     @override
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         added = np.zeros(self._cluster.nodes.size, dtype=np.int64)
-        for spread, level in self._counting(pod_class):
+        for spread, level in self._counted_spreads(pod_class):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
             per_domain[:-1] = level.counts >= level.allowed
             lowest = np.flatnonzero(level.existing & (level.counts == level.least))
@@ -143,9 +143,9 @@ class SkewCost(PlacementCost):
         return added
 
     @override
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         removed = np.zeros(self._cluster.nodes.size, dtype=np.int64)
-        for spread, level in self._counting(pod_class):
+        for spread, level in self._counted_spreads(pod_class):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
             per_domain[:-1] = level.counts > level.allowed
             # The least falls with it, so each domain that is at its limit has one too many.
@@ -154,7 +154,7 @@ class SkewCost(PlacementCost):
             removed += self._on_nodes(spread, per_domain)
         return removed
 
-    def _counting(self, pod_class: PodClass) -> Iterator[tuple[SoftSpread, SpreadLevel]]:
+    def _counted_spreads(self, pod_class: PodClass) -> Iterator[tuple[SoftSpread, SpreadLevel]]:
         for entry in pod_class.matched:
             for counter in entry.counters.values():
                 for spread in self._by_counter.get(id(counter), ()):
@@ -210,11 +210,11 @@ class PreferenceCost(PlacementCost):
         return totals
 
     @override
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return -self._satisfied(pod_class, itself=0)
 
     @override
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return -self._satisfied(pod_class, itself=1)
 
     def _satisfied(self, pod_class: PodClass, *, itself: int) -> Ints:
@@ -271,11 +271,11 @@ class NodeCost(PlacementCost):
         return Counter({ANYWHERE: int(self._present().sum())})
 
     @override
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return self._with(use, 1) - self._present()
 
     @override
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return self._present() - self._with(use, -1)
 
     def _present(self) -> Ints:

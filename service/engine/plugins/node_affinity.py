@@ -11,7 +11,7 @@ from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Failure,
     NodePlugin,
-    PreFilter,
+    PreFilterResult,
     bounds_of,
 )
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
@@ -64,19 +64,19 @@ class NodeAffinity(NodePlugin):
 
     @override
     def applies(self, rules: NodeRules) -> bool:
-        return rules.required.anything or rules.enforced.anything
+        return rules.required.restricts or rules.enforced.restricts
 
     @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = required_mask(nodes, rules.required, rows)
-        if rules.enforced.anything:
+        if rules.enforced.restricts:
             mask &= required_mask(nodes, rules.enforced, rows)
         return mask
 
     @override
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         own = ~required_mask(nodes, rules.required, ALL)
-        if not rules.enforced.anything:
+        if not rules.enforced.restricts:
             return [Failure(REASON, own, unresolvable=True)]
         enforced = ~required_mask(nodes, rules.enforced, ALL)
         return [
@@ -102,11 +102,11 @@ class NodeAffinity(NodePlugin):
         return bounds.capped(raw) * MAX_NODE_SCORE // bounds.greatest
 
     @override
-    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
         names = named_nodes(pod_class.template.rules.required)
         if names is None:
             return None
-        return PreFilter(names) if names else PreFilter(reason=CONFLICT)
+        return PreFilterResult(names) if names else PreFilterResult(reason=CONFLICT)
 
     @classmethod
     @override

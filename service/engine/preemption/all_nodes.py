@@ -104,13 +104,13 @@ def judge(
             unsure |= headrooms.unsure.take(slots) & deciding
             deciding &= ~unsure
         if headrooms.rooms:
-            deciding &= ~_refused(headrooms, removable, deciding, reasons)
+            deciding &= ~_refused_nodes(headrooms, removable, deciding, reasons)
             rooms += [room for room in headrooms.rooms if not room.is_given]
     fitting = slots[deciding & ~unsure]
-    return Verdict(fitting, slots[unsure], reasons, tuple(_binding(rooms, fitting)))
+    return Verdict(fitting, slots[unsure], reasons, tuple(_scarce(rooms, fitting)))
 
 
-def _refused(
+def _refused_nodes(
     headrooms: Headrooms, removable: Removable, deciding: Mask, reasons: Counter[str]
 ) -> Mask:
     """Return the nodes that one filter refuses, shape (slots,), and count its reasons."""
@@ -126,7 +126,7 @@ def _refused(
     return refused
 
 
-def _binding(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
+def _scarce(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
     """Return the headrooms that not every node has enough of for all its pods."""
     return [room for room in rooms if (room.spare.take(slots) < 0).any()]
 

@@ -125,11 +125,11 @@ class _Protection:
         protected: defaultdict[int, list[int]] = defaultdict(list)
         for number, pod_class in enumerate(classes):
             if pod_class.nodes and pod_class.is_labeled:
-                for index in self._protecting(pod_class):
+                for index in self._budgets_of(pod_class):
                     protected[index].append(number)
         return protected
 
-    def _protecting(self, pod_class: PodClass) -> Iterator[int]:
+    def _budgets_of(self, pod_class: PodClass) -> Iterator[int]:
         namespace, labels = pod_class.namespace, pod_class.labels
         known = list(self._others.get(namespace, ()))
         for pair in labels.items():

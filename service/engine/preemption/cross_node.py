@@ -128,7 +128,7 @@ class CrossNodeSearch:
     def _bound(self, blame: Blame) -> Bound | None:
         pods = self._pods_of(blame)
         removable = sorted(self._free(pods), key=importance)
-        needed = max(_needed(blame, len(pods)), 1)
+        needed = max(_leaving_min(blame, len(pods)), 1)
         if needed > len(removable):
             return None
         cheapest = tuple(removable[len(removable) - needed :])
@@ -142,7 +142,7 @@ class CrossNodeSearch:
 
     def _clear(self, slot: int) -> list[Blame | None]:
         """Remove all pods that may be in the way; return what is still to blame."""
-        self._remove(self._free(self._on(slot)))
+        self._remove(self._free(self._pods_on(slot)))
         blames, before = self._check.blames(slot), -1
         while blames and len(self._gone) != before:
             before = len(self._gone)
@@ -157,7 +157,7 @@ class CrossNodeSearch:
         pods = self._pods_of(blame)
         self._charge_listing(pods)
         removable = self._by_rank(self._free(pods))
-        needed = max(_needed(blame, len(pods)), 1)
+        needed = max(_leaving_min(blame, len(pods)), 1)
         return removable if blame.may_stay is None else removable[-needed - SPARE_MAX :]
 
     def _reprieve(self, slot: int) -> Victims | None:
@@ -196,10 +196,10 @@ class CrossNodeSearch:
             return False
         fewest: list[Pod] | None = None
         for blame in self._check.blames(slot):
-            pods = self._on(slot) if blame is None else self._pods_of(blame)
+            pods = self._pods_on(slot) if blame is None else self._pods_of(blame)
             self._charge_listing(pods)
             removable = [pod for pod in self._free(pods) if _key(pod) not in staying]
-            needed = max(_needed(blame, len(pods)), 1) if blame is not None else 1
+            needed = max(_leaving_min(blame, len(pods)), 1) if blame is not None else 1
             if needed > len(removable):
                 return False
             if needed == len(removable):
@@ -253,7 +253,7 @@ class CrossNodeSearch:
     def _free(self, pods: Iterable[Pod]) -> list[Pod]:
         return [pod for pod in pods if self._removability.has(pod)]
 
-    def _on(self, slot: int) -> list[Pod]:
+    def _pods_on(self, slot: int) -> list[Pod]:
         return [pod for pod, _ in self._cluster.placed_on(slot)]
 
     def _pods_of(self, blame: Blame) -> list[Pod]:
@@ -304,6 +304,6 @@ def _key(pod: Pod) -> ObjectName:
     return pod.namespace, pod.name
 
 
-def _needed(blame: Blame, count: int) -> int:
+def _leaving_min(blame: Blame, count: int) -> int:
     """Return how many of the present pods have to leave at least."""
     return 1 if blame.may_stay is None else count - blame.may_stay

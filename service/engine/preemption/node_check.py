@@ -25,14 +25,14 @@ class NodeCheck:
         self._filters = profile_of(cluster, pod).filters
         pod_class = cluster.class_of(pod)
         self._permanent = [
-            _lasting(plugin.headrooms(cluster.nodes, pod_class)) for plugin in self._filters
+            _if_permanent(plugin.headrooms(cluster.nodes, pod_class)) for plugin in self._filters
         ]
         """The permanent headrooms of each filter, or None for a filter that looks at placed
         pods."""
 
     def reasons(self, slot: int) -> list[str]:
         """Return why the pod does not fit, with and without the pods nominated for the node."""
-        return self._reserved(slot) or self._refused(slot, self._verdicts(slot))
+        return self._refusal_with_nominated(slot) or self._first_refusal(slot, self._verdicts(slot))
 
     def open_filters(self, slot: int) -> list[Plugin]:
         """Return the filters whose verdict on a node may change as pods leave or are reprieved."""
@@ -41,7 +41,7 @@ class NodeCheck:
     def still_fits(self, slot: int, open_filters: Sequence[Plugin]) -> bool:
         """Return whether a pod that fit on a node still does after other pods were reprieved."""
         fits = all(self._admits(plugin, slot) for plugin in open_filters)
-        return fits and not self._reserved(slot)
+        return fits and not self._refusal_with_nominated(slot)
 
     def is_reserved(self, slot: int) -> bool:
         """Return whether room on a node is reserved for nominated pods."""
@@ -70,7 +70,7 @@ class NodeCheck:
                 blames += plugin.blames(cluster.nodes, pod_class, slot) or [None]
         return blames
 
-    def _reserved(self, slot: int) -> list[str]:
+    def _refusal_with_nominated(self, slot: int) -> list[str]:
         """Return why the pod does not fit together with the pods nominated for the node.
 
         All filters are called again: permanent headrooms hold whatever leaves, not whatever
@@ -81,7 +81,7 @@ class NodeCheck:
             return []
         mark = self._cluster.mark()
         assume_reservation(self._cluster, reservation)
-        reasons = self._refused(slot, [(plugin, None) for plugin in self._filters])
+        reasons = self._first_refusal(slot, [(plugin, None) for plugin in self._filters])
         self._cluster.undo(mark)
         return reasons
 
@@ -93,7 +93,7 @@ class NodeCheck:
                 return reservation
         return None
 
-    def _refused(self, slot: int, asked: FilterVerdicts) -> list[str]:
+    def _first_refusal(self, slot: int, asked: FilterVerdicts) -> list[str]:
         """Return the reasons of the first filter that refuses the node; empty if none does."""
         for plugin, permanent in asked:
             if permanent is not None:
@@ -117,7 +117,7 @@ class NodeCheck:
         return plugin.admits_at(cluster.nodes, cluster.class_of(self._pod), slot)
 
 
-def _lasting(headrooms: Headrooms | None) -> Headrooms | None:
+def _if_permanent(headrooms: Headrooms | None) -> Headrooms | None:
     """Return headrooms that hold whichever pods leave, or None if any depends on pods."""
     if headrooms is None or any(
         room.resource or room.taken is not None for room in headrooms.rooms

@@ -67,7 +67,7 @@ class NoPreemption(NamedTuple):
     claims_devices: bool = False
     """Whether DynamicResources has examined claims of the pod."""
 
-    def following(self, message: str) -> str:
+    def message_after(self, message: str) -> str:
         """Return what Kubernetes reports for a pod that was refused with this message.
 
         DynamicResources is called first and reports on every pod; after a refusal of all nodes at
@@ -127,7 +127,7 @@ def _preempt(
     prefiltered = prefilter(cluster, pod_class, profile)
     if not cluster.nodes.count or isinstance(prefiltered, PrefilterRejection):
         return NoPreemption(None)
-    tried = _tried(cluster, pod, profile, prefiltered)
+    tried = _resolvable_at_first(cluster, pod, profile, prefiltered)
     if pod.spec.preemption_policy == "Never":
         return NoPreemption(f"preemption: {NEVER}")
     search = _Search(cluster, pod, Removability(pod.priority, within), budgets)
@@ -142,7 +142,7 @@ def _preempt(
     return search.outcome(all_candidates=all_candidates)
 
 
-def _remaining(cluster: Cluster, prefiltered: PrefilterNodes | None) -> Mask:
+def _prefiltered_nodes(cluster: Cluster, prefiltered: PrefilterNodes | None) -> Mask:
     """Return the nodes that PreFilter leaves, shape (nodes,)."""
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()
@@ -156,18 +156,18 @@ def _resolvable(
     cluster: Cluster, pod: Pod, profile: Profile, prefiltered: PrefilterNodes | None
 ) -> Mask:
     """Return where no filter rules out that removing pods helps, shape (nodes,)."""
-    resolvable = _remaining(cluster, prefiltered)
+    resolvable = _prefiltered_nodes(cluster, prefiltered)
     for failures in failures_of(cluster, pod, profile).values():
         for failure in failures:
             resolvable &= ~(failure.nodes & failure.unresolvable)
     return resolvable
 
 
-def _tried(
+def _resolvable_at_first(
     cluster: Cluster, pod: Pod, profile: Profile, prefiltered: PrefilterNodes | None
 ) -> Mask:
     """Return where the first refusing filter may change by removals, shape (nodes,)."""
-    remaining = _remaining(cluster, prefiltered)
+    remaining = _prefiltered_nodes(cluster, prefiltered)
     tried = np.zeros_like(remaining)
     for failures in failures_of(cluster, pod, profile).values():
         refused, hopeless = np.zeros_like(tried), np.zeros_like(tried)

@@ -124,7 +124,9 @@ class _CulpritSearch:
         """Yield the culprits of one filter in as much detail as it supports."""
         blames = plugin.blames(self._nodes, self._class, self._slot)
         details = [
-            culprit for blame in blames or () for culprit in self._blamed(plugin, blame, reasons)
+            culprit
+            for blame in blames or ()
+            for culprit in self._blamed_culprits(plugin, blame, reasons)
         ]
         details = details or list(self._shortages(plugin, reasons))
         yield from details
@@ -135,7 +137,9 @@ class _CulpritSearch:
 
     # Rules about other pods
 
-    def _blamed(self, plugin: Plugin, blame: Blame, reasons: Sequence[str]) -> Iterator[Culprit]:
+    def _blamed_culprits(
+        self, plugin: Plugin, blame: Blame, reasons: Sequence[str]
+    ) -> Iterator[Culprit]:
         """Yield a culprit for each place where the rule is stated."""
         key, lacks_pods = blame.key, blame.domain is None
         domain = key.cells[self._slot]

@@ -130,7 +130,7 @@ def _first_pod_exemptions(cluster: Cluster, pod_class: PodClass) -> Iterator[Exe
     terms = pod_class.template.affinity
     if pod_class.affinity is terms:
         return
-    vetoes = inter_pod_affinity.lacking(cluster.nodes, pod_class, terms)
+    vetoes = inter_pod_affinity.affinity_vetoes(cluster.nodes, pod_class, terms)
     closed = {id(term): veto for term, veto in zip(terms, vetoes, strict=True)}
     for rule, term in exempt_rules(pod_class.template):
         nodes = int(np.count_nonzero((closed[id(term)].nodes != 0) & cluster.nodes.alive))

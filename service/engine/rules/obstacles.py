@@ -106,13 +106,13 @@ def obstacles(cluster: Cluster, pod: Pod, profile: Profile) -> Iterator[Obstacle
             own = [rule for rule in rules if rule.plugin == plugin.name]
             yield from _of_rules(cluster, pod, plugin, own, failing)
         elif plugin.name == cordons.NAME:
-            yield Obstacle(failing, _tolerating(cordons.CORDON), _uncordoning)
+            yield Obstacle(failing, _toleration_remedy(cordons.CORDON), _uncordon_remedy)
         elif plugin.name == tainting.NAME:
             yield from _of_taints(cluster, pod)
         elif plugin.name == fit.NAME:
             for failure in plugin.failures(cluster.nodes, pod_class):
                 resource = failure.reason.removeprefix(fit.INSUFFICIENT)
-                remedy = None if failure.reason == fit.TOO_MANY_PODS else _lowering(resource)
+                remedy = None if failure.reason == fit.TOO_MANY_PODS else _request_remedy(resource)
                 yield Obstacle(failure.nodes & cluster.nodes.alive, remedy, removable=True)
         else:
             yield Obstacle(failing)
@@ -140,7 +140,7 @@ def _of_rules(
         alone = replace(pod, spec=apply_edits(pod.spec, others)) if others else pod
         nodes = _failing(cluster, alone, plugin, without=_OF_OTHERS)
         covered |= nodes
-        yield Obstacle(nodes, _dropping(rule), _labelling(rule), removable=removable)
+        yield Obstacle(nodes, _drop_remedy(rule), _label_remedy(rule), removable=removable)
     rest = failing
     if rules:
         bare = replace(pod, spec=apply_edits(pod.spec, [other.without for other in rules]))
@@ -149,12 +149,12 @@ def _of_rules(
     yield Obstacle(rest, removable=removable)
 
 
-def _dropping(rule: Relaxation) -> Remedy:
+def _drop_remedy(rule: Relaxation) -> Remedy:
     change = DropRule(path=rule.path)
     return Remedy(("DropRule", rule.path), of_pod=rule.without, change=change)
 
 
-def _labelling(rule: Relaxation) -> Callable[[Node], Remedy] | None:
+def _label_remedy(rule: Relaxation) -> Callable[[Node], Remedy] | None:
     if rule.label is None:
         return None
     key, value = rule.label
@@ -170,13 +170,13 @@ def _labelling(rule: Relaxation) -> Callable[[Node], Remedy] | None:
     return of_node
 
 
-def _lowering(resource: str) -> Remedy:
+def _request_remedy(resource: str) -> Remedy:
     return Remedy(
         ("LowerRequest", resource), of_pod=request_edit(resource, None), resource=resource
     )
 
 
-def _tolerating(taint: Taint) -> Remedy:
+def _toleration_remedy(taint: Taint) -> Remedy:
     toleration = Toleration(
         key=taint.key,
         operator="Equal" if taint.value else "Exists",
@@ -190,7 +190,7 @@ def _tolerating(taint: Taint) -> Remedy:
     )
 
 
-def _uncordoning(node: Node) -> Remedy:
+def _uncordon_remedy(node: Node) -> Remedy:
     return Remedy(
         ("UncordonNodes", node.name),
         of_node=lambda node: replace(node, unschedulable=False),
@@ -214,9 +214,9 @@ def _of_taints(cluster: Cluster, pod: Pod) -> Iterator[Obstacle]:
     for taint, mask in masks.values():
         by_condition = _set_by_conditions(cluster, taint, mask)
         if by_condition.any():
-            yield Obstacle(by_condition, _tolerating(taint))
+            yield Obstacle(by_condition, _toleration_remedy(taint))
         if (mask & ~by_condition).any():
-            yield Obstacle(mask & ~by_condition, _tolerating(taint), _untainting(taint))
+            yield Obstacle(mask & ~by_condition, _toleration_remedy(taint), _taint_remedy(taint))
 
 
 def _set_by_conditions(cluster: Cluster, taint: Taint, mask: Mask) -> Mask:
@@ -229,7 +229,7 @@ def _set_by_conditions(cluster: Cluster, taint: Taint, mask: Mask) -> Mask:
     return by_condition
 
 
-def _untainting(taint: Taint) -> Callable[[Node], Remedy]:
+def _taint_remedy(taint: Taint) -> Callable[[Node], Remedy]:
     wanted = (taint.key, taint.value, taint.effect)
 
     def without(node: Node) -> Node:
@@ -339,7 +339,7 @@ class ObstacleMap:
         options: list[Remedy] = []
         if obstacle.of_pod is not None:
             resource = obstacle.of_pod.resource
-            options.append(self._lowered(resource, slot) if resource else obstacle.of_pod)
+            options.append(self._request_remedy_at(resource, slot) if resource else obstacle.of_pod)
         if obstacle.of_node is not None:
             remedy = obstacle.of_node(node)
             index = next(i for i, other in enumerate(self._obstacles) if other is obstacle)
@@ -347,7 +347,7 @@ class ObstacleMap:
             options.append(remedy)
         return options
 
-    def _lowered(self, resource: str, slot: int) -> Remedy:
+    def _request_remedy_at(self, resource: str, slot: int) -> Remedy:
         """Return the remedy of lowering a request to what a node has left."""
         left = int(self._free(resource)[slot])
         to = format_amount(resource, max(left, 0))
@@ -381,7 +381,7 @@ class ObstacleMap:
         """
         of_others = -1 << len(self._obstacles)
         for index, obstacle in enumerate(self._obstacles):
-            if obstacle.removable or obstacle.of_node is _uncordoning:
+            if obstacle.removable or obstacle.of_node is _uncordon_remedy:
                 of_others |= 1 << index
         blocked = (self._bits >= 0) & ((self._bits & ~of_others) == 0)
         for resource, amount in self._requested.items():

@@ -56,7 +56,7 @@ def relaxations(spec: PodSpec) -> Iterator[Relaxation]:
     for index, constraint in enumerate(spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != "ScheduleAnyway":
             path = f"spec.topologySpreadConstraints[{index}]"
-            yield Relaxation(spreading.NAME, path, _softened(index))
+            yield Relaxation(spreading.NAME, path, _soft_constraint_edit(index))
     for list_name, attribute in (
         ("containers", "containers"),
         ("initContainers", "init_containers"),
@@ -119,13 +119,13 @@ def _without_term(kind: str, field: str, term: object) -> Edit:
     return without
 
 
-def _softened(index: int) -> Edit:
-    def softened(spec: PodSpec) -> PodSpec:
+def _soft_constraint_edit(index: int) -> Edit:
+    def soften(spec: PodSpec) -> PodSpec:
         constraints = spec.topology_spread_constraints
         soft = replace(constraints[index], when_unsatisfiable="ScheduleAnyway", min_domains=None)
         return replace(spec, topology_spread_constraints=_with(constraints, index, soft))
 
-    return softened
+    return soften
 
 
 def _without_port(attribute: str, number: int, index: int) -> Edit:
@@ -155,17 +155,17 @@ def request_edit(resource: str, text: str | None) -> Edit:
     """
 
     def set_request(spec: PodSpec) -> PodSpec:
-        containers = [_requesting(container, resource) for container in spec.containers]
+        containers = [_with_request(container, resource) for container in spec.containers]
         overhead = spec.overhead
         if overhead is not None:
             overhead = {name: amount for name, amount in overhead.items() if name != resource}
         if text is not None and containers:
-            containers[0] = _requesting(containers[0], resource, text)
+            containers[0] = _with_request(containers[0], resource, text)
         return replace(
             spec,
             containers=tuple(containers),
             init_containers=tuple(
-                _requesting(container, resource) for container in spec.init_containers
+                _with_request(container, resource) for container in spec.init_containers
             ),
             overhead=overhead,
             resources=_amounts(spec.resources, resource, None),
@@ -174,7 +174,7 @@ def request_edit(resource: str, text: str | None) -> Edit:
     return set_request
 
 
-def _requesting(container: Container, resource: str, text: str | None = None) -> Container:
+def _with_request(container: Container, resource: str, text: str | None = None) -> Container:
     return replace(container, resources=_amounts(container.resources, resource, text))
 
 

@@ -56,7 +56,7 @@ RuledTerms: TypeAlias = tuple[tuple[Rule, AffinityTerm], ...]
 
 def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
     """Yield each rule of a pod about its node's labels, separately."""
-    if not rules.required.anything:
+    if not rules.required.restricts:
         return
     if rules.required.selector:
         required = rules.required._replace(affinities=())

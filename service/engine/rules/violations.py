@@ -210,7 +210,9 @@ class Inspection:
         """Return whether a pod is exempt: the oldest sibling that breaks an exemptible term."""
         if siblings not in self._exempt:
             breaking = (
-                sibling for pod_class in siblings.classes for sibling in self._breaking(pod_class)
+                sibling
+                for pod_class in siblings.classes
+                for sibling in self._breaking_pods(pod_class)
             )
             oldest = min(
                 breaking, key=lambda sibling: (sibling.created, key_of(sibling)), default=None
@@ -219,7 +221,7 @@ class Inspection:
         exempt = self._exempt[siblings]
         return exempt is not None and key_of(exempt) == key_of(pod)
 
-    def _breaking(self, pod_class: PodClass) -> Iterator[Pod]:
+    def _breaking_pods(self, pod_class: PodClass) -> Iterator[Pod]:
         """Yield the pods of a class that break affinity required only for scheduling."""
         rules = self._template_rules(pod_class.template)
         test = _AffinityTest(pod_class, rules.during_execution, rules.ignored)
@@ -293,7 +295,7 @@ class Inspection:
             nodes=tuple(self._node_tests(template)) if counts(selection.NAME) else (),
             during_execution=affinity[0] if affinity else (),
             ignored=affinity[1] if affinity else (),
-            apart=_matched(anti_affinity_rules(template)) if counts(relations.NAME) else (),
+            apart=_with_matches(anti_affinity_rules(template)) if counts(relations.NAME) else (),
             spread=tuple(self._spread_rules(template)) if counts(spreading.NAME) else (),
         )
 
@@ -352,7 +354,7 @@ class _NodeTest:
 # Pod affinity and anti-affinity
 
 
-def _matched(rules: RuledTerms) -> RuledTerms:
+def _with_matches(rules: RuledTerms) -> RuledTerms:
     """Omit terms that match no pod at all: no placement can break them."""
     return tuple((rule, term) for rule, term in rules if term.counter.total)
 
@@ -489,7 +491,9 @@ class _AntiAffinityTest:
         for rule, term, itself in self._terms:
             key = term.counter.key
             domain = int(key.domain_of[slot])
-            if domain == NO_DOMAIN or term.counter.counts[domain] <= _allowed(term, itself=itself):
+            if domain == NO_DOMAIN or term.counter.counts[domain] <= _allowed_pods(
+                term, itself=itself
+            ):
                 continue
             domain_pods = DomainPods(term.matcher, key, domain, term.max_per_domain)
             limited = term.max_per_domain is not None
@@ -525,11 +529,11 @@ def _crowded(
     crowded = np.zeros(len(slots), dtype=np.bool_)
     for term in terms:
         pods = term.counter.counts.take(term.counter.key.domain_of[slots])
-        crowded |= pods > _allowed(term, itself=itself(term))
+        crowded |= pods > _allowed_pods(term, itself=itself(term))
     return crowded
 
 
-def _allowed(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
+def _allowed_pods(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
     """Return how many matching pods a term allows: the pod itself, or `maxPerDomain`."""
     return itself if term.max_per_domain is None else term.max_per_domain
 

@@ -39,7 +39,7 @@ class VolumeMatches:
         """The nodes where only a lack of capacity prevents provisioning, shape (nodes,)."""
         self._selected = [claim for claim in claims if claim.selected_node is not None]
         others = [claim for claim in claims if claim.selected_node is None]
-        self._others = sorted(others, key=_requested)
+        self._others = sorted(others, key=_requested_size)
         self._find()
 
     @property
@@ -146,7 +146,7 @@ class VolumeMatches:
             self.without_room |= needed & ~_union(nodes_with_capacity, self._size)
 
 
-def _requested(claim: PersistentVolumeClaim) -> int:
+def _requested_size(claim: PersistentVolumeClaim) -> int:
     return claim.requested
 
 

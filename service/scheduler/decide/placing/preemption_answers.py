@@ -16,7 +16,7 @@ def with_proposal(
 ) -> PlacementResult:
     """Add to the result of a refused pod what preemption does, or why it does not help."""
     if isinstance(found, NoPreemption):
-        return replace(result, message=found.following(refusal.message), preemption=None)
+        return replace(result, message=found.message_after(refusal.message), preemption=None)
     return replace(result, preemption=_proposal(found))
 
 

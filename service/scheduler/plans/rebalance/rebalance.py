@@ -65,7 +65,7 @@ class Rebalancing:
         yield from search.search()
         places, history = search.places, search.history
         cluster.undo(mark)
-        moving.moved()
+        moving.invalidate()
         reached = yield from self._carried_out(moving, places, history, search.changes)
         self.complete = reached and not search.ended_early
 
@@ -194,7 +194,7 @@ class _Waves:
     def take_back(self) -> Steps[None]:
         """Have all pods where they were at the beginning; what was done is still known."""
         yield from self._fork.take_back(self._start)
-        self._moving.moved()
+        self._moving.invalidate()
 
     def repeat(self) -> Steps[None]:
         """Do again what was done and taken back."""
@@ -219,7 +219,7 @@ class _Waves:
         pods = [each.pod for each in manifests]
         if self._allowances.blocking(pods) is not None:
             return False
-        self._moving.moved()
+        self._moving.invalidate()
         change = self._moving.change(
             [(pod, places[key]) for pod, key in zip(pods, keys, strict=True)]
         )

@@ -272,7 +272,7 @@ class Rearranging:
         self._note(places, change)
 
     def _note(self, keys: Iterable[ObjectName], change: Costs) -> None:
-        self._moving.moved()
+        self._moving.invalidate()
         self.changes = _sum(self.changes, change)
         for key in keys:
             if self._slot(key) == self._from[key]:
