@@ -1,4 +1,4 @@
-"""Where a pod can and should go: state in columns, counters, plugins, placements, explanations."""
+"""The scheduling engine: cluster state, plugins, placements, preemption, and explanations."""
 
 from service.engine.cluster import Cluster
 from service.engine.explain.cluster_criteria import compare_cluster

@@ -342,7 +342,7 @@ class Cluster:
         return tuple(pod_class for pod_class in self._match_index.classes if pod_class.nodes)
 
     def subject(self, pod_class: PodClass) -> Subject:
-        """Return what matchers read of the pods of a class."""
+        """Return the parts of a class's pods that matchers read."""
         return self._match_index.subject(pod_class)
 
     def known_classes(self) -> tuple[PodClass, ...]:
@@ -601,7 +601,7 @@ class Cluster:
             self._importance.forget_dropped()
 
     def _forget_rules(self, rules: NodeRules, is_last: bool) -> None:  # noqa: FBT001 - a callback
-        """Forget what is cached for released rules; `is_last` if none else have their static key."""
+        """Forget what is cached for released rules; `is_last` if none share their static key."""
         for profile in self.profiles.values():
             rows = self._row_caches.pop((rules, profile), None)
             if rows is not None:

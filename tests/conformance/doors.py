@@ -167,7 +167,7 @@ def preemption_told(
     assert isinstance(refusal, Refusal)
     found = preempt(cluster, pod, budgets, all_candidates=True)
     if isinstance(found, NoPreemption):
-        full = found.following(refusal.message)
+        full = found.message_after(refusal.message)
         return {"preemption": None, "why": found.why, "fullMessage": full}, None
     assert found.candidates is not None
     assert found.candidates[found.node_name] == found.victims

@@ -1,1 +1,1 @@
-"""Why a pod goes where it goes: verdicts and scores of every node, totals, and what a placement costs others."""
+"""Explanations of placements: verdicts and scores of every node, totals, and opportunity cost."""

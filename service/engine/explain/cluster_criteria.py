@@ -1,4 +1,4 @@
-"""By what placements over several clusters choose among them: a cluster's pods by the rules of a pod, and its load."""
+"""The criteria by which multi-cluster placements compare clusters: a pod's rules, and the load."""
 
 from service.engine.cluster import Cluster
 from service.engine.explain.totals import resource_totals
@@ -11,13 +11,13 @@ _LOAD = ("cpu", "memory")
 
 
 def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
-    """Count what rules of a pod over clusters say of this cluster; the pod itself need not be stored."""
+    """Return this cluster's figures for a pod's multi-cluster rules; the pod need not be stored."""
     pod_class = cluster.class_of(pod)
     template = pod_class.template
     rules = [(rule, True) for rule in template.hard_spread]
     rules += [(rule, False) for rule in template.soft_spread]
     subject = cluster.subject(pod_class)
-    terms = [each for each in template.affinity if each.counter.key.name == CLUSTER_KEY]
+    terms = [term for term in template.affinity if term.counter.key.name == CLUSTER_KEY]
     return ClusterComparison(
         stored=cluster.pod(pod.namespace, pod.name) is not None,
         used_share=used_share(cluster),
@@ -29,24 +29,25 @@ def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
                 pods=0 if rule.counter is None else int(rule.counter.counts.sum()),
                 counts_itself=rule.counts_owner(subject),
             )
-            for rule, required in sorted(rules, key=lambda each: each[0].index)
+            for rule, required in sorted(rules, key=lambda ruled: ruled[0].index)
             if rule.key.name == CLUSTER_KEY
         ],
         affine=all(term.counter.total > 0 for term in terms) if terms else None,
         preferred=sum(
-            each.weight * each.counter.total
-            for each in template.preferred
-            if each.counter.key.name == CLUSTER_KEY
+            term.weight * term.counter.total
+            for term in template.preferred
+            if term.counter.key.name == CLUSTER_KEY
         ),
     )
 
 
 def used_share(cluster: Cluster) -> float:
-    """The share of cpu or memory, whichever is greater, that placed pods request; 1 without nodes."""
+    """Return the greater requested share of cpu and memory, from 0 to 1; 1 without nodes."""
     totals = resource_totals(cluster)
     load = [totals[name] for name in _LOAD if name in totals]
     return max(
-        (each.requested / each.allocatable for each in load if each.allocatable), default=1.0
+        (resource.requested / resource.allocatable for resource in load if resource.allocatable),
+        default=1.0,
     )
 
 

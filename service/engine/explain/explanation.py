@@ -1,4 +1,4 @@
-"""Explanations: what every plugin says of every node, for people and for the vectors."""
+"""Explanations: the verdict of every plugin on every node, for people and for test vectors."""
 
 from collections.abc import Collection
 from typing import TypeVar
@@ -22,7 +22,7 @@ from service.engine.rules.culprits import Culprit, culprits
 from service.engine.rules.exemptions import (
     Exemption,
     exemptions,
-    fallen_back,
+    fallback_exemptions,
 )
 from service.engine.state.nodes.columns import ALL, Ints, Mask
 from service.engine.state.nodes.node_table import NodeTable
@@ -109,19 +109,19 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     """Explain how every plugin judges a pod on every node; changes nothing.
 
     Raises:
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
-    profile, asked = profile_of(cluster, pod), pod
-    pod = resolve_fallbacks(cluster, asked)
+    profile, stored = profile_of(cluster, pod), pod
+    pod = resolve_fallbacks(cluster, stored)
     pod_class = cluster.class_of(pod)
     semantics = cluster.config.semantics
-    left_out = _left_out(cluster, asked, pod, profile)
-    narrowed = prefilter(cluster, pod_class, profile) if cluster.nodes.count else None
-    if isinstance(narrowed, PrefilterRejection):
+    exempt = _left_out(cluster, stored, pod, profile)
+    prefiltered = prefilter(cluster, pod_class, profile) if cluster.nodes.count else None
+    if isinstance(prefiltered, PrefilterRejection):
         message = refuse(cluster, pod, profile).message
-        return _rejected(narrowed, message, semantics, left_out, pod)
+        return _rejection_explanation(prefiltered, message, semantics, exempt, pod)
     failures = failures_of(cluster, pod, profile)
-    slots = _feasible_slots(cluster, failures, narrowed)
+    slots = _feasible_slots(cluster, failures, prefiltered)
     scores = _scores(cluster, pod_class, profile, slots)
     total = sum(
         (profile.weights[name] * vector for name, vector in scores.items()),
@@ -132,18 +132,18 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     refusal = None if len(slots) else refuse(cluster, pod, profile)
     return Explanation(
         prefilter=None,
-        prefilter_nodes=msgspec.UNSET if narrowed is None else sorted(narrowed.names),
+        prefilter_nodes=msgspec.UNSET if prefiltered is None else sorted(prefiltered.names),
         filters=_verdicts(cluster.nodes, failures),
         unresolvable=_unresolvable(cluster.nodes, failures),
         feasible=sorted(names),
         scores={name: _by_name(names, vector) for name, vector in scores.items()},
         score_skipped=sorted(profile.named_if_skipped - scores.keys()) if len(slots) else [],
         total=_by_name(names, total),
-        best=sorted(name for name, each in zip(names, total, strict=True) if each == top),
+        best=sorted(name for name, score in zip(names, total, strict=True) if score == top),
         message=None if refusal is None else refusal.message,
         bindings=_bindings(pod_class, profile, names, slots),
         semantics=semantics,
-        exemptions=left_out,
+        exemptions=exempt,
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
 
@@ -151,50 +151,52 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
 def explain_node(cluster: Cluster, pod: Pod, node_name: str) -> Explanation:
     """Explain how every plugin judges a pod on one node, with the culprits; changes nothing.
 
-    Of the other nodes only the best ones have scores and totals, to compare with.
+    Of the other nodes, only the best have scores and totals, for comparison.
 
     Raises:
         KeyError: there is no such node.
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
-    found = culprits(cluster, pod, node_name)
+    details = culprits(cluster, pod, node_name)
     whole = explain(cluster, pod)
     shown = {node_name, *whole.best}
     return replace(
         whole,
         filters={
-            plugin: {node_name: each[node_name]}
-            for plugin, each in whole.filters.items()
-            if node_name in each
+            plugin: {node_name: by_node[node_name]}
+            for plugin, by_node in whole.filters.items()
+            if node_name in by_node
         },
         unresolvable={
-            plugin: [node_name] for plugin, each in whole.unresolvable.items() if node_name in each
+            plugin: [node_name]
+            for plugin, by_node in whole.unresolvable.items()
+            if node_name in by_node
         },
-        feasible=[each for each in whole.feasible if each == node_name],
-        scores={plugin: _only(shown, each) for plugin, each in whole.scores.items()},
+        feasible=[by_node for by_node in whole.feasible if by_node == node_name],
+        scores={plugin: _only(shown, by_node) for plugin, by_node in whole.scores.items()},
         total=_only(shown, whole.total),
         bindings=_only({node_name}, whole.bindings) if whole.bindings else whole.bindings,
-        culprits=found,
+        culprits=details,
     )
 
 
 def _only(names: Collection[str], by_node: dict[str, T]) -> dict[str, T]:
-    return {name: each for name, each in by_node.items() if name in names}
+    return {name: value for name, value in by_node.items() if name in names}
 
 
 def summarize(cluster: Cluster, pod: Pod) -> Summary:
     """Count the nodes by the first reason for which each is rejected; changes nothing.
 
     Raises:
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
-    profile, asked = profile_of(cluster, pod), pod
-    pod = resolve_fallbacks(cluster, asked)
-    said = prefilter(cluster, cluster.class_of(pod), profile)
+    profile, stored = profile_of(cluster, pod), pod
+    pod = resolve_fallbacks(cluster, stored)
+    prefiltered = prefilter(cluster, cluster.class_of(pod), profile)
     feasible = 0
-    if not isinstance(said, PrefilterRejection):
+    if not isinstance(prefiltered, PrefilterRejection):
         failures = failures_of(cluster, pod, profile)
-        feasible = len(_feasible_slots(cluster, failures, said))
+        feasible = len(_feasible_slots(cluster, failures, prefiltered))
     answer = refuse(cluster, pod, profile)
     return Summary(
         message=None if feasible else answer.message,
@@ -202,7 +204,7 @@ def summarize(cluster: Cluster, pod: Pod) -> Summary:
         nodes=cluster.nodes.count,
         reasons=answer.reasons,
         semantics=cluster.config.semantics,
-        exemptions=_left_out(cluster, asked, pod, profile),
+        exemptions=_left_out(cluster, stored, pod, profile),
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
 
@@ -212,30 +214,30 @@ def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
 
     Raises:
         KeyError: there is no such node.
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
     profile, pod = profile_of(cluster, pod), resolve_fallbacks(cluster, pod)
     slot, pod_class = cluster.nodes.slots[node_name], cluster.class_of(pod)
-    said = prefilter(cluster, pod_class, profile)
-    if isinstance(said, PrefilterRejection):
-        return {said.plugin: [said.reason]}
+    prefiltered = prefilter(cluster, pod_class, profile)
+    if isinstance(prefiltered, PrefilterRejection):
+        return {prefiltered.plugin: [prefiltered.reason]}
     failures = failures_of(cluster, pod, profile)
     reasons = {
-        plugin: [failure.reason for failure in each if failure.nodes[slot]]
-        for plugin, each in failures.items()
+        plugin: [failure.reason for failure in failing if failure.nodes[slot]]
+        for plugin, failing in failures.items()
     }
-    return {plugin: each for plugin, each in reasons.items() if each}
+    return {plugin: failing for plugin, failing in reasons.items() if failing}
 
 
 def _left_out(
-    cluster: Cluster, asked: Pod, judged: Pod, profile: Profile
+    cluster: Cluster, stored: Pod, judged: Pod, profile: Profile
 ) -> list[Exemption] | msgspec.UnsetType:
-    found = exemptions(cluster, cluster.class_of(judged), profile)
-    found += fallen_back(cluster, asked, judged, profile)
-    return found or msgspec.UNSET
+    exempt = exemptions(cluster, cluster.class_of(judged), profile)
+    exempt += fallback_exemptions(cluster, stored, judged, profile)
+    return exempt or msgspec.UNSET
 
 
-def _rejected(
+def _rejection_explanation(
     rejection: PrefilterRejection,
     message: str,
     semantics: str,
@@ -269,28 +271,30 @@ def _bindings(
     if volumes is None or not volumes.claims or not names or not profile.binds_claims:
         return msgspec.UNSET
     matches = VolumeMatches(volumes.table, volumes.unbound_claims())
-    bindings = {name: matches.on(int(slot)) for name, slot in zip(names, slots, strict=True)}
+    bindings = {
+        name: matches.volumes_on(int(slot)) for name, slot in zip(names, slots, strict=True)
+    }
     return dict(sorted(bindings.items()))
 
 
 def _feasible_slots(
-    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: PrefilterNodes | None
+    cluster: Cluster, failures: dict[str, list[Failure]], prefiltered: PrefilterNodes | None
 ) -> Ints:
     nodes = cluster.nodes
     mask = nodes.alive.copy()
-    for each in failures.values():
-        for failure in each:
+    for plugin_failures in failures.values():
+        for failure in plugin_failures:
             mask &= ~failure.nodes
     slots: Ints = np.flatnonzero(mask)
-    if narrowed is None:
+    if prefiltered is None:
         return slots
-    return np.array([s for s in slots if _name(nodes, s) in narrowed.names], dtype=np.int64)
+    return np.array([s for s in slots if _name(nodes, s) in prefiltered.names], dtype=np.int64)
 
 
 def _scores(
     cluster: Cluster, pod_class: PodClass, profile: Profile, slots: Ints
 ) -> dict[str, Ints]:
-    """Return the normalised scores of the feasible slots, by plugin, without skipped plugins."""
+    """Return the normalized scores of the feasible slots, by plugin, without skipped plugins."""
     nodes, answer = cluster.nodes, {}
     if not len(slots):
         return {}
@@ -305,8 +309,8 @@ def _scores(
 
 def _verdicts(nodes: NodeTable, failures: dict[str, list[Failure]]) -> Verdicts:
     verdicts: Verdicts = {}
-    for plugin, each in failures.items():
-        for failure in each:
+    for plugin, plugin_failures in failures.items():
+        for failure in plugin_failures:
             for slot in np.flatnonzero(failure.nodes & nodes.alive):
                 by_node = verdicts.setdefault(plugin, {})
                 by_node.setdefault(_name(nodes, slot), []).append(failure.reason)
@@ -315,9 +319,9 @@ def _verdicts(nodes: NodeTable, failures: dict[str, list[Failure]]) -> Verdicts:
 
 def _unresolvable(nodes: NodeTable, failures: dict[str, list[Failure]]) -> dict[str, list[str]]:
     answer = {}
-    for plugin, each in failures.items():
+    for plugin, plugin_failures in failures.items():
         mask: Mask = np.zeros(nodes.size, dtype=np.bool_)
-        for failure in each:
+        for failure in plugin_failures:
             mask |= failure.nodes & failure.unresolvable
         names = sorted(_name(nodes, slot) for slot in np.flatnonzero(mask & nodes.alive[ALL]))
         if names:

@@ -1,4 +1,4 @@
-"""Where a pod that only resources keep out nearly fits."""
+"""The node that comes closest to fitting a pod that only lacks resources."""
 
 import numpy as np
 
@@ -9,14 +9,13 @@ from service.model.pods.pod import Pod
 
 
 def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
-    """Return the name of the node that lacks least for a pod that only resources keep out.
+    """Return the name of the node with the smallest shortage for a pod, or None.
 
-    It is one of the nodes that pass all other filters and could hold the pod if they were empty.
-    What a node lacks of each resource is divided by what it has of it, and these shares are added
-    up. Returns None if there is no such node.
+    Candidates pass all other filters and could hold the pod if they were empty. Each shortage is
+    divided by the node's allocatable amount, and these shares are added up.
 
     Raises:
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
     nodes, pod_class = cluster.nodes, cluster.class_of(pod)
     profile = profile_of(cluster, pod)
@@ -25,12 +24,12 @@ def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
         is_room = plugin in profile.resource_filters
         for failure in failures:
             mask &= ~(failure.nodes & failure.unresolvable if is_room else failure.nodes)
-    said = prefilter(cluster, pod_class, profile)
-    if isinstance(said, PrefilterRejection):
+    prefiltered = prefilter(cluster, pod_class, profile)
+    if isinstance(prefiltered, PrefilterRejection):
         return None
-    if said is not None:
+    if prefiltered is not None:
         named = np.zeros_like(mask)
-        named[[nodes.slots[name] for name in said.names if name in nodes.slots]] = True
+        named[[nodes.slots[name] for name in prefiltered.names if name in nodes.slots]] = True
         mask &= named
     if not mask.any():
         return None

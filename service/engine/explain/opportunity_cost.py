@@ -1,8 +1,8 @@
-"""Opportunity cost: the nodes that a pod with anti-affinity against everybody takes from others.
+"""Opportunity cost: the nodes that a pod with anti-affinity against all pods takes from others.
 
 The source is the section "Denial of Service" in the design of inter-pod affinity. A placed pod
 costs the domain that its node is in. A pending pod costs the largest or the average domain of the
-nodes that its own node affinity leaves. If a pod has several topology keys, the one that costs most
+nodes that its own node affinity admits. If a pod has several topology keys, the most expensive one
 counts; for nested domains (nodes in zones) this is exactly what they take together.
 """
 
@@ -21,11 +21,11 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.model.pods.pod import Pod
 
 REMEMBERED_MAX = 1_024
-"""How many costs of pending pods are kept; if there are more, all are forgotten."""
+"""How many costs of pending pods are cached; beyond that, all are dropped."""
 KEYS_REMEMBERED_MAX = 16
-"""For how many sets of topology keys it is kept what their domains have; if there are more, all are forgotten."""
+"""For how many sets of topology keys domain extents are cached; beyond that, all are dropped."""
 REMEMBERED_BYTES_MAX = 8 * 1024 * 1024
-"""About how many bytes the rules of these pods may take."""
+"""The approximate bytes that the rules of these pods may take."""
 _AMOUNT_MAX = 2**48
 """A greater amount of a node's resource counts as this much, so that sums fit int64."""
 
@@ -44,7 +44,7 @@ NOTHING = Extent(0, 0, 0)
 
 
 class OpportunityCosts:
-    """The costs of pods as long as no node comes, goes or changes; then this must be made anew."""
+    """The costs of pods, valid until a node is added, removed, or changed."""
 
     def __init__(self, cluster: Cluster, *, average: bool) -> None:
         self._cluster = cluster
@@ -53,31 +53,31 @@ class OpportunityCosts:
         self._taken: dict[TopologyKeys, Ints] = {}
         self._to_come: dict[tuple[NodeRules, TopologyKeys], Extent] = {}
         self._to_come_bytes = 0
-        """About what the rules take of which that is kept, for nobody else may have them any more."""
+        """The approximate size of the cached rules, which may have no other user."""
 
     def cost(self, pod: Pod, keys: TopologyKeys) -> Extent:
-        """Return what a pod costs under these topology keys (one or more).
+        """Return the cost of a pod under these topology keys (one or more).
 
         This is what it takes on its node, or else on those that it may be placed on. A pod that
-        names a node which does not exist takes nothing until that node comes.
+        names a missing node takes nothing until that node is added.
         """
         if pod.node_name is None:
-            return self._expected(pod, keys)
+            return self._expected_cost(pod, keys)
         slot = self._cluster.nodes.slots.get(pod.node_name)
         return NOTHING if slot is None else _extent(self._taken_under(keys)[:, slot])
 
-    def _expected(self, pod: Pod, keys: TopologyKeys) -> Extent:
+    def _expected_cost(self, pod: Pod, keys: TopologyKeys) -> Extent:
         rules = self._cluster.class_of(pod).template.rules
-        found = self._to_come.get((rules, keys))
-        if found is None:
+        extent = self._to_come.get((rules, keys))
+        if extent is None:
             self._to_come_bytes += size_of_rules(rules.static_key)
             too_large = self._to_come_bytes > REMEMBERED_BYTES_MAX
             if too_large or len(self._to_come) >= REMEMBERED_MAX:
                 self._to_come.clear()
                 self._to_come_bytes = 0
             taken = self._taken_under(keys)[:, _left_by(self._cluster.nodes, rules)]
-            found = self._to_come[rules, keys] = self._typical(taken)
-        return found
+            extent = self._to_come[rules, keys] = self._typical(taken)
+        return extent
 
     def _typical(self, taken: Ints) -> Extent:
         """Return the average (rounded up) or the maximum of each row of shape (3, nodes)."""
@@ -91,13 +91,13 @@ class OpportunityCosts:
         if keys not in self._taken:
             if len(self._taken) >= KEYS_REMEMBERED_MAX:
                 self._taken.clear()
-            each = [_domains(self._cluster.nodes, self._columns, key) for key in keys]
-            self._taken[keys] = np.maximum.reduce(each)
+            by_key = [_domains(self._cluster.nodes, self._columns, key) for key in keys]
+            self._taken[keys] = np.maximum.reduce(by_key)
         return self._taken[keys]
 
 
 def _allocatable(nodes: NodeTable) -> Ints:
-    """Return cpu, memory and 1 for each node, shape (3, nodes), int64; 0 for free slots."""
+    """Return cpu, memory, and 1 for each node, shape (3, nodes), int64; 0 for free slots."""
     columns = (nodes.allocatable("cpu"), nodes.allocatable("memory"), nodes.alive)
     stacked: Ints = np.minimum(np.stack(columns).astype(np.int64), _AMOUNT_MAX)
     return stacked
@@ -119,9 +119,9 @@ def _domains(nodes: NodeTable, columns: Ints, name: str) -> Ints:
 
 
 def _left_by(nodes: NodeTable, rules: NodeRules) -> Mask:
-    """Return the nodes that node affinity leaves, shape (nodes,); if it leaves none, return all."""
+    """Return the nodes that node affinity admits, shape (nodes,), or all if it admits none."""
     mask = nodes.alive & required_mask(nodes, rules.required, ALL)
-    if rules.enforced.anything:
+    if rules.enforced.restricts:
         mask &= required_mask(nodes, rules.enforced, ALL)
     if rules.node_name is not None:
         named = np.zeros_like(mask)

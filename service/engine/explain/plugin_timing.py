@@ -1,4 +1,4 @@
-"""Measuring how long each plugin takes for one pod, for operators who watch the scheduler."""
+"""Timing of each plugin for one pod, for operators who monitor the scheduler."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -24,13 +24,13 @@ class Execution(NamedTuple):
 
 
 def time_plugins(cluster: Cluster, pod: Pod, now: Callable[[], float]) -> list[Execution]:
-    """Time each plugin that has to do with the pod, judging all nodes anew; changes nothing.
+    """Time each plugin that applies to the pod, judging all nodes without caches; changes nothing.
 
     Placements use cached results for most of this, so they take much less than the sum. `now`
     returns seconds since some fixed moment.
 
     Raises:
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
     nodes, profile, pod_class = cluster.nodes, profile_of(cluster, pod), cluster.class_of(pod)
     executions = []

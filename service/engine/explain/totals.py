@@ -1,4 +1,4 @@
-"""The state of a cluster in few figures: what its nodes have left, and how evenly pods are spread."""
+"""Totals of a cluster: the free resources of its nodes, and how evenly pods are spread."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -14,12 +14,12 @@ PODS = "pods"
 
 
 class ResourceTotals(NamedTuple):
-    """One resource of all nodes together; milli-units of cpu, and whole units of all others."""
+    """One resource over all nodes; milli-units of cpu, and whole units of all others."""
 
     allocatable: int
     requested: int
     largest_free: int
-    """The most that one node has left of it, among those that take new pods."""
+    """The greatest free amount of a node that takes new pods."""
 
 
 class SpreadTotals(NamedTuple):
@@ -31,9 +31,9 @@ class SpreadTotals(NamedTuple):
     is_hard: bool
     max_skew: int
     skew: int
-    """The pods of the fullest eligible domain less those of the emptiest one."""
+    """The pods of the fullest included domain minus those of the emptiest one."""
     counted: int
-    """The pods of all eligible domains."""
+    """The pods of all included domains."""
 
 
 def resource_totals(cluster: Cluster) -> dict[str, ResourceTotals]:
@@ -43,9 +43,9 @@ def resource_totals(cluster: Cluster) -> dict[str, ResourceTotals]:
         return {}
     totals = {PODS: _totals(cluster, nodes.allowed_pods, nodes.pods)}
     for name in nodes.resources():
-        found = _totals(cluster, nodes.allocatable(name), nodes.requested(name))
-        if found.allocatable or found.requested:
-            totals[name] = found
+        total = _totals(cluster, nodes.allocatable(name), nodes.requested(name))
+        if total.allocatable or total.requested:
+            totals[name] = total
     return totals
 
 
@@ -58,7 +58,7 @@ def _totals(cluster: Cluster, allocatable: Ints, requested: Ints) -> ResourceTot
 
 
 def pods_by_namespace(cluster: Cluster) -> Counter[str]:
-    """Count the pods that are on nodes and have not ended."""
+    """Count the pods that are on nodes and have not finished."""
     counts: Counter[str] = Counter()
     for pod_class in cluster.placed_classes():
         counts[pod_class.namespace] += sum(pod_class.nodes.values())
@@ -68,32 +68,32 @@ def pods_by_namespace(cluster: Cluster) -> Counter[str]:
 def spread_totals(cluster: Cluster) -> list[SpreadTotals]:
     """Return the totals of the constraints of placed pods, the greatest skew first.
 
-    Constraints of several templates that count the same pods over the same nodes are told once.
+    Constraints of several templates that count the same pods over the same nodes are listed once.
     """
-    found: dict[object, SpreadTotals] = {}
+    totals: dict[object, SpreadTotals] = {}
     for pod_class in cluster.placed_classes():
         template = pod_class.template
         for rule in template.hard_spread:
-            _note(found, pod_class, rule, is_hard=True)
+            _note(totals, pod_class, rule, is_hard=True)
         for rule in template.soft_spread:
-            _note(found, pod_class, rule, is_hard=False)
+            _note(totals, pod_class, rule, is_hard=False)
     return sorted(
-        found.values(), key=lambda each: (-each.skew, each.namespace, each.topology_key, each)
+        totals.values(), key=lambda total: (-total.skew, total.namespace, total.topology_key, total)
     )
 
 
 def _note(
-    found: dict[object, SpreadTotals], pod_class: PodClass, rule: SpreadRule, *, is_hard: bool
+    totals: dict[object, SpreadTotals], pod_class: PodClass, rule: SpreadRule, *, is_hard: bool
 ) -> None:
     domains = rule.included_nodes.nodes_of.get(rule.key.name)
     if rule.counter is None or domains is None or rule.counter.key is not rule.key:
         return
     identity = (pod_class.namespace, id(rule.counter), id(domains), is_hard, rule.max_skew)
-    if identity in found:
+    if identity in totals:
         return
     existing = domains.counts[:-1] > 0
     counts = rule.counter.counts[: len(existing)][existing]
     skew = int(counts.max() - counts.min()) if len(counts) else 0
-    found[identity] = SpreadTotals(
+    totals[identity] = SpreadTotals(
         pod_class.namespace, rule.key.name, is_hard, rule.max_skew, skew, int(counts.sum())
     )

@@ -100,9 +100,9 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
     """Return the events of a change of a pod; None stands for a pod that counts on no node."""
     if before is None or after is None:
         arrived = [ClusterEvent(Change.POD_CAME, (after,))] if after else []
-        return [_leaving(before)] if before else arrived
+        return [_removal_event(before)] if before else arrived
     if before.node_name != after.node_name:
-        return [_leaving(before), ClusterEvent(Change.POD_CAME, (after,))]
+        return [_removal_event(before), ClusterEvent(Change.POD_CAME, (after,))]
     events = []
     if before.labels != after.labels or before.terminating != after.terminating:
         events.append(ClusterEvent(Change.POD_RELABELLED, (before, after)))
@@ -121,7 +121,7 @@ def object_events(
     return [ClusterEvent(Change.OBJECT_CHANGED, objects=known)]
 
 
-def _leaving(pod: Pod) -> ClusterEvent:
+def _removal_event(pod: Pod) -> ClusterEvent:
     amounts = placed_requests(pod.spec, pod.resize).amounts
     freed = frozenset(name for name, amount in amounts.items() if amount)
     return ClusterEvent(Change.POD_LEFT, (pod,), freed)

@@ -111,7 +111,7 @@ def permanent_headrooms(failures: Sequence[Failure]) -> Headrooms:
     )
 
 
-class PreFilter(NamedTuple):
+class PreFilterResult(NamedTuple):
     """A plugin's verdict on a pod before any node is examined."""
 
     names: frozenset[str] | None = None
@@ -210,7 +210,7 @@ class Plugin:
         """
         raise NotImplementedError
 
-    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
         """Return the verdict on pods of the class before any node is examined, or None.
 
         The filter also has to refuse a pod that is rejected here on all nodes: placements only call
@@ -416,7 +416,10 @@ class RelativeScore:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RelationPlugin(Plugin):
-    """A plugin that judges by other pods, through counters; it is called for each placement."""
+    """A plugin whose verdict depends on other pods, read through counters.
+
+    It is called for each placement.
+    """
 
     def applies(self, pod_class: PodClass) -> bool:
         """Return whether the filter or score can ever concern pods of the class.

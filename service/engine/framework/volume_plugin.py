@@ -10,7 +10,7 @@ from service.engine.framework.events import ClusterEvent
 from service.engine.framework.plugin import (
     Failure,
     Headrooms,
-    PreFilter,
+    PreFilterResult,
     RelationPlugin,
     RelativeScore,
     permanent_headrooms,
@@ -65,7 +65,7 @@ class VolumePlugin(RelationPlugin):
     removed."""
 
     def rejection(self, volumes: PodVolumes) -> str | None:  # noqa: ARG002 - for subclasses that reject
-        """Return why no node can run pods with these volumes, or None."""
+        """Return the reason to reject pods with these volumes on every node, or None."""
         return None
 
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
@@ -81,10 +81,10 @@ class VolumePlugin(RelationPlugin):
         return None
 
     @override
-    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
         volumes = pod_class.volumes
         reason = None if volumes is None else self.rejection(volumes)
-        return None if reason is None else PreFilter(reason=reason)
+        return None if reason is None else PreFilterResult(reason=reason)
 
     @override
     def concerns(self, pod_class: PodClass) -> bool:

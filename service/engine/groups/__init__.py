@@ -1,1 +1,1 @@
-"""Groups of pods that are placed together."""
+"""Placing groups of pods all together or not at all."""

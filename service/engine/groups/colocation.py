@@ -1,4 +1,4 @@
-"""Members of a group that have to be in one domain of a node label, and which domain is tried first."""
+"""Colocation of group members in one domain of a node label, and the order to try domains in."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -16,33 +16,33 @@ _SCORED = ("cpu", "memory")
 
 
 class Colocation(NamedTuple):
-    """Members of a group, by their indexes, that have to be on nodes with the same value of a label."""
+    """Members of a group, by index, that have to be on nodes with the same value of a label."""
 
     key: str
     members: tuple[int, ...]
     value: str | None = None
-    """The value for which others of the group have decided already."""
+    """The value that other members of the group have already fixed."""
 
 
 def domains_of(
     cluster: Cluster, colocation: Colocation, pods: Sequence[Pod], hints: Sequence[str | None]
 ) -> list[str | None]:
-    """Return the values of the label with which to try these members, in their order.
+    """Return the label values to try for these members, in order.
 
-    The value of a hint comes first. If no node has the label, there is only None.
+    The value of a hint comes first. If no node has the label, the only value is None.
     """
     if colocation.value is not None:
         return [colocation.value]
-    values: dict[str | None, None] = dict.fromkeys(_hinted(cluster, colocation, hints))
+    values: dict[str | None, None] = dict.fromkeys(_hinted_values(cluster, colocation, hints))
     values.update(dict.fromkeys(domains_by_fit(cluster, colocation.key, pods)))
     return list(values) or [None]
 
 
 def domains_by_fit(cluster: Cluster, key: str, pods: Sequence[Pod]) -> list[str]:
-    """Return the values of a label: first where cpu and memory suffice for the pods, fullest first.
+    """Return the values of a label: those with enough cpu and memory first, then the fullest.
 
-    Fullest is where the greatest share of both would be in use with these pods, as Kubernetes scores
-    the domains for a group (MostAllocated). Equal ones come in the order of their values.
+    Fullest is where the greatest share of both would be in use with these pods, as Kubernetes
+    scores domains for a group (MostAllocated). Ties are ordered by value.
     """
     column = cluster.nodes.key(key)
     requests = [pod_requests(pod.spec).amounts for pod in pods]
@@ -59,7 +59,7 @@ def domains_by_fit(cluster: Cluster, key: str, pods: Sequence[Pod]) -> list[str]
 def _fits(
     cluster: Cluster, column: TopologyKey, resource: str, wanted: int
 ) -> tuple[list[bool], list[float]]:
-    """Return of each domain whether it has room for an amount in all, and how full it would be."""
+    """Return for each domain whether it has room for an amount, and its utilization with it."""
     allocatable = cluster.nodes.allocatable(resource)
     requested = cluster.nodes.requested(resource)
     free = _by_domain(column, np.maximum(allocatable - requested, 0))
@@ -71,19 +71,19 @@ def _fits(
 
 
 def _by_domain(column: TopologyKey, per_node: Ints) -> Ints:
-    """Return the sums over the nodes of each domain; the last is of those without the label."""
+    """Return the sums over the nodes of each domain, with the nodes without the label last."""
     sums = np.zeros(column.capacity + 1, dtype=np.int64)
     np.add.at(sums, column.domain_of, per_node)
     return sums
 
 
-def _hinted(
+def _hinted_values(
     cluster: Cluster, colocation: Colocation, hints: Iterable[str | None]
 ) -> list[str | None]:
-    """Return the value that the members had before a lost race, if they were placed then."""
-    sent = list(hints)
-    for index in colocation.members if sent else ():
-        name = sent[index]
+    """Return the label value of the members' nodes before a lost race; empty if there is none."""
+    nodes = list(hints)
+    for index in colocation.members if nodes else ():
+        name = nodes[index]
         node = None if name is None else cluster.node(name)
         if node is not None and colocation.key in node.labels:
             return [node.labels[colocation.key]]

@@ -1,13 +1,13 @@
-"""Groups that are placed together: every member in the state with all others, or none.
+"""Placing groups: every member in the state with all others, or none.
 
-After a lost race, the nodes that were chosen before are tried first: all of them, then as many as
-still pass. Then there are three attempts, each costlier than the one before: one by one with all
-rules; one by one within each domain of a topology key by which members have affinity to each other,
-where a rule that later members may still satisfy is taken as satisfied; and a search with
-backtracking, bounded in steps. Whatever is found is checked as a whole: each member is taken out of
-the state that has all of them, and checked against it.
+After a lost race, the nodes chosen before are tried first: all of them, then as many as still pass.
+Then there are three attempts, each costlier than the one before: one by one with all rules; one by
+one within each domain of a topology key by which members have affinity to each other, treating
+rules that later members may still satisfy as satisfied; and a search with backtracking, bounded in
+steps. Every result is verified as a whole: each member is removed from the state that has all of
+them, and checked against it.
 
-Members that have to be in one domain of a node label (`Colocation`) are tried in each domain: one by
+Members that have to share a domain of a node label (`Colocation`) are tried in each domain: one by
 one in all domains, in the order of `domains_by_fit`, and only then by searches with backtracking.
 """
 
@@ -45,13 +45,13 @@ from service.model.pods.pod import Pod
 
 T = TypeVar("T")
 Search = Generator[None, None, T]
-"""The steps of a search, each of a few milliseconds at most."""
+"""A search in steps of a few milliseconds at most."""
 _Choice = tuple[str | None, ...]
-"""The values of the labels by which members have to be together; None: no node has the label."""
+"""The values of the labels by which members are colocated, each None if no node has the label."""
 _STEPS_AT_ONCE = 16
-"""A deep search yields only after so many of its steps, as each level passes every yield on."""
+"""A deep search yields only once per this many steps, as each level passes every yield on."""
 _PODS_AT_ONCE = 8
-"""How many pods are compiled, or put back to where they were, in one step."""
+"""How many pods are compiled, or bound to their previous nodes, in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +72,19 @@ class GroupRefusal:
     steps: int = 0
     """How many steps were made."""
     tried: int = 0
-    """How many domains were tried, if members have to be in one."""
+    """How many domains were tried, if members have to share one."""
 
     @property
     def message(self) -> str:
-        """Say why the member failed, and whether everything was tried."""
-        told = [self.refusal.message]
+        """Why the member failed, and whether the search was exhaustive."""
+        sentences = [self.refusal.message]
         if self.tried > 1:
-            told.append(f"None of the {self.tried} domains that were tried takes the whole group.")
+            sentences.append(
+                f"None of the {self.tried} domains that were tried takes the whole group."
+            )
         if self.exhausted:
-            told.append("The search ended at groupSearchSteps; a placement may still exist.")
-        return " ".join(told)
+            sentences.append("The search ended at groupSearchSteps; a placement may still exist.")
+        return " ".join(sentences)
 
 
 def place_group(
@@ -93,20 +95,23 @@ def place_group(
 ) -> GroupPlacement | GroupRefusal:
     """Find nodes for all pods together; changes nothing.
 
-    `hints`, if there are any, are one for each pod: the nodes that were chosen before a lost race.
-    They are kept if the whole group still passes there, or else as far as members do. `colocations`
-    say which of the pods have to be in one domain.
+    Args:
+        cluster: the cluster.
+        pods: the members of the group.
+        hints: for each pod, the node chosen before a lost race, or empty. They are taken if the whole
+            group still passes there, and otherwise as far as members do.
+        colocations: the members that have to share a domain.
 
     Raises:
-        UnknownSchedulerError: a pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: a pod's scheduler is not a profile of the cluster.
     """
     search = place_group_in_steps(cluster, pods, hints, colocations)
     while True:
         try:
             next(search)
         except StopIteration as stop:
-            found: GroupPlacement | GroupRefusal = stop.value
-            return found
+            outcome: GroupPlacement | GroupRefusal = stop.value
+            return outcome
 
 
 def place_group_in_steps(
@@ -115,15 +120,15 @@ def place_group_in_steps(
     hints: Sequence[str | None] = (),
     colocations: Sequence[Colocation] = (),
 ) -> Search[GroupPlacement | GroupRefusal]:
-    """Do what `place_group` does step by step.
+    """Run `place_group` step by step.
 
-    Between the steps the cluster has tentative pods, and must not be changed.
+    Between the steps the cluster contains tentative pods, and must not be changed.
     """
     return GroupSearch(cluster, pods, colocations).run(hints)
 
 
 class GroupSearch:
-    """The attempts for one group, and the best failure among them; `place_group_in_steps` runs one."""
+    """The attempts for one group, and the best failure among them."""
 
     def __init__(
         self, cluster: Cluster, pods: Sequence[Pod], colocations: Sequence[Colocation] = ()
@@ -131,28 +136,28 @@ class GroupSearch:
         self._cluster = cluster
         self._colocations = colocations
         self._within: list[GroupDomain | None] = [None] * len(pods)
-        """The domain in which each member is tried now, if it has to be in one."""
+        """The domain in which each member is currently tried, if it has to share one."""
         self._pods = pods
         self._classes: list[PodClass] = []
         self._bindings: dict[int, dict[str, str] | None] = {}
-        """What the claims of each member got when it was bound last."""
+        """The volume bindings of each member when it was last bound."""
         self._devices: dict[int, list[ClaimAllocation] | None] = {}
-        """What the claims to devices of each member were given when it was bound last."""
+        """The device allocations of each member when it was last bound."""
         self._start = cluster.mark()
         self._steps = self._steps_max = cluster.config.group_search_steps
         self._tried = 0
-        """How many domains were tried, if members have to be in one."""
+        """How many domains were tried, if members have to share one."""
         self._failed = 0
         self._refusal: Refusal | None = None
 
     def run(self, hints: Sequence[str | None]) -> Search[GroupPlacement | GroupRefusal]:
-        """Make all attempts until one succeeds; afterwards the cluster is as it was."""
+        """Make attempts until one succeeds; afterwards the cluster is unchanged."""
         try:
             yield from self._classify()
             for attempt in self._attempts(hints):
-                found = yield from attempt
-                if found is not None:
-                    return GroupPlacement(tuple(self._with_bindings(found)))
+                placements = yield from attempt
+                if placements is not None:
+                    return GroupPlacement(tuple(self._with_bindings(placements)))
                 self._cluster.undo(self._start)
         finally:
             self._cluster.undo(self._start)
@@ -166,7 +171,7 @@ class GroupSearch:
         )
 
     def _classify(self) -> Search[None]:
-        """Find the classes of all members, each of which may have to be compiled first."""
+        """Find the classes of all members, compiling them where necessary."""
         for index, pod in enumerate(self._pods):
             if index % _PODS_AT_ONCE == _PODS_AT_ONCE - 1:
                 yield
@@ -184,18 +189,18 @@ class GroupSearch:
 
     def _with_hints(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
         if hints and all(hints):
-            yield self._kept([hint for hint in hints if hint is not None])
+            yield self._with_all_hints([hint for hint in hints if hint is not None])
         if any(hints):
             yield self._with_passing_hints(hints)
 
     def _attempts_by_domain(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
-        """Try all domains at little cost before any of them is searched at length.
+        """Try all domains cheaply before any of them is searched exhaustively.
 
         Every member that is tried in a domain counts as a step.
         """
         domains: list[list[str | None]] = []
-        yield self._listed(domains, hints)
-        # There are no more choices than the search has steps, and one always.
+        yield self._list_domains(domains, hints)
+        # At most as many choices as the search has steps, and at least one.
         choices: list[_Choice] = list(islice(product(*domains), self._steps_max))
         if any(hints):
             self._choose(choices[0])
@@ -217,8 +222,10 @@ class GroupSearch:
             self._choose(choice)
             yield self._search()
 
-    def _listed(self, domains: list[list[str | None]], hints: Sequence[str | None]) -> "_Attempt":
-        """Place nothing yet, but add the domains of one colocation after the other."""
+    def _list_domains(
+        self, domains: list[list[str | None]], hints: Sequence[str | None]
+    ) -> "_Attempt":
+        """Add the domains of one colocation after the other; places nothing."""
         for colocation in self._colocations:
             yield
             pods = [self._pods[i] for i in colocation.members]
@@ -226,13 +233,13 @@ class GroupSearch:
         return None
 
     def _choose(self, values: _Choice) -> None:
-        """Have members tried in these domains from now on."""
+        """Set the domains in which members are tried from now on."""
         for colocation, value in zip(self._colocations, values, strict=True):
             within = group_domain(self._cluster.nodes, colocation.key, value)
             for index in colocation.members:
                 self._within[index] = within
 
-    def _kept(self, hints: list[str]) -> "_Attempt":
+    def _with_all_hints(self, hints: list[str]) -> "_Attempt":
         if any(hint not in self._cluster.nodes.slots for hint in hints):
             return None
         for index, hint in enumerate(hints):
@@ -244,7 +251,7 @@ class GroupSearch:
         return (yield from self.verify(hints))
 
     def _with_passing_hints(self, hints: Sequence[str | None]) -> "_Attempt":
-        """Keep the hints that still pass; then place the other members, seeing these."""
+        """Take the hints that still pass, and then place the other members around them."""
         names: dict[int, str] = {}
         for index, (pod, hint) in enumerate(zip(self._pods, hints, strict=True)):
             yield
@@ -255,7 +262,7 @@ class GroupSearch:
         return (yield from self._in_order(names))
 
     def _in_order(self, bound: Mapping[int, str] = MappingProxyType({})) -> "_Attempt":
-        """Place each member with all rules, seeing those before it and those that are `bound`."""
+        """Place each member with all rules, after those before it and those that are `bound`."""
         names = dict(bound)
         for index, pod in enumerate(self._pods):
             if index in bound:
@@ -276,7 +283,7 @@ class GroupSearch:
             term.counter.key
             for pod_class in self._classes
             for term in pod_class.template.affinity
-            if self._awaited(term.matcher.classes)
+            if self._matches_any_member(term.matcher.classes)
         )
         for key in keys:
             for _, domain in sorted(key.values.items()):
@@ -309,10 +316,10 @@ class GroupSearch:
         vetoes = relation_vetoes(nodes, pod_class, profile, expected=self._classes)
         within = self._within[index]
         more = more if within is None else (*more, within.vetoes)
-        found = candidates_of(self._cluster, pod_class, profile, [*vetoes, *more])
+        candidates = candidates_of(self._cluster, pod_class, profile, [*vetoes, *more])
         if self._cluster.has_reservations:
-            return without_reserved_nodes(self._cluster, pod, found, self._classes, more)
-        return found
+            return without_reserved_nodes(self._cluster, pod, candidates, self._classes, more)
+        return candidates
 
     def _search(self) -> "_Attempt":
         """Search depth first over all nodes; members of one class take slots in ascending order."""
@@ -329,17 +336,17 @@ class GroupSearch:
             if self._steps % _STEPS_AT_ONCE == 0:
                 yield
             self._bind(index, self._node_name(slot))
-            found = yield from self._descend(index + 1, [*slots, slot])
-            if found is not None:
-                return found
+            placements = yield from self._descend(index + 1, [*slots, slot])
+            if placements is not None:
+                return placements
             self._cluster.undo(mark)
         return None
 
     def _candidates(self, index: int, slots: list[int]) -> list[int]:
         """Return the feasible slots, best first.
 
-        A member of the same class as the one before takes no earlier slot than that: exchanging the
-        two would make no difference.
+        A member of the same class as the previous one takes no earlier slot: exchanging the two
+        would make no difference.
         """
         ranks = self._optimistic_candidates(index).ranks
         feasible = np.flatnonzero(ranks >= 0)
@@ -349,7 +356,7 @@ class GroupSearch:
         return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
 
     def verify(self, names: Sequence[str]) -> "_Attempt":
-        """Check the whole group once more, each member with itself taken out."""
+        """Check the whole group again, each member with itself removed."""
         placements = []
         for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):
             if index % _STEPS_AT_ONCE == _STEPS_AT_ONCE - 1:
@@ -375,10 +382,10 @@ class GroupSearch:
             self._failed, self._refusal = failed, refusal
 
     def _knows_failure(self, index: int) -> bool:
-        """Whether another attempt came as far as this member, so that nobody asks why it fails."""
+        """Return whether the failure of this member or a later one is known already."""
         return self._refusal is not None and index <= self._failed
 
-    def _awaited(self, matched: dict[PodClass, None]) -> bool:
+    def _matches_any_member(self, matched: dict[PodClass, None]) -> bool:
         return any(pod_class in matched for pod_class in self._classes)
 
     def _bind(self, index: int, node_name: str) -> None:
@@ -391,9 +398,9 @@ class GroupSearch:
         self._devices[index] = devices
         self._cluster.put_pod(replace(pod, node_name=node_name))
 
-    def _with_bindings(self, found: Sequence[Placement]) -> Iterator[Placement]:
-        """Add the bindings that were checked: in another order members could get others."""
-        for index, placement in enumerate(found):
+    def _with_bindings(self, placements: Sequence[Placement]) -> Iterator[Placement]:
+        """Add the bindings that were checked, since another order could yield others."""
+        for index, placement in enumerate(placements):
             bindings = self._bindings[index]
             devices = self._devices[index]
             yield Placement(placement.node_name, placement.score, bindings, devices)
@@ -408,8 +415,8 @@ _Attempt = Search[list[Placement] | None]
 
 
 def _broken_by_the_rest(node_name: str, broken: dict[str, list[str]]) -> Refusal:
-    reasons = [reason for each in broken.values() for reason in each]
+    reasons = [reason for plugin_reasons in broken.values() for reason in plugin_reasons]
     return Refusal(
         f"with the whole group placed, {node_name} fails: {', '.join(reasons)}.",
-        {plugin: dict.fromkeys(each, 1) for plugin, each in broken.items()},
+        {plugin: dict.fromkeys(plugin_reasons, 1) for plugin, plugin_reasons in broken.items()},
     )

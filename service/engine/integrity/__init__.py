@@ -1,1 +1,1 @@
-"""Checks of what the engine counts: against another engine by a digest, and against itself by a recount."""
+"""Integrity checks of the engine: a digest to compare engines, and a recount to check one."""

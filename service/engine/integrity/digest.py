@@ -1,9 +1,9 @@
 """A hash of everything that an engine counts, equal for engines that count the same.
 
-It leaves out what depends on how an engine came to its state: which slot a node has, which number a
-label value has, counters of pods that are gone or were only asked about, and all zeros. So two
-engines with the same objects have the same digest, and a wrong counter in one of them changes it.
-The digest reads everything, so it is too slow to be computed during a decision.
+It omits what depends on how an engine reached its state: slots of nodes, ids of label values,
+counters of pods that are gone or were only queried, and all zeros. Two engines with the same
+objects therefore have the same digest, and a wrong counter in one of them changes it. The digest
+reads everything, so it is too slow to be computed during a decision.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from service.engine.state.pods.classes import AffinityTerm, PodClass, Template
 from service.engine.state.pods.spread import SpreadRule
 
 _SIZE = 16
-"""How many bytes stand for one counter, or one set of nodes."""
+"""The number of bytes that represent one counter, or one set of nodes."""
 
 
 def digest(cluster: Cluster) -> str:
@@ -32,16 +32,16 @@ def digest(cluster: Cluster) -> str:
         *_ports(cluster.nodes),
         *_volumes(cluster),
         *_devices(cluster),
-        *_residents(cluster),
+        *_pods(cluster),
         *_nominations(cluster),
-        *_Counted(cluster.nodes).lines(cluster.known_classes()),
+        *_CounterHashes(cluster.nodes).lines(cluster.known_classes()),
     ):
         whole.update(part)
     return whole.hexdigest()
 
 
 def _columns(nodes: NodeTable) -> Iterator[bytes]:
-    """Yield what each node has and what is used of it, ordered by the nodes' names."""
+    """Yield what each node has and what is used of it, ordered by node name."""
     order = nodes.by_name()
     yield msgspec.json.encode(sorted(nodes.slots))
     columns = {
@@ -61,7 +61,7 @@ def _columns(nodes: NodeTable) -> Iterator[bytes]:
 
 
 def _ports(nodes: NodeTable) -> Iterator[bytes]:
-    """Yield which host ports are held, once as nodes have it and once as it is indexed by port."""
+    """Yield the used host ports, both by node and by port."""
     for name in sorted(nodes.slots):
         held = nodes.ports[nodes.slots[name]]
         if held:
@@ -73,7 +73,7 @@ def _ports(nodes: NodeTable) -> Iterator[bytes]:
 
 
 def _volumes(cluster: Cluster) -> Iterator[bytes]:
-    """Return what is known of volumes, and how many pods on each node use each claim."""
+    """Yield the volume objects, and the number of pods that use each claim on each node."""
     for manifest in cluster.volumes.objects():
         yield type(manifest).__name__.encode() + msgspec.json.encode(
             manifest, order="deterministic"
@@ -84,7 +84,7 @@ def _volumes(cluster: Cluster) -> Iterator[bytes]:
 
 
 def _devices(cluster: Cluster) -> Iterator[bytes]:
-    """Return what is known of devices, and which of them are in use."""
+    """Yield the device objects, and the devices in use."""
     for manifest in cluster.devices.objects():
         yield type(manifest).__name__.encode() + msgspec.json.encode(
             manifest, order="deterministic"
@@ -93,13 +93,13 @@ def _devices(cluster: Cluster) -> Iterator[bytes]:
         yield msgspec.json.encode((*device, claims))
 
 
-def _residents(cluster: Cluster) -> Iterator[bytes]:
-    """Return how many pods of each kind are known, and how many count on each node.
+def _pods(cluster: Cluster) -> Iterator[bytes]:
+    """Yield the number of known pods of each kind, and how many count on each node.
 
-    The latter is known to the classes and to the nodes, so it is taken from both.
+    Classes and nodes both store the latter, so it is read from both.
     """
     known: Counter[bytes] = Counter()
-    kinds = {each: _kind(each) for each in cluster.known_classes()}
+    kinds = {known_class: _kind(known_class) for known_class in cluster.known_classes()}
     for pod_class, kind in kinds.items():
         known[kind] += pod_class.pods
         for slot, pods in pod_class.nodes.items():
@@ -107,11 +107,11 @@ def _residents(cluster: Cluster) -> Iterator[bytes]:
     for name, slot in cluster.nodes.slots.items():
         for pod_class, pods in cluster.classes_on(slot).items():
             known[name.encode() + (kinds.get(pod_class) or _kind(pod_class))] += pods
-    return (msgspec.json.encode(each) for each in sorted(known.items()))
+    return (msgspec.json.encode(entry) for entry in sorted(known.items()))
 
 
 def _nominations(cluster: Cluster) -> Iterator[bytes]:
-    """Yield for which pods room is kept on which node."""
+    """Yield the pods for which room is reserved, by node."""
     for node_name, pods in sorted(cluster.nominated.items()):
         yield msgspec.json.encode((node_name, sorted(pods)))
     for key, (node_name, _) in sorted(cluster.reserved.items()):
@@ -123,8 +123,8 @@ def _kind(pod_class: PodClass) -> bytes:
     return msgspec.json.encode((pod_class.namespace, labels, pod_class.terminating))
 
 
-class _Counted:
-    """The counters that have to do with known pods, each written once."""
+class _CounterHashes:
+    """The hashes of the counters that concern known pods, each computed once."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
@@ -172,17 +172,17 @@ class _Counted:
 
     def _domains(self, counter: DomainCounter) -> bytes:
         """Return a hash of the domains that hold any pods, by the values of their label."""
-        found = self._counters.get(counter)
-        if found is None:
-            key, held = counter.key, counter.counts
+        hashed = self._counters.get(counter)
+        if hashed is None:
+            key, counts = counter.key, counter.counts
             domains = [
-                (self._value(key, domain), held.data[domain])
-                for domain in held.nonzero()[0].tolist()
+                (self._value(key, domain), counts.data[domain])
+                for domain in counts.nonzero()[0].tolist()
             ]
             domains.sort()
-            found = _short(msgspec.json.encode((key.name, counter.total, domains)))
-            self._counters[counter] = found
-        return found
+            hashed = _hash(msgspec.json.encode((key.name, counter.total, domains)))
+            self._counters[counter] = hashed
+        return hashed
 
     def _value(self, key: TopologyKey, domain: int) -> str:
         """Return a domain's value; empty for a domain without nodes, which should hold no pods."""
@@ -192,12 +192,14 @@ class _Counted:
         return (values[domain] if domain < len(values) else None) or ""
 
     def _set(self, included_nodes: IncludedNodes) -> bytes:
-        found = self._sets.get(included_nodes)
-        if found is None:
-            domains = [self._domains(each) for _, each in sorted(included_nodes.nodes_of.items())]
-            found = _short(included_nodes.mask.take(self._order).tobytes() + b"".join(domains))
-            self._sets[included_nodes] = found
-        return found
+        hashed = self._sets.get(included_nodes)
+        if hashed is None:
+            domains = [
+                self._domains(counter) for _, counter in sorted(included_nodes.nodes_of.items())
+            ]
+            hashed = _hash(included_nodes.mask.take(self._order).tobytes() + b"".join(domains))
+            self._sets[included_nodes] = hashed
+        return hashed
 
 
 def _name(nodes: NodeTable, slot: int) -> str:
@@ -206,18 +208,18 @@ def _name(nodes: NodeTable, slot: int) -> str:
     return "" if node is None else node.name
 
 
-def _short(told: bytes) -> bytes:
-    return hashlib.blake2b(told, digest_size=_SIZE).digest()
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_SIZE).digest()
 
 
 def _line(name: object, matcher: object, counted: bytes) -> bytes:
-    return msgspec.json.encode((name, _in_order(matcher))) + counted
+    return msgspec.json.encode((name, _sort_sets(matcher))) + counted
 
 
-def _in_order(value: object) -> object:
-    """Turn sets into sorted lists, as the order of a set differs from process to process."""
+def _sort_sets(value: object) -> object:
+    """Convert sets to sorted lists, as the order of a set differs from process to process."""
     if isinstance(value, frozenset):
-        return sorted((_in_order(each) for each in value), key=msgspec.json.encode)
+        return sorted((_sort_sets(member) for member in value), key=msgspec.json.encode)
     if isinstance(value, tuple):
-        return [_in_order(each) for each in value]
+        return [_sort_sets(member) for member in value]
     return value

@@ -1,8 +1,8 @@
-"""What an engine keeps besides the objects themselves, in entries and bytes, for tests and debugging.
+"""The memory that an engine takes besides the objects themselves, for tests and debugging.
 
 The bytes are estimates: the sizes of arrays, and constants for the Python objects around them. They
-follow from what is kept alone, so that an engine which forgets what it was asked about has the same
-footprint as before.
+depend only on what is stored, so that an engine which forgets what it was queried about returns to
+its previous footprint.
 """
 
 from collections import defaultdict
@@ -12,21 +12,21 @@ from service.engine.cluster import Cluster
 
 
 class Footprint(NamedTuple):
-    """How many things of one kind are kept, and about how many bytes they take."""
+    """The number of stored things of one kind, and their approximate size in bytes."""
 
     entries: int = 0
     bytes: int = 0
 
 
 def footprint(cluster: Cluster) -> dict[str, Footprint]:
-    """Return the footprint of each kind of thing that is kept."""
-    found: defaultdict[str, Footprint] = defaultdict(Footprint)
+    """Return the footprint of each kind of stored thing."""
+    footprints: defaultdict[str, Footprint] = defaultdict(Footprint)
     for kind, size in cluster.sizes():
-        known = found[kind]
-        found[kind] = Footprint(known.entries + 1, known.bytes + size)
-    return dict(sorted(found.items()))
+        known = footprints[kind]
+        footprints[kind] = Footprint(known.entries + 1, known.bytes + size)
+    return dict(sorted(footprints.items()))
 
 
 def total_bytes(cluster: Cluster) -> int:
-    """Return about how many bytes everything takes that is kept."""
+    """Return the approximate size in bytes of everything stored."""
     return sum(size for _, size in cluster.sizes())

@@ -1,8 +1,8 @@
-"""Counts anew what an engine keeps, and compares: nodes, counters, ranks, trees, levels and views.
+"""Recounts an engine's derived state: nodes, counters, ranks, trees, levels, and views.
 
-All that is kept follows from the nodes and pods, and is repaired change by change. If a repair is
-ever forgotten, decisions are wrong from then on and nothing else tells. A recount finds this. It goes
-in short steps, between which the cluster may change; each step compares what is there at that moment.
+All of it is derived from the nodes and pods, and repaired change by change. A forgotten repair
+makes all later decisions wrong without any other symptom. A recount detects this. It proceeds in
+short steps, between which the cluster may change; each step compares the state at that moment.
 """
 
 from collections import Counter, defaultdict
@@ -28,14 +28,14 @@ from service.model.pods.pod import Pod, PodSpec
 from service.model.pods.requests import host_ports
 
 SLOTS_A_STEP = 2_048
-"""The ranks of so many nodes take about a quarter of a millisecond."""
+"""The ranks of this many nodes take about a quarter of a millisecond."""
 BRANCHES_A_STEP = 1_024
 PLACES_A_STEP = 2_048
-"""How many places are recounted in one step: pods of one class on one node are one place."""
+"""How many places are recounted in one step: the pods of one class on one node are one place."""
 ATTEMPTS_MAX = 3
-"""How often the recount of one counter begins again because the cluster has changed meanwhile."""
+"""How often the recount of one counter restarts because the cluster changed meanwhile."""
 SPECS_MAX = 4_096
-"""For so many specs it is remembered what they use."""
+"""The number of specs whose usage is cached."""
 
 Stored = Callable[[str, str], Pod | None]
 """Finds the pod of a namespace and name among the stored objects."""
@@ -44,31 +44,31 @@ Counted = Mapping[int, int]
 
 
 class Mistake(NamedTuple):
-    """Something that an engine keeps wrongly."""
+    """A wrong part of an engine's derived state."""
 
     part: str
     """One of `PARTS`."""
     detail: str
-    """What is wrong, for people."""
+    """A description for people."""
 
 
 PARTS = ("node", "node set", "pod", "counter", "ranks", "tree", "levels", "view")
-"""What a mistake may be in."""
+"""The parts that a mistake may be in."""
 
 Step = Mistake | None
-"""What a step found; None: all is right so far."""
+"""What a step found, or None if it found nothing."""
 
 
 def recount_in_steps(
     cluster: Cluster, stored: Stored, stored_pods: Callable[[], int]
 ) -> Iterator[Step]:
-    """Recount everything once, in steps of mostly less than half a millisecond.
+    """Recount everything once, in steps that mostly take less than half a millisecond.
 
-    A step may be made whenever no change is half made. `stored` and `stored_pods` tell of the
-    objects that the engine is to count.
+    A step may be made whenever no change is in progress. `stored` and `stored_pods` access the
+    objects that the engine should count.
     """
     yield from _rows(cluster)
-    yield from (_of("view", each.holds(), "for each node") for each in cluster.nodes.views.kept())
+    yield from (_of("view", view.holds(), "for each node") for view in cluster.nodes.views.cached())
     yield from (_of("node set", verdict, "for spread") for verdict in cluster.node_set_verdicts())
     yield from _matching(cluster)
     yield from _owned(cluster)
@@ -97,7 +97,7 @@ def _rows(cluster: Cluster) -> Iterator[Step]:
 
 
 def _refreshed(part: str, rows: RowCache, holds: Callable[[], bool], detail: str) -> Step:
-    """Ask a question about ranks that are brought up to date, unless all are about to be rebuilt."""
+    """Check refreshed ranks, unless all of them are about to be rebuilt."""
     if not rows.is_repairable:
         return None
     rows.refresh()
@@ -122,11 +122,11 @@ def _tree(rows: RowCache, tree: BestNodeTree, number: int) -> Iterator[Step]:
 
 
 def _holds(rows: RowCache, tree: BestNodeTree, start: int, stop: int) -> bool:
-    """Return whether a part of a tree is right; one that is no longer in use may be anything."""
+    """Return whether a part of a tree is right; trees that are no longer in use are ignored."""
     key = tree.layout.key
     if key is not None and tree.layout.version != key.version:
         return True
-    return not any(each is tree for each in rows.trees) or tree.holds(start, stop)
+    return not any(current is tree for current in rows.trees) or tree.holds(start, stop)
 
 
 def _holds_levels(rows: RowCache, affinity: AffinityRanks) -> bool:
@@ -144,7 +144,7 @@ def _matching(cluster: Cluster) -> Iterator[Step]:
 
 
 def _owned(cluster: Cluster) -> Iterator[Step]:
-    """Recount the pods that have each term. Who has which is found once, so it must not change."""
+    """Recount the pods that have each term; ends early if the cluster changes."""
     version = cluster.version
     owners: defaultdict[OwnedTerm, list[PodClass]] = defaultdict(list)
     for place, pod_class in enumerate(cluster.known_classes()):
@@ -162,21 +162,21 @@ def _owned(cluster: Cluster) -> Iterator[Step]:
 def _counter(
     cluster: Cluster, counter: DomainCounter, classes: Callable[[], tuple[PodClass, ...]]
 ) -> Iterator[Step]:
-    """Recount the pods of some classes; if the cluster changes meanwhile, this begins again."""
+    """Recount the pods of some classes, and restart if the cluster changes meanwhile."""
     for _ in range(ATTEMPTS_MAX):
-        version, found = cluster.version, defaultdict[int, int](int)
+        version, counts = cluster.version, defaultdict[int, int](int)
         for places in _batches(classes()):
             if cluster.version != version:
                 break
-            _add(counter, places, found)
+            _add(counter, places, counts)
             yield None
         if cluster.version == version:
-            yield _of("counter", _is(counter, found), f"by {counter.key.name or 'node'}")
+            yield _of("counter", _is(counter, counts), f"by {counter.key.name or 'node'}")
             return
 
 
 def _batches(classes: tuple[PodClass, ...]) -> Iterator[list[tuple[int, int]]]:
-    """Yield on which nodes pods of some classes are, and how many, in bounded lists."""
+    """Yield the nodes and numbers of pods of some classes, in lists of bounded length."""
     places: list[tuple[int, int]] = []
     for pod_class in classes:
         places += pod_class.nodes.items()
@@ -186,35 +186,35 @@ def _batches(classes: tuple[PodClass, ...]) -> Iterator[list[tuple[int, int]]]:
     yield places
 
 
-def _add(counter: DomainCounter, places: list[tuple[int, int]], found: dict[int, int]) -> None:
+def _add(counter: DomainCounter, places: list[tuple[int, int]], counts: dict[int, int]) -> None:
     included_nodes = counter.included_nodes if isinstance(counter, SpreadCounter) else None
     cells = counter.key.cells
     for slot, pods in places:
         domain = cells[slot]
         if domain != NO_DOMAIN and (included_nodes is None or included_nodes.admits(slot)):
-            found[domain] += pods
+            counts[domain] += pods
 
 
-def _is(counter: DomainCounter, found: Counted) -> bool:
+def _is(counter: DomainCounter, expected: Counted) -> bool:
     counts = counter.counts
     held = {domain: int(counts[domain]) for domain in counts.nonzero()[0].tolist()}
-    return held == found and counter.total == sum(found.values())
+    return held == expected and counter.total == sum(expected.values())
 
 
 # Nodes
 
 
 class _Nodes:
-    """Recounts each node from the pods that are on it, and these pods from what is stored."""
+    """Recounts each node from the pods that are on it, and these pods from the stored objects."""
 
     def __init__(self, cluster: Cluster, stored: Stored) -> None:
         self._cluster = cluster
         self._stored = stored
         self._uses: dict[int, tuple[PodSpec, PodUsage]] = {}
-        """Specs are found by id; as long as one is kept here, no other object gets its id."""
+        """By spec id. Holding the spec keeps its id from being reused."""
 
     def steps(self) -> Iterator[Step]:
-        """Recount node by node. Nodes that come meanwhile are left to the next round."""
+        """Recount node by node. Nodes added meanwhile are left to the next round."""
         for name in list(self._cluster.nodes.slots):
             slot = self._cluster.nodes.slots.get(name)
             if slot is not None:
@@ -229,7 +229,7 @@ class _Nodes:
         return Mistake("node", f"{name}: {wrong}") if wrong else None
 
     def _of_node(self, node: Node, slot: int) -> str:
-        """Return which column has not what the node itself says; "" if all have."""
+        """Return the column that disagrees with the node itself, or ""."""
         nodes = self._cluster.nodes
         there = {
             name: min(amount, AMOUNT_MAX) for name, amount in amounts(node.allocatable).items()
@@ -249,7 +249,7 @@ class _Nodes:
         return "unschedulable" if bool(nodes.unschedulable[slot]) != node.unschedulable else ""
 
     def _of_pods(self, slot: int) -> str:
-        """Return which sum over the pods of a node is wrong; "" if none is."""
+        """Return the sum over the pods of a node that is wrong, or ""."""
         nodes = self._cluster.nodes
         requested, classes = Counter[str](), Counter[PodClass]()
         ports = Counter[HostPort]()
@@ -280,12 +280,12 @@ class _Nodes:
         for pod_class, pods in classes.items():
             if pod_class.nodes.get(slot) != pods:
                 return "pods of a class"
-            if next(iter(pod_class.nodes)) == slot and not self._is_where_it_says(pod_class):
+            if next(iter(pod_class.nodes)) == slot and not self._nodes_match(pod_class):
                 return "nodes of a class"
         return ""
 
-    def _is_where_it_says(self, pod_class: PodClass) -> bool:
-        """Whether each node of a class has as many pods of it; asked at the first of its nodes."""
+    def _nodes_match(self, pod_class: PodClass) -> bool:
+        """Return whether each node of a class has as many pods of it."""
         return all(
             self._cluster.classes_on(slot).get(pod_class) == pods
             for slot, pods in pod_class.nodes.items()
@@ -294,9 +294,9 @@ class _Nodes:
     def _use_of(self, pod: Pod) -> PodUsage:
         if pod.resize is not None:
             return PodUsage.of(pod.spec, pod.resize)
-        found = self._uses.get(id(pod.spec))
-        if found is None:
+        known = self._uses.get(id(pod.spec))
+        if known is None:
             if len(self._uses) >= SPECS_MAX:
                 self._uses.clear()
-            found = self._uses[id(pod.spec)] = (pod.spec, PodUsage.of(pod.spec))
-        return found[1]
+            known = self._uses[id(pod.spec)] = (pod.spec, PodUsage.of(pod.spec))
+        return known[1]

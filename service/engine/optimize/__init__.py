@@ -1,1 +1,1 @@
-"""Moves and removals of placed pods, and what the placements of all pods gain or lose by them."""
+"""Moves and removals of placed pods, and their effect on the objectives of a cluster."""

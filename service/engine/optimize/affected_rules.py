@@ -1,8 +1,8 @@
-"""Which required rules of placed pods a move may break, or have hold again.
+"""The required rules of placed pods that a move may break or satisfy again.
 
 A pod that moves to a node that passes all filters obeys its own rules, and the anti-affinity of
 others. So only affinity and hard topology spread of others that count the pod may break, by the
-domains that it leaves and comes to; by what was broken before, a move may do good.
+domains that it leaves and enters; a move may also satisfy rules that were broken before.
 """
 
 from collections import defaultdict
@@ -22,35 +22,35 @@ from service.model.core.primitives import ObjectName
 BrokenRule = tuple[ObjectName, str]
 """A pod, and the path of its rule that does not hold."""
 _Place = tuple[TopologyKey, IncludedNodes | None]
-"""By what a rule tells nodes apart: their domain, and whether they are eligible."""
+"""How a rule distinguishes nodes: by domain, and by whether they are included."""
 
 
 class Affected(NamedTuple):
-    """The classes of pods whose rules may be broken, or hold again, as a pod of one class moves."""
+    """The classes whose rules may be broken or satisfied as a pod of one class moves."""
 
     classes: frozenset[PodClass]
     places: frozenset[_Place]
-    """By what the rules tell apart that need pods like this one; a move breaks no others."""
+    """How rules that need such pods distinguish nodes; a move cannot break other rules."""
 
-    def joined(self, other: "Affected") -> "Affected":
-        """Return the concern of several pods that move together."""
+    def union(self, other: "Affected") -> "Affected":
+        """Return what is affected as several pods move together."""
         return Affected(self.classes | other.classes, self.places | other.places)
 
 
 class AffectedRules:
-    """Looks up who is concerned by moves, among the pods that were placed when it was made."""
+    """Finds what moves affect, among the pods placed at the time of creation."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._owners: defaultdict[int, dict[PodClass, None]] = defaultdict(dict)
-        """Who has a required rule that reads a counter, by the counter's identity."""
+        """The classes with a required rule that reads a counter, by the counter's id."""
         self._needs: defaultdict[int, set[_Place]] = defaultdict(set)
         self._concerns: dict[PodClass, Affected] = {}
         self._siblings: list[frozenset[PodClass]] = []
         for pod_class in cluster.placed_classes():
             self._enter(pod_class)
         self.known: frozenset[BrokenRule] = self.broken(cluster.placed_classes())
-        """The rules that did not hold at the beginning."""
+        """The rules that were broken initially."""
         self._broken_owners = frozenset(
             cluster.class_of(pod)
             for pod in (cluster.pod(*key) for key, _ in self.known)
@@ -58,33 +58,33 @@ class AffectedRules:
         )
 
     def of(self, pod_class: PodClass) -> Affected:
-        """Return who is concerned as a pod of a class moves."""
-        found = self._concerns.get(pod_class)
-        if found is None:
-            found = self._concerns[pod_class] = self._concern(pod_class)
-        return found
+        """Return what is affected as a pod of a class moves."""
+        affected = self._concerns.get(pod_class)
+        if affected is None:
+            affected = self._concerns[pod_class] = self._concern(pod_class)
+        return affected
 
     def matters(self, affected: Affected) -> bool:
-        """Return whether anything may break, or is broken that may hold again."""
+        """Return whether any rule may break, or a broken one may be satisfied."""
         return bool(affected.places) or not self._broken_owners.isdisjoint(affected.classes)
 
     def broken(self, classes: Iterable[PodClass]) -> frozenset[BrokenRule]:
         """Return the rules of pods of some classes that do not hold now."""
         inspection = Inspection(self._cluster)
-        placed = [each for each in classes if each.nodes]
+        placed = [placed_class for placed_class in classes if placed_class.nodes]
         return frozenset(
-            (key_of(each.pod), each.breach.rule.path)
+            (key_of(violation.pod), violation.breach.rule.path)
             for pod_class in inspection.suspects(placed)
-            for each in inspection.of(pod_class)
+            for violation in inspection.of(pod_class)
         )
 
     def newly_broken(self, broken: frozenset[BrokenRule]) -> list[BrokenRule]:
-        """Return the rules that held at the beginning, without those of pods that are leaving."""
+        """Return the rules that held initially, without those of terminating pods."""
         new = broken - self.known
-        return [each for each in new if self._counts(each)] if new else []
+        return [rule for rule in new if self._counts(rule)] if new else []
 
     def alike(self, affected: Affected, slots: Slots) -> Ints:
-        """Return a number for each slot that is equal where rules tell no difference, shape (slots,)."""
+        """Return equal numbers for slots that no affected rule distinguishes, shape (slots,)."""
         number = np.zeros(len(slots), dtype=np.int64)
         for key, included_nodes in affected.places:
             part = key.domain_of[slots] + 1
@@ -121,7 +121,7 @@ class AffectedRules:
             for counter in entry.counters.values():
                 classes.update(self._owners.get(id(counter), ()))
                 places |= self._needs.get(id(counter), set())
-        for siblings in self._siblings:  # Which of them is exempt depends on all of them.
+        for siblings in self._siblings:  # which of them is exempt depends on all of them
             if not siblings.isdisjoint(classes):
                 classes |= siblings
         return Affected(frozenset(classes), frozenset(places))

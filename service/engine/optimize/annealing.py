@@ -1,9 +1,9 @@
-"""Nodes for few pods all at once: a small model of their rules in plain numbers, and a search in it.
+"""Simulated annealing: nodes for a few pods all at once, in a small integer model of their rules.
 
-Where rules hold pods together or keep them apart, no order of single moves may lead from one
-arrangement to a better one that each keeps all rules. In the model, rules may be broken on the way.
-It knows resources, pod affinity and anti-affinity, topology spread, and on which nodes each pod may
-be without the others; the engine has the last word on what is found.
+If rules hold pods together or keep them apart, no sequence of single moves may lead from one
+arrangement to a better one while every step keeps all rules. In the model, rules may be broken on
+the way. It covers resources, pod affinity and anti-affinity, topology spread, and the nodes that
+each pod may use by itself; the engine verifies the result.
 """
 
 from abc import ABC, abstractmethod
@@ -31,27 +31,27 @@ from service.model.core.primitives import ObjectName
 from service.model.pods.pod import Pod
 
 NODES_MAX = 64
-"""Among how many nodes pods are arranged at most."""
+"""The greatest number of nodes among which pods are arranged."""
 OWNERS_MAX = 200
-"""How many pods that stay may have rules about the pods that are arranged."""
+"""How many staying pods may have rules about the arranged pods."""
 ROUNDS, TRIES = 14, 3_000
-"""How often the search begins anew, and how many arrangements it looks at each time."""
+"""The number of restarts, and of arrangements evaluated per round."""
 _T_MAX, _T_MIN = 2.0, 0.03
 _SWAPS = 0.3
-"""The share of changes of which two pods are the subject."""
+"""The share of changes that exchange two pods."""
 _PAUSE = 100
-"""After how many changes something else may be done."""
+"""The search yields after this many changes."""
 _STEP = 8.0
-"""How much more a measure weighs than the next one, by what they change at a time."""
+"""The weight of an objective relative to the next one, scaled by their typical changes."""
 
 RandomFloat = Callable[[], float]
-"""Returns another number from 0 to below 1 each time."""
+"""Returns a random number from 0 to below 1."""
 Value = list[int]
-"""How many rules would be newly broken, then what each measure is; less is better."""
+"""The number of newly broken rules, followed by each objective; less is better."""
 
 
 class _Tally:
-    """The pods that a counter counts in each domain, as they are arranged in one way or another."""
+    """The pods that a counter counts in each domain of an arrangement."""
 
     def __init__(self, domains: list[int], fixed: list[int], members: list[int]) -> None:
         self.domains = domains
@@ -72,7 +72,7 @@ class _Tally:
 
 
 class _Owner:
-    """A pod with rules: its number, or the node where it stays; and where its rules may be broken."""
+    """A pod with rules: its index if it is arranged, or the node on which it stays."""
 
     def __init__(self, key: ObjectName | None, number: int, node: int) -> None:
         self.key = key
@@ -86,7 +86,7 @@ class _Rule(ABC):
     def __init__(self, owner: _Owner, paths: list[str]) -> None:
         self.owner = owner
         self.known = [False] * len(paths)
-        """Whether each part of it was broken at the beginning."""
+        """Whether each part of it was broken initially."""
         self.paths = paths
 
     @abstractmethod
@@ -95,7 +95,7 @@ class _Rule(ABC):
 
     @abstractmethod
     def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
-        """Return whether pods that have come are kept off by it, though it was broken before."""
+        """Return whether the rule, although broken before, excludes pods that were moved."""
 
 
 class _AntiAffinity(_Rule):
@@ -112,7 +112,7 @@ class _AntiAffinity(_Rule):
 
     @override
     def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
-        """Return whether it keeps another pod off its domain that has come there from elsewhere."""
+        """Return whether a pod was moved into the domain from elsewhere."""
         domain, key = self._key[node], self._key
         for member in self._tally.members:
             place = places[member]
@@ -175,7 +175,7 @@ class _HardSpread(_Rule):
         super().__init__(owner, [path])
         self._tally = tally
         self._key = key
-        self._existing = existing
+        self._existing_domains = existing
         self._max_skew = rule.max_skew
         self._enough = len(existing) >= max(rule.min_domains, 1)
         self._itself = itself
@@ -186,7 +186,9 @@ class _HardSpread(_Rule):
         if domain < 0:
             return [0]
         counts = self._tally.counts
-        least = min([counts[each] for each in self._existing]) if self._enough else 0
+        least = (
+            min([counts[existing] for existing in self._existing_domains]) if self._enough else 0
+        )
         others = counts[domain]
         if self._itself and self._tally.domains[node] >= 0:
             others -= 1
@@ -222,12 +224,12 @@ class _SoftSpread:
 
 
 class AnnealingModel:
-    """The model of some pods of a cluster, which it takes off their nodes while it is made."""
+    """The model of some pods of a cluster, which are removed from their nodes while it is built."""
 
     def __init__(
         self, cluster: Cluster, evaluator: MoveEvaluator, pods: Sequence[Pod], start: Sequence[int]
     ) -> None:
-        """Let the pods have been on the nodes of some slots at the beginning."""
+        """Model `pods`, which were initially on the nodes of the slots `start`."""
         self._cluster = cluster
         self._measures = evaluator.measures
         self._slots = [slot for slot, node in enumerate(cluster.nodes.nodes) if node is not None]
@@ -246,7 +248,7 @@ class AnnealingModel:
             evaluator.unplace(pod)
         self._read_nodes(evaluator)
         self.is_small = len(self._slots) <= NODES_MAX and self._read_owners()
-        """Whether all that the pods are concerned with is in the model."""
+        """Whether the model covers everything that affects the pods."""
         self._soft = list(self._soft_spreads())
         cluster.undo(mark)
 
@@ -282,23 +284,23 @@ class AnnealingModel:
         self._pods_on: list[int] = nodes.pods[self._slots].tolist()
         self._options: list[list[int]] = []
         self._chosen: list[list[int]] = []
-        """The weights of preferred node affinity of each pod on each node."""
-        preferred_nodes = [
+        """The weights of each pod's preferred node affinity on each node."""
+        preference_costs = [
             measure for measure in self._measures if isinstance(measure, PreferenceCost)
         ]
         for number, pod in enumerate(self._pods):
             mask = evaluator.feasible_alone(pod)[self._slots]
-            found = np.flatnonzero(mask).tolist()
-            found += {self.start[number], self.now[number]}.difference(found)
-            self._options.append(found)
+            options = np.flatnonzero(mask).tolist()
+            options += {self.start[number], self.now[number]}.difference(options)
+            self._options.append(options)
             self._chosen.append(
-                preferred_nodes[0].of_node_affinity(self._classes[number])[self._slots].tolist()
-                if preferred_nodes
+                preference_costs[0].of_node_affinity(self._classes[number])[self._slots].tolist()
+                if preference_costs
                 else []
             )
 
     def _read_owners(self) -> bool:
-        """Read the rules of all pods that are about those which are arranged; False if too many stay."""
+        """Read all pods' rules about the arranged ones; return False if too many pods stay."""
         for number, pod_class in enumerate(self._classes):
             pod = self._pods[number]
             self._read_owner(pod_class, _Owner((pod.namespace, pod.name), number, -1))
@@ -326,7 +328,7 @@ class AnnealingModel:
         template = pod_class.template
         terms = (*template.affinity, *template.anti_affinity, *template.preferred)
         return any(id(term.counter) in counted for term in terms) or any(
-            id(each.counter) in counted for each in template.hard_spread
+            id(rule.counter) in counted for rule in template.hard_spread
         )
 
     def _read_owner(self, pod_class: PodClass, owner: _Owner) -> None:
@@ -337,9 +339,9 @@ class AnnealingModel:
             tally, key = self._tally(term.counter), self._key(term.counter)
             self._add(_AntiAffinity(owner, rule.path, tally, key, most))
         ruled = affinity_rules(template, per_term=template.affinity_per_term)
-        together = (*ruled[0], *ruled[1])
-        each_alone = [(each,) for each in together]
-        for group in each_alone if template.affinity_per_term else [together]:
+        ruled_terms = (*ruled[0], *ruled[1])
+        single_terms = [(ruled_term,) for ruled_term in ruled_terms]
+        for group in single_terms if template.affinity_per_term else [ruled_terms]:
             if group:
                 self._add(self._together(owner, pod_class, group))
         for place, (rule, spread) in enumerate(spread_rules(template)):
@@ -351,7 +353,7 @@ class AnnealingModel:
                     rule.path,
                     self._tally(spread.counter),
                     self._key(spread.counter),
-                    _existing(spread),
+                    _existing_domains(spread),
                     spread,
                     itself=pod_class.hard_self[place],
                 )
@@ -390,8 +392,8 @@ class AnnealingModel:
                     )
 
     def _key(self, counter: DomainCounter) -> list[int]:
-        found: list[int] = counter.key.domain_of[self._slots].tolist()
-        return found
+        domains: list[int] = counter.key.domain_of[self._slots].tolist()
+        return domains
 
     def _tally(self, counter: DomainCounter, rule: SpreadRule | None = None) -> _Tally:
         known = self._tallies.get(id(counter))
@@ -409,20 +411,20 @@ class AnnealingModel:
                 number
                 for number, pod_class in enumerate(self._classes)
                 if any(
-                    each is counter
+                    counted is counter
                     for entry in pod_class.matched
-                    for each in entry.counters.values()
+                    for counted in entry.counters.values()
                 )
             ]
             known = _Tally(domains, counter.counts.tolist(), members)
             self._tallies[id(counter)] = known
         return known
 
-    # What an arrangement is worth
+    # Evaluation
 
     def value(self, places: list[int]) -> Value:
-        """Return what an arrangement is worth: for each pod, the number of its node."""
-        requested = [each.copy() for each in self._requested]
+        """Return the value of an arrangement, which assigns a node index to each pod."""
+        requested = [column.copy() for column in self._requested]
         pods_on = self._pods_on.copy()
         for number, node in enumerate(places):
             pods_on[node] += 1
@@ -431,20 +433,20 @@ class AnnealingModel:
         for tally in self._tallies.values():
             tally.count(places)
         refused, broken = self._broken(places)
-        found = [refused + self._excess(requested, pods_on)]
+        figures = [refused + self._excess(requested, pods_on)]
         for index, measure in enumerate(self._measures):
             if measure is None:
-                found.append(broken)
+                figures.append(broken)
             elif isinstance(measure, SkewCost):
-                found.append(self._skew())
+                figures.append(self._skew())
             elif isinstance(measure, PreferenceCost):
-                found.append(-self._held(places))
+                figures.append(-self._satisfied(places))
             else:
-                found.append(self._of_nodes(index, requested, pods_on))
-        return found
+                figures.append(self._of_nodes(index, requested, pods_on))
+        return figures
 
     def _broken(self, places: list[int]) -> tuple[int, int]:
-        """Return how many rules filters or others forbid to break, and how many were broken before."""
+        """Return how many rules are broken unacceptably, and how many were broken before."""
         refused, broken = 0, 0
         for rule in self._rules:
             number = rule.owner.number
@@ -469,26 +471,26 @@ class AnnealingModel:
         return excess
 
     def _skew(self) -> int:
-        found = 0
-        for each in self._soft:
-            if not each.existing:
+        excess = 0
+        for spread in self._soft:
+            if not spread.existing:
                 continue
-            counts = [each.tally.counts[domain] for domain in each.existing]
-            allowed = min(counts) + each.max_skew
+            counts = [spread.tally.counts[domain] for domain in spread.existing]
+            allowed = min(counts) + spread.max_skew
             for count in counts:
                 if count > allowed:
-                    found += count - allowed
-        return found
+                    excess += count - allowed
+        return excess
 
-    def _held(self, places: list[int]) -> int:
+    def _satisfied(self, places: list[int]) -> int:
         held = 0
         for number, node in enumerate(places):
             held += self._chosen[number][node]
-        for wish in self._preferences:
-            number = wish.owner.number
-            domain = wish.key[places[number] if number >= 0 else wish.owner.node]
+        for preference in self._preferences:
+            number = preference.owner.number
+            domain = preference.key[places[number] if number >= 0 else preference.owner.node]
             if domain >= 0:
-                held += wish.weight * (wish.tally.counts[domain] - wish.itself)
+                held += preference.weight * (preference.tally.counts[domain] - preference.itself)
         return held
 
     def _of_nodes(self, index: int, requested: list[list[int]], pods_on: list[int]) -> int:
@@ -504,35 +506,35 @@ class AnnealingModel:
     # The search
 
     def search(self, rng: RandomFloat) -> Iterator[dict[ObjectName, int] | None]:
-        """Yield None now and then, and at last where pods should be that should be elsewhere, if any.
+        """Yield None periodically, and finally the new slots of the pods that should move.
 
         The search begins with the pods where they are now.
         """
         start = self.now
-        self._weights = self._weighed(rng, start)
+        self._weights = self._objective_weights(rng, start)
         best, least = start, self.value(start)
         for number in range(ROUNDS):
             begin = best if number % 2 else start
-            for found in self._anneal(rng, begin):
-                if found is None:
+            for arrangement in self._anneal(rng, begin):
+                if arrangement is None:
                     yield None
                     continue
-                value = self.value(found)
+                value = self.value(arrangement)
                 if value < least:
-                    best, least = found, value
+                    best, least = arrangement, value
         yield {
             (pod.namespace, pod.name): self._slots[best[number]]
             for number, pod in enumerate(self._pods)
             if best[number] != start[number]
         }
 
-    def _weighed(self, rng: RandomFloat, start: list[int]) -> list[float]:
-        """Return how much each figure weighs, by what single moves change of it."""
+    def _objective_weights(self, rng: RandomFloat, start: list[int]) -> list[float]:
+        """Return the weight of each objective, scaled by how much one move typically changes it."""
         value = self.value(start)
         changes = [0] * len(value)
         seen = [0] * len(value)
         for _ in range(60):
-            other = self.value(self._changed(rng, start))
+            other = self.value(self._neighbor(rng, start))
             for index, (one, two) in enumerate(zip(value, other, strict=True)):
                 if one != two:
                     changes[index] += abs(one - two)
@@ -543,8 +545,8 @@ class AnnealingModel:
             weights.append(_STEP ** (len(value) - 1 - index) / mean)
         return weights
 
-    def _changed(self, rng: RandomFloat, places: list[int]) -> list[int]:
-        """Return an arrangement with one pod elsewhere, or with two pods in each other's places."""
+    def _neighbor(self, rng: RandomFloat, places: list[int]) -> list[int]:
+        """Return an arrangement with one pod moved, or with two pods exchanged."""
         changed = places.copy()
         one = int(rng() * len(places))
         if rng() < _SWAPS:
@@ -558,23 +560,23 @@ class AnnealingModel:
         return changed
 
     def _anneal(self, rng: RandomFloat, start: list[int]) -> Iterator[list[int] | None]:
-        """Yield None now and then, and at last the best arrangement of one round."""
+        """Yield None periodically, and finally the best arrangement of one round."""
         weights = self._weights
         places, value = start, self.value(start)
         best, least = places, value
-        hot = _T_MAX * _STEP ** (len(value) - 1)
-        cooling = (_T_MIN / hot) ** (1.0 / TRIES)
-        heat = hot
+        t_max = _T_MAX * _STEP ** (len(value) - 1)
+        cooling = (_T_MIN / t_max) ** (1.0 / TRIES)
+        temperature = t_max
         for number in range(TRIES):
-            heat *= cooling
-            changed = self._changed(rng, places)
+            temperature *= cooling
+            changed = self._neighbor(rng, places)
             if changed == places:
                 continue
             other = self.value(changed)
             worse = 0.0
             for index, weight in enumerate(weights):
                 worse += weight * (other[index] - value[index])
-            if worse <= 0 or rng() < exp(-worse / heat):
+            if worse <= 0 or rng() < exp(-worse / temperature):
                 places, value = changed, other
                 if value < least:
                     best, least = places, value
@@ -583,7 +585,7 @@ class AnnealingModel:
         yield best
 
 
-def _existing(spread: SpreadRule) -> list[int]:
+def _existing_domains(spread: SpreadRule) -> list[int]:
     counts = spread.included_nodes.nodes_of[spread.key.name].counts[:-1]
-    found: list[int] = np.flatnonzero(counts > 0).tolist()
-    return found
+    domains: list[int] = np.flatnonzero(counts > 0).tolist()
+    return domains

@@ -1,8 +1,8 @@
-"""Where placed pods would be better, by several measures of which the first that differs decides.
+"""Better nodes for placed pods, by several objectives in lexicographic order.
 
-Pods are taken off their nodes and put on others tentatively; whoever asks undoes that. What a move
-changes is known from what a pod adds to a node and takes away, and from the rules that are
-concerned; nothing is counted anew.
+Pods are tentatively removed from their nodes and put on others; the caller undoes that. The effect
+of a move is computed from what a pod adds to a node and takes away, and from the affected rules;
+nothing is recounted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,46 +32,46 @@ from service.engine.state.pods.classes import PodClass
 from service.model.pods.pod import Pod
 
 Costs = tuple[int, ...]
-"""One figure for each measure, the most important first; less is better."""
+"""One figure for each objective, the most important first; less is better."""
 Measure = PlacementCost | None
-"""How something is measured; None stands for the required rules that are broken."""
+"""The measure of an objective; None stands for the number of broken required rules."""
 KINDS_MAX = 64
-"""Among how many kinds of nodes that rules tell apart a pod chooses; the others are not looked at."""
+"""How many kinds of nodes, as rules distinguish them, are considered for a pod."""
 
 
 class WatchedRules(NamedTuple):
-    """What is looked after while pods move: rules that may break, or hold again."""
+    """The rules that may be broken or satisfied while pods move."""
 
     affected: Affected
     before: frozenset[BrokenRule]
-    """The rules of these that did not hold before."""
+    """The affected rules that were broken before."""
 
 
 class Options(NamedTuple):
-    """Where a pod may go, the best nodes first, and by how much each measure changes by that."""
+    """The nodes that a pod may move to, best first, and how each changes the objectives."""
 
     slots: Slots
     changes: list[Costs]
 
 
 class MoveEvaluator:
-    """Moves pods of a cluster tentatively, and tells what that changes."""
+    """Moves pods of a cluster tentatively, and reports the effect."""
 
     def __init__(self, cluster: Cluster, measures: Sequence[Measure]) -> None:
         self._cluster = cluster
         self.measures = measures
         self.rules = AffectedRules(cluster)
         self.none: Costs = (0,) * len(measures)
-        """What no move changes."""
+        """The effect of no move."""
         self._before: dict[frozenset[PodClass], frozenset[BrokenRule]] = {}
-        """What was broken among some classes when pods were last where they stay."""
+        """The broken rules per set of classes in the last committed arrangement."""
 
-    def moved(self) -> None:
-        """Note that pods are on other nodes now than when something was asked before."""
+    def invalidate(self) -> None:
+        """Invalidate cached results after pods have moved permanently."""
         self._before.clear()
 
     def is_least(self) -> bool:
-        """Return whether no measure can be less: no rule is broken, and no soft constraint."""
+        """Return whether no objective can improve: no rule and no soft constraint is broken."""
         for measure in self.measures:
             if measure is None:
                 if self.rules.known:
@@ -81,14 +81,14 @@ class MoveEvaluator:
         return True
 
     def watch(self, pods: Iterable[Pod]) -> WatchedRules | None:
-        """Return what to look after while some placed pods move, or None if no rule is concerned.
+        """Return the rules to watch while some placed pods move, or None if none is affected.
 
-        What it says of before is looked up again only after `moved`.
+        The broken rules of before are cached until `invalidate`.
         """
         affected: Affected | None = None
         for pod in pods:
-            found = self.rules.of(self._cluster.class_of(pod))
-            affected = found if affected is None else affected.joined(found)
+            added = self.rules.of(self._cluster.class_of(pod))
+            affected = added if affected is None else affected.union(added)
         if affected is None or not self.rules.matters(affected):
             return None
         before = self._before.get(affected.classes)
@@ -97,24 +97,24 @@ class MoveEvaluator:
         return WatchedRules(affected, before)
 
     def unplace(self, pod: Pod) -> Costs:
-        """Take a pod off its node, and return what changes by that."""
+        """Remove a pod from its node, and return the effect."""
         slot = self._cluster.nodes.slots[pod.node_name or ""]
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         changes = tuple(
-            0 if measure is None else -int(measure.leaving(pod_class, use)[slot])
+            0 if measure is None else -int(measure.removed_cost(pod_class, use)[slot])
             for measure in self.measures
         )
         self._cluster.put_pod(_unbound(pod))
         return changes
 
     def put(self, pod: Pod, slot: int) -> None:
-        """Put a pod that was lifted on a node."""
+        """Put an unplaced pod on a node."""
         node = self._cluster.nodes.nodes[slot]
         assert node is not None
         self._cluster.put_pod(replace(_unbound(pod), node_name=node.name))
 
     def feasible(self, pod: Pod) -> Mask:
-        """Return the nodes that pass all filters for a pod that was lifted, shape (nodes,)."""
+        """Return the nodes that pass all filters for an unplaced pod, shape (nodes,)."""
         cluster, waiting = self._cluster, _unbound(pod)
         profile = profile_of(cluster, waiting)
         if cluster.class_of(waiting).template.falls_back:
@@ -124,15 +124,15 @@ class MoveEvaluator:
         candidates = candidates_of(cluster, pod_class, profile, vetoes)
         if cluster.nominated:
             candidates = without_reserved_nodes(cluster, waiting, candidates)
-        found: Mask = candidates.ranks >= 0
-        return found
+        feasible: Mask = candidates.ranks >= 0
+        return feasible
 
     def feasible_alone(self, pod: Pod) -> Mask:
-        """Do what `feasible` does as if no rule of any pod were about others."""
+        """Return the feasible nodes as if no rule concerned other pods, shape (nodes,)."""
         cluster, waiting = self._cluster, _unbound(pod)
         profile, pod_class = profile_of(cluster, waiting), cluster.class_of(waiting)
-        found: Mask = candidates_of(cluster, pod_class, profile, ()).ranks >= 0
-        return found
+        feasible: Mask = candidates_of(cluster, pod_class, profile, ()).ranks >= 0
+        return feasible
 
     def options(
         self,
@@ -142,9 +142,9 @@ class MoveEvaluator:
         most: int,
         among: Mask | None = None,
     ) -> Options:
-        """Return the best nodes for a pod that was lifted, at most so many, and all changes with it.
+        """Return the best nodes for an unplaced pod, at most `most`, with the total effect.
 
-        `base` is what the lifting of this pod and of others has changed.
+        `base` is the effect of unplacing this pod and others.
         """
         mask = self.feasible(pod)
         if among is not None:
@@ -153,11 +153,11 @@ class MoveEvaluator:
         if not len(slots):
             return Options(slots, [])
         columns = self._columns(pod)
-        found = [None if column is None else column[slots] for column in columns]
+        judged = [None if column is None else column[slots] for column in columns]
         rules: Ints | None = None
         if watch is not None:
-            slots, found, rules = self._judged(pod, slots, found, watch)
-        filled = [rules if each is None else each for each in found]
+            slots, judged, rules = self._without_breaches(pod, slots, judged, watch)
+        filled = [rules if column is None else column for column in judged]
         return self._best(pod, base, slots, filled, most)
 
     def _best(
@@ -167,7 +167,7 @@ class MoveEvaluator:
             return Options(slots, [])
         tie = tie_hash(f"{pod.namespace}/{pod.name}")
         ties = -(self._cluster.nodes.tie[slots] ^ tie)
-        known = [each for each in columns if each is not None]
+        known = [column for column in columns if column is not None]
         if most == 1:
             kept = np.arange(len(slots))
             for column in (*known, ties):
@@ -187,35 +187,36 @@ class MoveEvaluator:
     def _columns(self, pod: Pod) -> list[Ints | None]:
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         return [
-            None if measure is None else measure.coming(pod_class, use) for measure in self.measures
+            None if measure is None else measure.added_cost(pod_class, use)
+            for measure in self.measures
         ]
 
     def estimates(self, pod: Pod) -> list[Ints]:
-        """Return by how much each measure may change at best for pods like this one, by their node.
+        """Return the estimated best change of each objective for pods like this one, by their node.
 
-        Each has the shape (nodes,). They rest on what is there with the pod on its node, so they
-        are no bounds; only a trial tells.
+        Each has the shape (nodes,). They are computed with the pod still on its node, so they are
+        not bounds; only a trial is exact.
         """
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
-        found = []
+        estimates = []
         mask = self.feasible(pod)
         for measure in self.measures:
             if measure is None:
                 affected = self.rules.of(pod_class)
                 broken = len(self.rules.known) if self.rules.matters(affected) else 0
-                found.append(np.full(self._cluster.nodes.size, -broken, dtype=np.int64))
+                estimates.append(np.full(self._cluster.nodes.size, -broken, dtype=np.int64))
                 continue
-            coming = measure.coming(pod_class, use)[mask]
-            least = int(coming.min()) if len(coming) else 0
-            found.append(least - measure.leaving(pod_class, use))
-        return found
+            added_cost = measure.added_cost(pod_class, use)[mask]
+            least = int(added_cost.min()) if len(added_cost) else 0
+            estimates.append(least - measure.removed_cost(pod_class, use))
+        return estimates
 
     def change(self, moves: Sequence[tuple[Pod, int]]) -> Costs | None:
-        """Return what changes if placed pods move at once, each to a node; None if that breaks a rule."""
+        """Return the effect of moving placed pods all at once, or None if that breaks a rule."""
         cluster, watch = self._cluster, self.watch(pod for pod, _ in moves)
         mark, changes = cluster.mark(), list(self.none)
         for pod, _ in moves:
-            changes = [sum(each) for each in zip(changes, self.unplace(pod), strict=True)]
+            changes = [sum(measure) for measure in zip(changes, self.unplace(pod), strict=True)]
         for pod, slot in moves:
             for index, column in enumerate(self._columns(pod)):
                 changes[index] += 0 if column is None else int(column[slot])
@@ -225,13 +226,13 @@ class MoveEvaluator:
             if self.rules.newly_broken(broken):
                 cluster.undo(mark)
                 return None
-            for index, each in enumerate(self.measures):
-                changes[index] += len(broken) - len(watch.before) if each is None else 0
+            for index, measure in enumerate(self.measures):
+                changes[index] += len(broken) - len(watch.before) if measure is None else 0
         cluster.undo(mark)
         return tuple(changes)
 
     def preferred_nodes(self, pod: Pod, most: int) -> list[int]:
-        """Return nodes on which a pod that was lifted would be better, if others were not there."""
+        """Return nodes on which an unplaced pod would be best if other pods made room."""
         columns = [column for column in self._columns(pod) if column is not None]
         slots = np.flatnonzero(self._cluster.nodes.alive & ~self._cluster.nodes.unschedulable)
         if not columns or not len(slots):
@@ -239,10 +240,10 @@ class MoveEvaluator:
         order = np.lexsort([column[slots] for column in reversed(columns)])
         return [int(slot) for slot in slots[order[:most]]]
 
-    def _judged(
+    def _without_breaches(
         self, pod: Pod, slots: Slots, columns: list[Ints | None], watch: WatchedRules
     ) -> tuple[Slots, list[Ints | None], Ints]:
-        """Leave out the nodes on which the pod would break a rule of others; count what is broken."""
+        """Exclude nodes on which the pod would break a rule of others; count broken rules."""
         kinds = self.rules.alike(watch.affected, slots)
         known = [column for column in columns if column is not None]
         order = np.lexsort(known[::-1]) if known else np.arange(len(slots))
@@ -262,7 +263,7 @@ class MoveEvaluator:
         return slots[chosen], left, added[inverse[kept]]
 
     def use(self, pod: Pod) -> PodUsage:
-        """Return what a pod takes of its node."""
+        """Return the pod's usage of its node."""
         if pod.resize is not None:
             return PodUsage.of(pod.spec, pod.resize)
         return self._cluster.class_of(pod).template.use

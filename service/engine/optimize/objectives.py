@@ -1,8 +1,8 @@
-"""What placed pods cost by one measure each, and how much more or less if one comes to a node or leaves.
+"""The measures of objectives, and how they change as a pod is added to a node or removed.
 
-A measure is a whole number for the cluster; less is better. It is kept by differences: a pod that
-comes or leaves changes it by an amount that follows from counters and columns alone, without
-looking at other pods. `total` counts all anew, and is what the differences add up to.
+A measure is an integer for the cluster; less is better. It is maintained by differences: adding or
+removing a pod changes it by an amount that counters and columns yield alone, without examining
+other pods. `total` recounts everything, and equals the sum of the differences.
 """
 
 from abc import ABC, abstractmethod
@@ -23,27 +23,27 @@ from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.spread import SpreadRule
 
 WHOLE = 1_000
-"""Shares of what a node has are told in thousandths of it."""
+"""Shares of a node's capacity are expressed in thousandths."""
 ANYWHERE = ""
-"""Stands in totals for what belongs to nodes, and so to no namespace."""
+"""Stands in totals for costs of nodes, which belong to no namespace."""
 
 
 class PlacementCost(ABC):
-    """One measure of where the pods of a cluster are."""
+    """One measure of the placement of a cluster's pods."""
 
     @abstractmethod
     def total(self) -> Counter[str]:
-        """Count anew what the placed pods cost, by namespace, or for `ANYWHERE`."""
+        """Recount the cost of the placed pods, by namespace, or under `ANYWHERE`."""
 
     @abstractmethod
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
-        """Return what is added if one pod more comes to each node, shape (nodes,), int64."""
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
+        """Return what one more pod adds on each node, shape (nodes,), int64."""
 
     @abstractmethod
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
-        """Return what is taken away if one such pod leaves each node, shape (nodes,), int64.
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
+        """Return what one such pod less removes on each node, shape (nodes,), int64.
 
-        Only the entries of nodes that have such a pod mean anything.
+        Only the entries of nodes that have such a pod are meaningful.
         """
 
 
@@ -54,24 +54,24 @@ class SpreadLevel(NamedTuple):
     """How many pods a constraint counts now, and how many it allows."""
 
     counts: Ints
-    """How many pods each domain has, shape (domains,)."""
+    """The number of pods in each domain, shape (domains,)."""
     existing: Mask
-    """Which domains there are, at least one, shape (domains,)."""
+    """The domains that exist, at least one, shape (domains,)."""
     least: int
-    """How many pods the emptiest of these domains has."""
+    """The number of pods in the emptiest of these domains."""
     allowed: int
-    """How many pods any of these domains may have."""
+    """The number of pods that each of these domains may have."""
 
 
 class SoftSpread(NamedTuple):
-    """A soft constraint with the domains over which it counts; shared by all that count alike."""
+    """A soft constraint with the domains that it counts; shared by all that count alike."""
 
     namespace: str
     counter: DomainCounter
     rule: SpreadRule
 
     def level(self) -> SpreadLevel | None:
-        """Return how many pods are counted and allowed, or None if there are no domains."""
+        """Return how many pods are counted and allowed, or None if no domain exists."""
         counts, existing = self.counts()
         if not existing.any():
             return None
@@ -79,7 +79,7 @@ class SoftSpread(NamedTuple):
         return SpreadLevel(counts, existing, least, least + self.rule.max_skew)
 
     def counts(self) -> tuple[Ints, Mask]:
-        """Return the pods in each domain, and which domains there are, both of shape (domains,)."""
+        """Return the pods in each domain, and the domains that exist, both of shape (domains,)."""
         if self.rule.per_node:
             existing = self.rule.included_nodes.mask
         else:
@@ -88,11 +88,11 @@ class SoftSpread(NamedTuple):
 
 
 class SkewCost(PlacementCost):
-    """How many pods are too many for soft topology spread constraints, over all constraints.
+    """The number of pods in excess of soft topology spread constraints, over all constraints.
 
-    These are, in each domain, the pods beyond those of the emptiest eligible domain and `maxSkew`.
-    It is 0 if and only if each constraint is kept, and while it is not, there is a domain from
-    which one pod less is less. Constraints that count the same pods over the same nodes alike in
+    In each domain, these are the pods beyond those of the emptiest included domain plus `maxSkew`.
+    It is 0 if and only if each constraint is satisfied, and while it is not, there is a domain in
+    which one pod less reduces it. Constraints that count the same pods over the same nodes alike in
     one namespace are counted once.
     """
 
@@ -104,75 +104,75 @@ class SkewCost(PlacementCost):
         known: set[object] = set()
         for pod_class in cluster.placed_classes():
             for rule in pod_class.template.soft_spread:
-                each = _soft_spread(pod_class.namespace, rule)
-                if each is None:
+                spread = _soft_spread(pod_class.namespace, rule)
+                if spread is None:
                     continue
                 identity = (
-                    each.namespace,
-                    id(each.counter),
+                    spread.namespace,
+                    id(spread.counter),
                     id(rule.included_nodes),
                     rule.key.name,
                     rule.max_skew,
                 )
                 if identity not in known:
                     known.add(identity)
-                    self.constraints.append(each)
-                    self._by_counter[id(each.counter)].append(each)
+                    self.constraints.append(spread)
+                    self._by_counter[id(spread.counter)].append(spread)
 
     @override
     def total(self) -> Counter[str]:
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for constraint in self.constraints:
             level = constraint.level()
             if level is not None:
                 too_many = np.maximum(level.counts[level.existing] - level.allowed, 0)
-                found[constraint.namespace] += int(too_many.sum())
-        return found
+                totals[constraint.namespace] += int(too_many.sum())
+        return totals
 
     @override
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         added = np.zeros(self._cluster.nodes.size, dtype=np.int64)
-        for each, level in self._counting(pod_class):
+        for spread, level in self._counted_spreads(pod_class):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
             per_domain[:-1] = level.counts >= level.allowed
             lowest = np.flatnonzero(level.existing & (level.counts == level.least))
-            if len(lowest) == 1:  # The least rises with it, so all others may have one pod more.
+            if len(lowest) == 1:  # the least rises with it, so all others may have one pod more
                 above = level.counts[level.existing] > level.allowed
                 per_domain[lowest[0]] = -int(np.count_nonzero(above))
-            added += self._on_nodes(each, per_domain)
+            added += self._on_nodes(spread, per_domain)
         return added
 
     @override
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         removed = np.zeros(self._cluster.nodes.size, dtype=np.int64)
-        for each, level in self._counting(pod_class):
+        for spread, level in self._counted_spreads(pod_class):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
             per_domain[:-1] = level.counts > level.allowed
-            # The least falls with it, so each domain that has as many as it may has one too many.
+            # The least falls with it, so each domain that is at its limit has one too many.
             others = int(np.count_nonzero(level.counts[level.existing] >= level.allowed))
             per_domain[:-1][level.counts == level.least] = -others
-            removed += self._on_nodes(each, per_domain)
+            removed += self._on_nodes(spread, per_domain)
         return removed
 
-    def _counting(self, pod_class: PodClass) -> Iterator[tuple[SoftSpread, SpreadLevel]]:
+    def _counted_spreads(self, pod_class: PodClass) -> Iterator[tuple[SoftSpread, SpreadLevel]]:
         for entry in pod_class.matched:
             for counter in entry.counters.values():
-                for each in self._by_counter.get(id(counter), ()):
-                    level = each.level()
+                for spread in self._by_counter.get(id(counter), ()):
+                    level = spread.level()
                     if level is not None:
-                        yield each, level
+                        yield spread, level
 
-    def _on_nodes(self, each: SoftSpread, per_domain: Ints) -> Ints:
-        mask = each.rule.included_nodes.mask
-        if each.rule.per_node:
+    def _on_nodes(self, spread: SoftSpread, per_domain: Ints) -> Ints:
+        mask = spread.rule.included_nodes.mask
+        if spread.rule.per_node:
             return np.where(mask, per_domain[: len(mask)], 0)
-        domains = each.counter.key.domain_of
-        found: Ints = np.where(mask & (domains != NO_DOMAIN), per_domain.take(domains), 0)
-        return found
+        domains = spread.counter.key.domain_of
+        values: Ints = np.where(mask & (domains != NO_DOMAIN), per_domain.take(domains), 0)
+        return values
 
 
 def _soft_spread(namespace: str, rule: SpreadRule) -> SoftSpread | None:
-    """Return what a constraint counts, or None if it counts no pods, or no domains."""
+    """Return what a constraint counts, or None if it counts no pods or no domains."""
     if rule.counter is None:
         return None
     if not rule.per_node and rule.key.name not in rule.included_nodes.nodes_of:
@@ -184,58 +184,61 @@ def _soft_spread(namespace: str, rule: SpreadRule) -> SoftSpread | None:
 
 
 class PreferenceCost(PlacementCost):
-    """The weights of the preferred terms of placed pods that hold, negated.
+    """The weights of the satisfied preferred terms of placed pods, negated.
 
-    A term of node affinity holds on nodes that match it. A term of pod affinity holds once for each
-    other pod that it matches in the domain, as in Kubernetes' score; that of anti-affinity counts
-    against its owner.
+    A term of node affinity is satisfied on nodes that match it. A term of pod affinity is satisfied
+    once for each other pod that it matches in the domain, as in Kubernetes' score; one of
+    anti-affinity counts against its owner.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._chosen: dict[NodeRules, Ints] = {}
-        """The weights of the preferred terms of node affinity that each node fulfils."""
+        """The weights of the preferred terms of node affinity that each node satisfies."""
 
     @override
     def total(self) -> Counter[str]:
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for pod_class in self._cluster.placed_classes():
             template = pod_class.template
             for slot, pods in pod_class.nodes.items():
-                held = int(self._node_affinity(template.rules)[slot])
+                satisfied = int(self._node_affinity(template.rules)[slot])
                 for term in template.preferred:
                     others = term.counter.in_domain_of(slot) - (pod_class in term.matcher.classes)
-                    held += term.weight * max(others, 0)
-                found[pod_class.namespace] -= pods * held
-        return found
+                    satisfied += term.weight * max(others, 0)
+                totals[pod_class.namespace] -= pods * satisfied
+        return totals
 
     @override
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
-        return -self._held(pod_class, itself=0)
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
+        return -self._satisfied(pod_class, itself=0)
 
     @override
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
-        return -self._held(pod_class, itself=1)
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
+        return -self._satisfied(pod_class, itself=1)
 
-    def _held(self, pod_class: PodClass, *, itself: int) -> Ints:
-        """Return the weights that hold thanks to one pod on each node; `itself` is counted there, or not."""
+    def _satisfied(self, pod_class: PodClass, *, itself: int) -> Ints:
+        """Return the weights that one pod on each node satisfies.
+
+        `itself` is 1 if the pod is already counted there, else 0.
+        """
         template = pod_class.template
-        held = self._node_affinity(template.rules).copy()
+        satisfied = self._node_affinity(template.rules).copy()
         for term in template.preferred:
             own = itself * (pod_class in term.matcher.classes)
             key = term.counter.key
-            held += term.weight * (key.on_nodes(term.counter.counts) - own * key.keyed)
+            satisfied += term.weight * (key.on_nodes(term.counter.counts) - own * key.keyed)
         for entry in pod_class.matched:
             for owned in entry.terms:
                 weight = owned.preference
                 if weight and owned.counter.total:
-                    own = itself * sum(each is owned for each in template.owned)
+                    own = itself * sum(term is owned for term in template.owned)
                     key = owned.counter.key
-                    held += weight * (key.on_nodes(owned.counter.counts) - own * key.keyed)
-        return held
+                    satisfied += weight * (key.on_nodes(owned.counter.counts) - own * key.keyed)
+        return satisfied
 
     def of_node_affinity(self, pod_class: PodClass) -> Ints:
-        """Return the weights that hold of a pod's node affinity on each node, shape (nodes,)."""
+        """Return the satisfied weights of a pod's node affinity on each node, shape (nodes,)."""
         return self._node_affinity(pod_class.template.rules)
 
     def _node_affinity(self, rules: NodeRules) -> Ints:
@@ -253,10 +256,10 @@ class PreferenceCost(PlacementCost):
 
 
 class NodeCost(PlacementCost):
-    """What follows for each node by itself from the pods on it."""
+    """A cost that each node has by itself, from the pods on it."""
 
     resources: tuple[str, ...] = ()
-    """The resources of which it follows what is requested of a node."""
+    """The resources whose requested amounts determine the cost."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._nodes = cluster.nodes
@@ -268,15 +271,15 @@ class NodeCost(PlacementCost):
         return Counter({ANYWHERE: int(self._present().sum())})
 
     @override
-    def coming(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return self._with(use, 1) - self._present()
 
     @override
-    def leaving(self, pod_class: PodClass, use: PodUsage) -> Ints:
+    def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
         return self._present() - self._with(use, -1)
 
     def _present(self) -> Ints:
-        """Return what each node costs now; it is computed again only after pods came or left."""
+        """Return the current cost of each node, cached until pods are added or removed."""
         position = self._nodes.usage_log.position
         if self._now is None or position != self._position:
             self._now, self._position = self._with(None, 0), position
@@ -284,11 +287,11 @@ class NodeCost(PlacementCost):
 
     @abstractmethod
     def _with(self, use: PodUsage | None, pods: int) -> Ints:
-        """Return what each node costs with so many pods more of this use, shape (nodes,), int64."""
+        """Return the cost of each node with `pods` more pods of a usage, shape (nodes,), int64."""
 
     @abstractmethod
     def of_node(self, slot: int, requested: list[int], pods: int) -> int:
-        """Return what one node costs with so much requested of each of the `resources`, and so many pods."""
+        """Return the cost of a node, given the requested amounts of `resources` and the pods."""
 
 
 def _amount(use: PodUsage | None, resource: str) -> int:
@@ -300,10 +303,10 @@ def _amount(use: PodUsage | None, resource: str) -> int:
 
 
 class LoadCost(NodeCost):
-    """The squares of the shares of cpu and memory that are requested, over all nodes.
+    """The squares of the requested shares of cpu and memory, over all nodes.
 
-    Shares are thousandths of what the node has, cut off. For as much load as there is, the sum is
-    least where it is spread most evenly; with `sign` -1 it is least where the load is packed.
+    Shares are thousandths of what the node has, truncated. For a given total load, the sum is least
+    if it is spread most evenly; with `sign` -1 it is least if the load is packed.
     """
 
     resources: tuple[str, ...] = ("cpu", "memory")
@@ -312,7 +315,7 @@ class LoadCost(NodeCost):
         super().__init__(cluster)
         self._sign = sign
         self._divisors: list[tuple[str, Ints]] = []
-        """What nodes have; where they have none, so much that no share is left."""
+        """The capacity of nodes; for nodes without any, so much that no share is left."""
         for resource in self.resources:
             allocatable = self._nodes.allocatable(resource)
             divisor: Ints = np.where(allocatable > 0, allocatable, 2**62)
@@ -343,10 +346,10 @@ class LoadCost(NodeCost):
 
 
 class UsedNodesCost(NodeCost):
-    """The nodes with pods that are not bound to stay there, as daemons are."""
+    """The number of nodes with pods that could leave, unlike daemons."""
 
     def __init__(self, cluster: Cluster, staying: Iterable[str]) -> None:
-        """Let it leave out, of each pod that stays, the node, which is named as often as it has such."""
+        """Ignore the `staying` pods, given by node name, once for each pod."""
         super().__init__(cluster)
         self._staying = np.zeros(cluster.nodes.size, dtype=np.int64)
         for name in staying:
@@ -362,7 +365,7 @@ class UsedNodesCost(NodeCost):
 
 
 class _ResourceCost(NodeCost):
-    """What follows from what is free of a resource; nodes that take no new pods have nothing free."""
+    """A cost computed from the free amount of a resource; nodes that take no new pods have none."""
 
     def __init__(self, cluster: Cluster, resource: str) -> None:
         super().__init__(cluster)
@@ -386,18 +389,18 @@ class _ResourceCost(NodeCost):
 
     @abstractmethod
     def _at(self, free: int, requested: int) -> int:
-        """Do what `_of` does for one node, in plain integers."""
+        """Return the cost of one node, in plain integers."""
 
     @abstractmethod
     def _of(self, free: Ints, requested: Ints) -> Ints:
-        """Return what nodes cost that have so much free and requested."""
+        """Return the cost of nodes with these free and requested amounts."""
 
 
 class FragmentationCost(_ResourceCost):
-    """What is free of a resource where it is of no use to who needs a whole block of it.
+    """The free amount of a resource that is too fragmented for a pod that needs a whole block.
 
-    Without a size of blocks, a block is all that a node has: what is free on nodes that have a part
-    in use. Else it is what is left of each node's free amount after as many blocks as it has.
+    Without a block size, a block is a whole node: this counts what is free on partly used nodes.
+    Otherwise it counts the remainder of each node's free amount after whole blocks.
     """
 
     def __init__(self, cluster: Cluster, resource: str, block: int | None) -> None:
@@ -406,10 +409,10 @@ class FragmentationCost(_ResourceCost):
 
     @override
     def _of(self, free: Ints, requested: Ints) -> Ints:
-        found: Ints = (
+        costs: Ints = (
             np.where(requested > 0, free, 0) if self._block is None else free % self._block
         )
-        return found
+        return costs
 
     @override
     def _at(self, free: int, requested: int) -> int:
@@ -421,8 +424,8 @@ class FragmentationCost(_ResourceCost):
 class FreeBlocksCost(_ResourceCost):
     """The squares of the free amounts of a resource, over all nodes, negated.
 
-    Free amounts are in thousandths of the greatest amount that any node has. The sum is least where
-    what is free lies together.
+    Free amounts are in thousandths of the greatest amount of any node. The sum is least if the free
+    amount is concentrated.
     """
 
     def __init__(self, cluster: Cluster, resource: str) -> None:

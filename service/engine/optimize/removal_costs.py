@@ -1,4 +1,4 @@
-"""What it costs the pods of a cluster if one goes: how evenly they are spread, and what they prefer."""
+"""The cost of removing a pod: to the evenness of spread, and to the preferences of other pods."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,35 +13,36 @@ from service.engine.state.pods.spread import SpreadRule
 
 
 class RemovalCost(NamedTuple):
-    """By how much the cluster gets worse. The costs of pods that go one after the other add up."""
+    """The cost of removing a pod; costs of successive removals add up."""
 
     spread: int
-    """What is added to the sum of the squares of all domains' pods, over all constraints.
+    """The increase of the sum of squares of all domains' pods, over all constraints.
 
-    For a number of pods, this sum is least where they are spread most evenly."""
+    For a given number of pods, this sum is least if they are spread most evenly."""
     preferences: int
-    """The weights of the preferences that held thanks to the pod: its own, and those of others."""
+    """The weights of the preferences that the pod satisfied: its own, and those of others."""
 
 
 class RemovalCosts:
-    """Tells the costs of pods of some classes, at each moment by the pods that are there then."""
+    """The removal costs of pods of some classes, by the pods present at each call."""
 
     def __init__(self, cluster: Cluster, classes: Iterable[PodClass]) -> None:
         self._cluster = cluster
         self.may_fall = False
-        """Whether a cost may fall when other pods of these classes go, as one has preferences."""
+        """Whether removing other pods of these classes can lower a cost, because one has
+        preferences."""
         self._rules: dict[int, SpreadRule] = {}
-        """The constraints that any of the classes has, once for each counter."""
+        """The constraints of the classes, one for each counter."""
         for pod_class in classes:
             self.may_fall = self.may_fall or bool(pod_class.template.preferred)
             for rule in (*pod_class.template.hard_spread, *pod_class.template.soft_spread):
                 if rule.counter is not None:
                     self._rules.setdefault(id(rule.counter), rule)
         self._chosen: dict[tuple[NodeRules, int], int] = {}
-        """The weights of the preferred terms of node affinity that a node fulfils."""
+        """The weights of the preferred terms of node affinity that a node satisfies."""
 
     def of(self, pod_class: PodClass, slot: int) -> RemovalCost:
-        """Return what it costs now if a pod of a class leaves the node of a slot, where it is."""
+        """Return the current cost of removing a pod of a class from the node of a slot."""
         return RemovalCost(self._spread(pod_class, slot), self._preferences(pod_class, slot))
 
     def _spread(self, pod_class: PodClass, slot: int) -> int:
@@ -56,16 +57,18 @@ class RemovalCosts:
 
     def _preferences(self, pod_class: PodClass, slot: int) -> int:
         template = pod_class.template
-        held = self._node_affinity(template.rules, slot)
+        satisfied = self._node_affinity(template.rules, slot)
         for term in template.preferred:
             own = int(pod_class in term.matcher.classes)
-            held += term.weight * (term.counter.in_domain_of(slot) - own)
+            satisfied += term.weight * (term.counter.in_domain_of(slot) - own)
         for entry in pod_class.matched:
             for owned in entry.terms:
                 weight = owned.preference
                 if weight:
-                    held += weight * (owned.counter.in_domain_of(slot) - (owned in template.owned))
-        return held
+                    satisfied += weight * (
+                        owned.counter.in_domain_of(slot) - (owned in template.owned)
+                    )
+        return satisfied
 
     def _node_affinity(self, rules: NodeRules, slot: int) -> int:
         if rules.preferred is None:

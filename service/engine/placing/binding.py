@@ -25,7 +25,7 @@ def bindings_on(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, str] | 
     if not unbound:
         return {}
     matches = VolumeMatches(volumes.table, unbound)
-    return None if matches.failing[slot] else matches.on(slot)
+    return None if matches.failing[slot] else matches.volumes_on(slot)
 
 
 def user_of_claim(cluster: Cluster, claim: ObjectName) -> str | None:

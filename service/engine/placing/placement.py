@@ -274,7 +274,9 @@ def _relative_scores(
         weight = relative.weight
         by_domain = score.by_domain(candidates.vacant)
         if by_domain is not None:
-            answer.append(DomainScores(by_domain.key, [weight * each for each in by_domain.scores]))
+            answer.append(
+                DomainScores(by_domain.key, [weight * score for score in by_domain.scores])
+            )
             continue
         scores = score.on_nodes(candidates.ranks, weight << TIE_BITS)
         if scores is not None:

@@ -47,7 +47,7 @@ def failures_of(cluster: Cluster, pod: Pod, profile: Profile) -> Failures:
     """
     pod_class = cluster.class_of(pod)
     with_nominated = (
-        _failures_beside_nominated(cluster, pod, profile) if cluster.has_reservations else []
+        _failures_with_nominated(cluster, pod, profile) if cluster.has_reservations else []
     )
     failures = _failures(cluster, pod_class, profile)
     for slot, failing in with_nominated:
@@ -66,7 +66,7 @@ SlotFailures = dict[str, dict[str, bool]]
 """For one node, whether the failure is unresolvable, by plugin and reason."""
 
 
-def _failures_beside_nominated(
+def _failures_with_nominated(
     cluster: Cluster, pod: Pod, profile: Profile
 ) -> list[tuple[int, SlotFailures]]:
     """Return the slots where the pod does not fit with nominated pods, with the failures."""

@@ -11,7 +11,7 @@ from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Failure,
     NodePlugin,
-    PreFilter,
+    PreFilterResult,
     bounds_of,
 )
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
@@ -43,8 +43,8 @@ class DataAffinity(NodePlugin):
     @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
-        for data_set in _required(rules):
-            mask &= _having(nodes, data_set, rows)
+        for data_set in _required_data(rules):
+            mask &= _nodes_with(nodes, data_set, rows)
         return mask
 
     @override
@@ -56,16 +56,16 @@ class DataAffinity(NodePlugin):
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         return [
             Failure(
-                LACKING.format(data_set.name), ~_having(nodes, data_set, ALL), unresolvable=True
+                LACKING.format(data_set.name), ~_nodes_with(nodes, data_set, ALL), unresolvable=True
             )
-            for data_set in _required(rules)
+            for data_set in _required_data(rules)
         ]
 
     @override
-    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
-        for data_set in _required(pod_class.template.rules):
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
+        for data_set in _required_data(pod_class.template.rules):
             if data_set.nodes is None:
-                return PreFilter(reason=NOT_FOUND.format(data_set.name))
+                return PreFilterResult(reason=NOT_FOUND.format(data_set.name))
         return None
 
     @override
@@ -79,7 +79,7 @@ class DataAffinity(NodePlugin):
             return None
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
         for weight, data_set in rules.data.preferred:
-            total += weight * _having(nodes, data_set, rows)
+            total += weight * _nodes_with(nodes, data_set, rows)
         return total
 
     @override
@@ -100,11 +100,11 @@ class DataAffinity(NodePlugin):
         )
 
 
-def _required(rules: NodeRules) -> tuple[NamedDataSet, ...]:
+def _required_data(rules: NodeRules) -> tuple[NamedDataSet, ...]:
     return () if rules.data is None else rules.data.required
 
 
-def _having(nodes: NodeTable, data: NamedDataSet, rows: Rows) -> Mask:
+def _nodes_with(nodes: NodeTable, data: NamedDataSet, rows: Rows) -> Mask:
     """Return the nodes that have a data set, shape (rows,)."""
     mask = np.zeros(len(at(nodes.alive, rows)), dtype=np.bool_)
     if data.nodes is not None:

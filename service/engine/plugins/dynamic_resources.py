@@ -1,4 +1,4 @@
-"""DynamicResources: a node must reach devices for all claims of a pod.
+"""DynamicResources: the claims of a pod must be allocatable from devices that a node reaches.
 
 Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35, with the features that are on by
 default: admin access and prioritized lists. Where Kubernetes ends the attempt with an error, such
@@ -15,7 +15,7 @@ from service.engine.framework.events import Change, ClusterEvent
 from service.engine.framework.plugin import (
     Failure,
     Headrooms,
-    PreFilter,
+    PreFilterResult,
     RelationPlugin,
     RelativeScore,
     permanent_headrooms,
@@ -52,10 +52,10 @@ class DynamicResources(RelationPlugin):
     )
 
     @override
-    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
         devices = pod_class.devices
         reason = None if devices is None else devices.rejection()
-        return None if reason is None else PreFilter(reason=reason)
+        return None if reason is None else PreFilterResult(reason=reason)
 
     @override
     def applies(self, pod_class: PodClass) -> bool:
@@ -81,7 +81,7 @@ class DynamicResources(RelationPlugin):
         ]
         wanted = devices.wanted()
         if wanted:
-            vetoes.append(_failing(nodes, devices.verdicts(wanted)))
+            vetoes.append(_verdict_vetoes(nodes, devices.verdicts(wanted)))
         return vetoes
 
     @override
@@ -93,7 +93,7 @@ class DynamicResources(RelationPlugin):
         reason = devices.rejection()
         if reason is not None:
             return [Failure(reason, nodes.alive.copy(), unresolvable=True)]
-        failures = _unallocated(nodes, devices)
+        failures = _allocation_failures(nodes, devices)
         unavailable = ~_available(nodes, devices) & nodes.alive
         for failure in failures:
             unavailable &= ~failure.nodes
@@ -130,14 +130,14 @@ def _gives_devices(event: ClusterEvent) -> bool:
     return isinstance(body, ResourceClaimBody) and body.status.allocation is not None
 
 
-def _failing(nodes: NodeTable, verdicts: NodeVerdicts) -> Vetoes:
+def _verdict_vetoes(nodes: NodeTable, verdicts: NodeVerdicts) -> Vetoes:
     passing = nodes.alive & ~verdicts.failing
     if np.count_nonzero(passing) <= FEW_NODES:
         return Vetoes(nodes.itself, only=tuple(np.flatnonzero(passing).tolist()))
     return Vetoes(nodes.itself, nodes=np.where(verdicts.failing, VETO, 0))
 
 
-def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
+def _allocation_failures(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
     """Return the nodes on which claims cannot be allocated, for each reason."""
     wanted = devices.wanted()
     if not wanted:

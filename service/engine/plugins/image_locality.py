@@ -1,4 +1,4 @@
-"""ImageLocality: nodes score for holding a pod's images; large and widespread images count more."""
+"""ImageLocality: nodes score for a pod's images they hold; large, widespread ones count more."""
 
 from typing import ClassVar
 

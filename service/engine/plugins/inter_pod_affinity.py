@@ -115,8 +115,8 @@ class InterPodAffinity(RelationPlugin):
         terms = pod_class.template.affinity
         if pod_class.template.siblings is not None:
             terms = pod_class.affinity
-        vetoes = lacking(nodes, pod_class, terms, expected)
-        for blocker in _repelling(pod_class):
+        vetoes = affinity_vetoes(nodes, pod_class, terms, expected)
+        for blocker in _blockers(pod_class):
             if blocker.key.has_few_domains:
                 vetoes.append(Vetoes(blocker.key, blocker.vetoes_by_domain()))
             else:
@@ -130,7 +130,7 @@ class InterPodAffinity(RelationPlugin):
         failures = []
         if pod_class.template.affinity:
             passing = np.ones(nodes.size, dtype=np.bool_)
-            for vetoes in lacking(nodes, pod_class, pod_class.affinity):
+            for vetoes in affinity_vetoes(nodes, pod_class, pod_class.affinity):
                 passing &= vetoes.nodes == 0
             failures.append(Failure(AFFINITY, ~passing, unresolvable=True))
             open_nodes &= passing
@@ -145,15 +145,15 @@ class InterPodAffinity(RelationPlugin):
         template = pod_class.template
         wanted = pod_class.affinity
         rooms = [
-            _wanted(term, first=first)
+            _affinity_headroom(term, first=first)
             for term, first in zip(wanted, pod_class.first_for(wanted), strict=True)
         ]
         # In the order of the reasons, of which the filter reports the first.
         own = sorted(template.anti_affinity, key=_is_limited)
-        rooms += [_spared(term, pod_class) for term in own]
+        rooms += [_anti_affinity_headroom(term, pod_class) for term in own]
         existing = forbidding_terms(pod_class)
         rooms += [
-            Headroom(EXISTING, _negated_counts(owned.counter), taken=_owning(owned))
+            Headroom(EXISTING, _negated_counts(owned.counter), taken=_count_owners(owned))
             for owned in existing
             if owned.limit is None
         ]
@@ -168,9 +168,9 @@ class InterPodAffinity(RelationPlugin):
     @override
     def blames(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> list[Blame]:
         return [
-            *_companions(pod_class, slot),
-            *_repelled(pod_class, slot),
-            *_repelling_owners(pod_class, slot),
+            *_affinity_blames(pod_class, slot),
+            *_own_blames(pod_class, slot),
+            *_existing_blames(pod_class, slot),
         ]
 
     @override
@@ -198,7 +198,7 @@ class InterPodAffinity(RelationPlugin):
 
     @override
     def scale(self, above: int, span: int) -> int:
-        return scaled(above, span)
+        return scale_score(above, span)
 
     def _weight(self, term: OwnedTerm) -> int:
         arguments = self._arguments
@@ -270,7 +270,7 @@ class AffinityScore(RelativeScore):
         return DomainScores(
             key,
             [
-                0 if vacancies[domain] else scaled(weight - least, span)
+                0 if vacancies[domain] else scale_score(weight - least, span)
                 for domain, weight in enumerate(raw)
             ],
         )
@@ -284,8 +284,8 @@ class AffinityScore(RelativeScore):
             return None
         above, span = bounds.above(raw), bounds.greatest - bounds.least
         if span > TABLE_MAX:
-            return weight * _scaled(above, span)
-        return _scale(span, weight).take(above)
+            return weight * _scale_scores(above, span)
+        return _scale_table(span, weight).take(above)
 
     def _raw(self) -> Ints:
         """Return the sum of weights for each node, shape (nodes,), int64, read-only.
@@ -299,27 +299,27 @@ class AffinityScore(RelativeScore):
         return sum(per_node[1:], per_node[0])
 
 
-def scaled(above: int, span: int) -> int:
+def scale_score(above: int, span: int) -> int:
     """Return 0 to 100 for a share of the span, truncated after floating point, as in Kubernetes."""
     return int(MAX_NODE_SCORE * (above / span)) if span else 0
 
 
-def _scaled(above: Ints, span: int) -> Ints:
-    """Return `scaled` for many nodes; the span must not be 0."""
+def _scale_scores(above: Ints, span: int) -> Ints:
+    """Return `scale_score` for many nodes; the span must not be 0."""
     scores: Ints = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
     return scores
 
 
 @lru_cache(maxsize=128)
-def _scale(span: int, weight: int) -> Ints:
+def _scale_table(span: int, weight: int) -> Ints:
     """Return the weighted score of each distance from the least, shape (span + 1,), read-only.
 
     The span must not be 0.
     """
-    return weight * _scaled(np.arange(span + 1), span)
+    return weight * _scale_scores(np.arange(span + 1), span)
 
 
-def lacking(
+def affinity_vetoes(
     nodes: NodeTable,
     pod_class: PodClass,
     terms: Sequence[AffinityTerm],
@@ -351,16 +351,16 @@ def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
     ]
 
 
-def _wanted(term: AffinityTerm, *, first: bool) -> Headroom:
-    """Return how many of the pods that a term requires can leave."""
+def _affinity_headroom(term: AffinityTerm, *, first: bool) -> Headroom:
+    """Return how many of the pods required by a term can leave each node's domain."""
     key = term.counter.key
     pods = key.keyed.astype(np.int64) if first else key.on_nodes(term.counter.counts)
-    return Headroom(AFFINITY, pods - 1, taken=_matching(term.matcher), is_given=True)
+    return Headroom(AFFINITY, pods - 1, taken=_count_matches(term.matcher), is_given=True)
 
 
-def _spared(term: AffinityTerm, pod_class: PodClass) -> Headroom:
-    """Return how many more pods that the pod's own anti-affinity matches a node tolerates."""
-    limit, taken = term.limit_for(pod_class), _matching(term.matcher)
+def _anti_affinity_headroom(term: AffinityTerm, pod_class: PodClass) -> Headroom:
+    """Return how many more pods matching the pod's own anti-affinity each node tolerates."""
+    limit, taken = term.limit_for(pod_class), _count_matches(term.matcher)
     if limit is None:
         return Headroom(ANTI_AFFINITY, _negated_counts(term.counter), taken=taken)
     return Headroom(FULL, _negated_counts(term.counter) + limit.full_at - 1, taken=taken)
@@ -375,15 +375,15 @@ def _negated_counts(counter: DomainCounter) -> Ints:
     return -counter.key.on_nodes(counter.counts)
 
 
-def _matching(entry: MatcherEntry) -> Callable[[PodClass], int]:
+def _count_matches(entry: MatcherEntry) -> Callable[[PodClass], int]:
     return lambda pod_class: int(pod_class in entry.classes)
 
 
-def _owning(term: OwnedTerm) -> Callable[[PodClass], int]:
+def _count_owners(term: OwnedTerm) -> Callable[[PodClass], int]:
     return lambda pod_class: sum(owned is term for owned in pod_class.template.owned)
 
 
-def _companions(pod_class: PodClass, slot: int) -> Iterator[Blame]:
+def _affinity_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
     """Yield blames for the pods that the pod's affinity matches, where its domain has none of them.
 
     Without these pods, the pod may be the first that matches.
@@ -396,22 +396,22 @@ def _companions(pod_class: PodClass, slot: int) -> Iterator[Blame]:
         may_stay = 0 if pod_class.matches_all(terms) else -1
         for term in terms:
             if term.counter.total or may_stay < 0:
-                taken = _matching(term.matcher)
+                taken = _count_matches(term.matcher)
                 yield Blame(term, term.counter.key, None, taken, may_stay, reason=AFFINITY)
 
 
-def _repelled(pod_class: PodClass, slot: int) -> Iterator[Blame]:
+def _own_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
     """Yield blames for the pods that the pod's own anti-affinity matches."""
     for term in pod_class.template.anti_affinity:
         domain, limit = term.counter.key.cells[slot], term.limit_for(pod_class)
         blocker: DomainBlocker = term.counter if limit is None else limit
         if domain != NO_DOMAIN and blocker.in_domain(domain):
             may_stay = 0 if limit is None else limit.full_at - 1
-            taken, reason = _matching(term.matcher), ANTI_AFFINITY if limit is None else FULL
+            taken, reason = _count_matches(term.matcher), ANTI_AFFINITY if limit is None else FULL
             yield Blame(term, blocker.key, domain, taken, may_stay, reason=reason)
 
 
-def _repelling_owners(pod_class: PodClass, slot: int) -> Iterator[Blame]:
+def _existing_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
     """Yield blames for the pods whose anti-affinity matches the pod.
 
     For terms with a limit, these include the matched pods that fill the domain.
@@ -422,14 +422,14 @@ def _repelling_owners(pod_class: PodClass, slot: int) -> Iterator[Blame]:
         if domain == NO_DOMAIN or not blocker.in_domain(domain):
             continue
         if owned.limit is None:
-            yield Blame(owned, blocker.key, domain, _owning(owned), reason=EXISTING)
+            yield Blame(owned, blocker.key, domain, _count_owners(owned), reason=EXISTING)
         else:
-            taken = _owning_or_filling(owned)
+            taken = _count_owners_or_matches(owned)
             yield Blame(owned, blocker.key, domain, taken, None, reason=EXISTING_FULL)
 
 
-def _owning_or_filling(term: OwnedTerm) -> Callable[[PodClass], int]:
-    owning, matching = _owning(term), _matching(term.matcher)
+def _count_owners_or_matches(term: OwnedTerm) -> Callable[[PodClass], int]:
+    owning, matching = _count_owners(term), _count_matches(term.matcher)
     return lambda pod_class: owning(pod_class) or matching(pod_class)
 
 
@@ -467,7 +467,7 @@ def _last_of_group(
     return mask
 
 
-def _repelling(pod_class: PodClass) -> list[DomainBlocker]:
+def _blockers(pod_class: PodClass) -> list[DomainBlocker]:
     """Return what excludes pods of the class from domains: own terms, and those of placed pods."""
     own = [
         term.limit_for(pod_class) or term.counter

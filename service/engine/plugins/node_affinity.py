@@ -11,7 +11,7 @@ from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Failure,
     NodePlugin,
-    PreFilter,
+    PreFilterResult,
     bounds_of,
 )
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows, at
@@ -66,19 +66,19 @@ class NodeAffinity(NodePlugin):
 
     @override
     def applies(self, rules: NodeRules) -> bool:
-        return rules.required.anything or rules.enforced.anything
+        return rules.required.restricts or rules.enforced.restricts
 
     @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = required_mask(nodes, rules.required, rows)
-        if rules.enforced.anything:
+        if rules.enforced.restricts:
             mask &= required_mask(nodes, rules.enforced, rows)
         return mask
 
     @override
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         own = ~required_mask(nodes, rules.required, ALL)
-        if not rules.enforced.anything:
+        if not rules.enforced.restricts:
             return [Failure(REASON, own, unresolvable=True)]
         enforced = ~required_mask(nodes, rules.enforced, ALL)
         return [
@@ -104,11 +104,11 @@ class NodeAffinity(NodePlugin):
         return bounds.capped(raw) * MAX_NODE_SCORE // bounds.greatest
 
     @override
-    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
         names = named_nodes(pod_class.template.rules.required)
         if names is None:
             return None
-        return PreFilter(names) if names else PreFilter(reason=CONFLICT)
+        return PreFilterResult(names) if names else PreFilterResult(reason=CONFLICT)
 
     @classmethod
     @override
@@ -124,10 +124,10 @@ class NodeAffinity(NodePlugin):
     @classmethod
     @override
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
-        return None if event.node is None else _turned(*event.node)
+        return None if event.node is None else _gained_labels(*event.node)
 
 
-def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
+def _gained_labels(before: Node | None, after: Node) -> frozenset[Pair]:
     """Return the labels that a node gained, and for each changed key the pair with ANY_VALUE."""
     old = before.labels if before else {}
     keys = changed_keys(old, after.labels)
@@ -150,7 +150,7 @@ def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
 
 
 def _node_pairs(pod: Pod) -> frozenset[Pair] | None:
-    """Return labels of which a node gains or loses one when it begins to match the pod.
+    """Return labels such that a node that begins to match the pod gains or loses one of them.
 
     A new node gains all its labels, so it gains one of these, unless a node without labels would
     match. In that case the result is None: any node may match.

@@ -149,12 +149,15 @@ class NodeResourcesFit(NodePlugin):
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         if self._plain and nodes.divides_evenly:
             cpu, memory = rules.needs.scored
-            return (_unused(nodes, "cpu", cpu, rows) + _unused(nodes, "memory", memory, rows)) >> 1
+            return (
+                _least_allocated_evenly(nodes, "cpu", cpu, rows)
+                + _least_allocated_evenly(nodes, "memory", memory, rows)
+            ) >> 1
         match self._arguments.strategy:
             case "LeastAllocated":
-                return self._weighted(nodes, rules, rows, _least_allocated)
+                return self._weighted_average(nodes, rules, rows, _least_allocated)
             case "MostAllocated":
-                return self._weighted(nodes, rules, rows, _most_allocated)
+                return self._weighted_average(nodes, rules, rows, _most_allocated)
             case _:
                 return self._ratio(nodes, rules, rows)
 
@@ -166,12 +169,12 @@ class NodeResourcesFit(NodePlugin):
         of_cpu, of_memory = nodes.allocatable_at("cpu", slot), nodes.allocatable_at("memory", slot)
         cpu += nodes.scored_at("cpu", slot)
         memory += nodes.scored_at("memory", slot)
-        one, other = _unused_of(of_cpu, cpu), _unused_of(of_memory, memory)
+        one, other = _least_allocated_at(of_cpu, cpu), _least_allocated_at(of_memory, memory)
         if one is None or other is None:
             return one or other or 0
         return (one + other) // 2
 
-    def _weighted(self, nodes, rules, rows, one) -> Ints:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def _weighted_average(self, nodes, rules, rows, one) -> Ints:  # type: ignore[no-untyped-def]  # noqa: ANN001
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
         weights = np.zeros_like(total)
         for capacity, wanted, weight in self._resources(nodes, rules, rows):
@@ -221,7 +224,7 @@ def _arguments(scoring: ScoringStrategy) -> FitArguments:
     )
 
 
-def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
+def _least_allocated_evenly(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
     """Return the LeastAllocated score of cpu or memory if nodes divide evenly, shape (rows,)."""
     unused = at(nodes.allocatable(resource), rows) - at(nodes.scored(resource), rows)
     unused -= amount
@@ -231,7 +234,7 @@ def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
     return shares.astype(np.int64)
 
 
-def _unused_of(capacity: int, wanted: int) -> int | None:
+def _least_allocated_at(capacity: int, wanted: int) -> int | None:
     """Return the LeastAllocated score of one node, or None if it has none of the resource."""
     if capacity == 0:
         return None

@@ -223,7 +223,7 @@ class SpreadScore(RelativeScore):
             return DomainScores(rule.key, [0] * len(raw))
         least, greatest = min(scored), max(scored)
         for domain, score in enumerate(raw):
-            raw[domain] = 0 if vacancies[domain] else _reversed(score, least, greatest)
+            raw[domain] = 0 if vacancies[domain] else _reverse(score, least, greatest)
         return DomainScores(rule.key, raw)
 
     @override
@@ -233,7 +233,7 @@ class SpreadScore(RelativeScore):
         for rule in self._rules:
             if rule.needs_key:
                 ignored = ignored | (rule.key.keyed.astype(np.int64) - 1)
-        return weight * _normalized(self._raw(ignored), ignored)
+        return weight * _normalize(self._raw(ignored), ignored)
 
     def _raw(self, ignored: Ints) -> Ints:
         """Return raw scores, shape (nodes,), int64: the more pods, the higher.
@@ -241,18 +241,18 @@ class SpreadScore(RelativeScore):
         Nodes for which `ignored` is -1 instead of 0 do not form domains.
         """
         if len(self._rules) == 1 and self._rules[0].needs_key:
-            per_domain, key = _weighted(self._rules[0], ignored)
-            return _rounded(per_domain).take(key.domain_of)
+            per_domain, key = _domain_scores(self._rules[0], ignored)
+            return _round(per_domain).take(key.domain_of)
         total = np.zeros(self._nodes.size, dtype=np.float64)
         for rule in self._rules:
-            per_domain, key = _weighted(rule, ignored)
+            per_domain, key = _domain_scores(rule, ignored)
             added = per_domain.take(key.domain_of)
             counts_everywhere = rule.needs_key or rule.key.on_every_slot
             total += added if counts_everywhere else added * rule.key.keyed
-        return _rounded(total)
+        return _round(total)
 
 
-def _normalized(raw: Ints, ignored: Ints) -> Ints:
+def _normalize(raw: Ints, ignored: Ints) -> Ints:
     """Return the reverse of raw scores, shape (nodes,), 0 to 100; 0 where `ignored` is -1."""
     bounds = bounds_of(raw, ignored)
     if bounds is None:
@@ -265,7 +265,7 @@ def _normalized(raw: Ints, ignored: Ints) -> Ints:
     return table.take((raw - least) & ~ignored) & ~ignored
 
 
-def _reversed(raw: int, least: int, greatest: int) -> int:
+def _reverse(raw: int, least: int, greatest: int) -> int:
     return MAX_NODE_SCORE * (greatest + least - raw) // greatest if greatest else MAX_NODE_SCORE
 
 
@@ -291,7 +291,8 @@ def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
 def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
     """Return how many more pods each domain may have, shape (capacity + 1,).
 
-    A domain is compared with all others, since it may become the emptiest one as its pods leave.
+    Each domain is compared with the others only, since it may become the emptiest as its pods
+    leave.
     """
     existing = rule.included_nodes.nodes_of[rule.key.name].counts[:-1] > 0
     counts = _counts(rule)
@@ -339,7 +340,7 @@ def _counts(rule: SpreadRule) -> Ints:
     return rule.counter.counts
 
 
-def _weighted(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
+def _domain_scores(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
     """Return what each domain adds to the score, shape (capacity + 1,), and the domains' key."""
     weight = log(_size(rule, ignored) + 2)
     counts = _counts(rule) if rule.needs_key else _counts_of_any(rule)
@@ -347,7 +348,7 @@ def _weighted(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
     return weighted, rule.key if rule.counter is None else rule.counter.key
 
 
-def _rounded(scores: Floats) -> Ints:
+def _round(scores: Floats) -> Ints:
     """Round half away from zero, as Go does; scores are not negative."""
     return np.floor(scores + 0.5).astype(np.int64)
 

@@ -85,7 +85,7 @@ class VolumeBinding(VolumePlugin):
     @override
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
         """Return the reasons in Kubernetes' order; a node may have several."""
-        unusable, lost = _judge_bound(nodes, volumes)
+        unusable, lost = _failing_bound(nodes, volumes)
         matches = VolumeMatches(volumes.table, volumes.unbound_claims())
         return [
             Failure(AFFINITY, unusable & nodes.alive, unresolvable=True),
@@ -117,8 +117,12 @@ def _waits_for_consumer(table: VolumeTable, claim: PersistentVolumeClaim) -> boo
     return storage_class is not None and storage_class.waits_for_consumer and not claim.volume_name
 
 
-def _judge_bound(nodes: NodeTable, volumes: PodVolumes) -> tuple[Mask, Mask]:
-    """Return where a volume cannot be used, and where a missing one comes first, both (nodes,)."""
+def _failing_bound(nodes: NodeTable, volumes: PodVolumes) -> tuple[Mask, Mask]:
+    """Return the nodes that cannot use a bound volume, and those that fail for a missing one.
+
+    Both masks have the shape (nodes,). If a volume is missing, all nodes that can use the preceding
+    ones fail for it.
+    """
     unusable = np.zeros(nodes.size, dtype=np.bool_)
     for claim in volumes.known_claims():
         if not claim.is_bound:

@@ -1,1 +1,1 @@
-"""Preemption: which pods would have to leave which node, so that a pod fits there that fits nowhere."""
+"""Preemption: which pods to evict from which node for a pod that otherwise fits nowhere."""

@@ -1,8 +1,8 @@
-"""Trying out on many nodes at once whether a pod fits if others leave.
+"""Preemption dry runs on many nodes at once.
 
-It rests on what filters tell as `Headrooms`: of every thing that may run out, how much each node has
-left and how much each placed pod takes. The removable pods of all nodes are taken back in step, the
-most important one of each node first. What filters do not tell in this way is left to
+It relies on the `Headrooms` of filters: for each thing that may run out, how much each node has
+left and how much each placed pod takes. The removable pods of all nodes are reprieved in step, the
+most important one of each node first. Filters without headrooms are left to
 `service.engine.preemption.one_node`.
 """
 
@@ -25,20 +25,20 @@ FAR = 2**62
 
 
 class Verdict(NamedTuple):
-    """What is known of nodes when all their removable pods have left."""
+    """The verdict on nodes if all their removable pods leave."""
 
     fitting: Slots
-    """The nodes on which the pod fits then."""
+    """The nodes on which the pod then fits."""
     unsure: Slots
-    """The nodes that have to be tried out one by one."""
+    """The nodes that have to be tried one by one."""
     reasons: Counter[str]
-    """Why the pod does not fit on all others."""
+    """Why the pod does not fit on all other nodes."""
     rooms: tuple[Headroom, ...]
-    """What may still run out when pods are taken back."""
+    """What may run out as pods are reprieved."""
 
 
 class Removable:
-    """The pods of some nodes that may leave."""
+    """The pods of some nodes that may be evicted."""
 
     def __init__(self, table: ImportanceTable, slots: Slots, removability: Removability) -> None:
         self.table = table
@@ -52,7 +52,7 @@ class Removable:
             self.mask &= allowed.take(table.class_ids[: table.used].take(slots, axis=1))
 
     def taken(self, room: Headroom) -> Ints | None:
-        """What each of the pods takes of something, in the shape of `mask`; None: they take nothing."""
+        """Return what each pod takes of a headroom, in the shape of `mask`, or None for nothing."""
         if room.resource == PODS:
             return self.mask.astype(np.int64)
         if room.resource:
@@ -66,16 +66,16 @@ class Removable:
         by_class = np.array(
             [room.taken(pod_class) for pod_class in self.table.classes], dtype=np.int64
         )
-        found: Ints = by_class.take(
+        counts: Ints = by_class.take(
             self.table.class_ids[: self.table.used].take(self.slots, axis=1)
         )
-        found *= self.mask
+        counts *= self.mask
         if room.counted is not None:
-            found *= room.counted.take(self.slots)
-        return found
+            counts *= room.counted.take(self.slots)
+        return counts
 
     def left(self, room: Headroom) -> Ints:
-        """What each node has left of something when all of the pods have left, of the shape (slots,)."""
+        """Return what nodes have left of a headroom without removable pods, shape (slots,)."""
         spare: Ints = room.spare.take(self.slots)
         if not room.is_given and not (spare < 0).any():
             return spare
@@ -89,33 +89,35 @@ class Removable:
 def judge(
     removable: Removable, nodes: NodeTable, pod_class: PodClass, filters: Sequence[Plugin]
 ) -> Verdict:
-    """Ask filters about the nodes without their removable pods."""
+    """Apply filters to the nodes without their removable pods."""
     slots = removable.slots
     deciding = np.ones(len(slots), dtype=np.bool_)
     unsure = np.zeros(len(slots), dtype=np.bool_)
     reasons: Counter[str] = Counter()
     rooms: list[Headroom] = []
     for plugin in filters:
-        told = plugin.headrooms(nodes, pod_class)
-        if told is None:
+        headrooms = plugin.headrooms(nodes, pod_class)
+        if headrooms is None:
             unsure |= deciding
             break
-        if told.unsure is not None:
-            unsure |= told.unsure.take(slots) & deciding
+        if headrooms.unsure is not None:
+            unsure |= headrooms.unsure.take(slots) & deciding
             deciding &= ~unsure
-        if told.rooms:
-            deciding &= ~_refused(told, removable, deciding, reasons)
-            rooms += [each for each in told.rooms if not each.is_given]
+        if headrooms.rooms:
+            deciding &= ~_refused_nodes(headrooms, removable, deciding, reasons)
+            rooms += [room for room in headrooms.rooms if not room.is_given]
     fitting = slots[deciding & ~unsure]
-    return Verdict(fitting, slots[unsure], reasons, tuple(_binding(rooms, fitting)))
+    return Verdict(fitting, slots[unsure], reasons, tuple(_scarce(rooms, fitting)))
 
 
-def _refused(told: Headrooms, removable: Removable, deciding: Mask, reasons: Counter[str]) -> Mask:
-    """Return the nodes that one filter refuses, of the shape (slots,); its reasons are counted."""
+def _refused_nodes(
+    headrooms: Headrooms, removable: Removable, deciding: Mask, reasons: Counter[str]
+) -> Mask:
+    """Return the nodes that one filter refuses, shape (slots,), and count its reasons."""
     refused = np.zeros_like(deciding)
-    for room in told.rooms:
+    for room in headrooms.rooms:
         lacking = (removable.left(room) < 0) & deciding
-        if told.first_only:
+        if headrooms.first_only:
             lacking &= ~refused
         count = int(lacking.sum())
         if count:
@@ -124,13 +126,13 @@ def _refused(told: Headrooms, removable: Removable, deciding: Mask, reasons: Cou
     return refused
 
 
-def _binding(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
-    """Return the headrooms of which not every node has enough for all its pods."""
+def _scarce(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
+    """Return the headrooms that not every node has enough of for all its pods."""
     return [room for room in rooms if (room.spare.take(slots) < 0).any()]
 
 
 class PreemptionCandidates:
-    """Nodes that preemption would help, with their victims, in arrays of the shape (depth, slots)."""
+    """Nodes that preemption would help, with their victims, as arrays of shape (depth, slots)."""
 
     def __init__(
         self,
@@ -166,7 +168,7 @@ class PreemptionCandidates:
         return Cost(*cost), self.slots[columns]
 
     def costs(self) -> dict[int, Cost]:
-        """What each node costs, some perhaps without any victims; of starts nothing is said."""
+        """Return the cost of each node, which may have no victims; start times are ignored."""
         rows = zip(
             self.slots.tolist(),
             self._violations().tolist(),
@@ -212,8 +214,8 @@ class PreemptionCandidates:
 
 
 def _victims(removable: Removable, rooms: Sequence[Headroom], violating: Mask | None) -> Mask:
-    """Take back whom the pod can do with, those first whom budgets protect."""
-    taken = [each for room in rooms if (each := removable.taken(room)) is not None]
+    """Reprieve as many pods as possible, those protected by budgets first; return the rest."""
+    taken = [amounts for room in rooms if (amounts := removable.taken(room)) is not None]
     left = [removable.left(room) for room in rooms if room.resource or room.taken is not None]
     if violating is None:
         return _reprieve(removable.mask, taken, left)
@@ -222,10 +224,9 @@ def _victims(removable: Removable, rooms: Sequence[Headroom], violating: Mask | 
 
 
 def _reprieve(removable: Mask, taken: Sequence[Ints], left: Sequence[Ints]) -> Mask:
-    """Who cannot be taken back, the first rows first.
+    """Return the pods that cannot be reprieved, trying the first rows first.
 
-    `left` is how much of each thing the nodes have left, of the shape (slots,); who is taken back
-    lowers it.
+    `left` is how much of each thing the nodes have left, shape (slots,); reprieved pods reduce it.
     """
     victims = np.zeros_like(removable)
     for rank, candidates in enumerate(removable):

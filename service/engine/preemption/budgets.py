@@ -1,7 +1,7 @@
-"""Which pods could not leave their nodes without a disruption budget being violated.
+"""The pods whose eviction would violate a PodDisruptionBudget.
 
-The removable pods of a node are gone through by importance. Each takes one of what every budget
-allows that protects it; where a budget had nothing left, the pod is violating.
+The removable pods of a node are processed by importance. Each uses up one disruption of every
+budget that protects it; once a budget has none left, the pod violates it.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ Pair = tuple[str, str]
 
 
 def violating_pods(pods: Iterable[Pod], budgets: Sequence[DisruptionBudget]) -> list[bool]:
-    """For each pod, the most important first, whether it is violating."""
+    """Return for each pod, the most important first, whether its eviction violates a budget."""
     left = [budget.disruptions_allowed for budget in budgets]
     return [_take(pod, budgets, left) for pod in pods]
 
@@ -37,13 +37,13 @@ def _take(pod: Pod, budgets: Sequence[DisruptionBudget], left: list[int]) -> boo
 def violating_on(
     slots: Slots, removable: Mask, table: ImportanceTable, budgets: Sequence[DisruptionBudget]
 ) -> Mask | None:
-    """Which removable pods of these nodes are violating, in the shape of `removable`; None: none is.
+    """Return which removable pods violate a budget, in the shape of `removable`, or None.
 
     Args:
         slots: the nodes.
-        removable: the pods that may be removed of them, of the shape (depth, slots).
+        removable: the pods that may be evicted from them, shape (depth, slots).
         table: the pods of all nodes by importance.
-        budgets: all that there are.
+        budgets: all budgets.
     """
     protected = _Protection(budgets).by_budget(table.classes)
     if not protected:
@@ -57,7 +57,7 @@ def violating_on(
         if budget.disruptions_allowed <= 0 and not budget.disrupted_pods:
             exhausted[ids] = True
             continue
-        columns = _columns(budget, [table.classes[each] for each in ids], column_of)
+        columns = _columns(budget, [table.classes[class_id] for class_id in ids], column_of)
         if len(columns):
             scarce.append((budget, ids, columns))
     violating: Mask = exhausted.take(table.class_ids[: table.used].take(slots, axis=1))
@@ -68,16 +68,16 @@ def violating_on(
 
 
 def _columns(budget: DisruptionBudget, classes: Sequence[PodClass], column_of: Slots) -> Slots:
-    """The nodes of which as many protected pods may be removed that a budget has too little for them."""
-    if sum(max(each.nodes.values()) for each in classes) <= budget.disruptions_allowed:
+    """Return the nodes with more protected pods than a budget allows to be disrupted."""
+    if sum(max(pod_class.nodes.values()) for pod_class in classes) <= budget.disruptions_allowed:
         return np.array([], dtype=np.intp)
     pods: Counter[int] = Counter()
     for pod_class in classes:
         pods.update(pod_class.nodes)
     slots = [slot for slot, count in pods.items() if count > budget.disruptions_allowed]
     columns = column_of[slots]
-    found: Slots = columns[columns >= 0]
-    return found
+    present: Slots = columns[columns >= 0]
+    return present
 
 
 def _mark_beyond(
@@ -87,25 +87,27 @@ def _mark_beyond(
     table: ImportanceTable,
     scarce: Sequence[tuple[DisruptionBudget, list[int], Slots]],
 ) -> None:
-    """Mark the pods for which budgets have nothing left, all budgets with all their nodes at once."""
+    """Mark the pods beyond what budgets allow, for all budgets and their nodes at once."""
     members = np.zeros((len(scarce), len(table.classes)), dtype=np.bool_)
     for row, (_, ids, _) in enumerate(scarce):
         members[row, ids] = True
-    rows = np.repeat(np.arange(len(scarce)), [len(each) for _, _, each in scarce])
-    columns = np.concatenate([each for _, _, each in scarce])
+    rows = np.repeat(
+        np.arange(len(scarce)), [len(columns_of_budget) for _, _, columns_of_budget in scarce]
+    )
+    columns = np.concatenate([columns_of_budget for _, _, columns_of_budget in scarce])
     class_ids = table.class_ids[: table.used].take(slots[columns], axis=1)
     counted = members[rows, class_ids] & removable[:, columns]
     for at, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
-        gone = scarce[row][0].disrupted_pods
-        for rank, pod in enumerate(table.pods_on(int(slots[column])) if gone else ()):
-            counted[rank, at] &= pod.name not in gone
+        disrupted = scarce[row][0].disrupted_pods
+        for rank, pod in enumerate(table.pods_on(int(slots[column])) if disrupted else ()):
+            counted[rank, at] &= pod.name not in disrupted
     allowed = np.array([budget.disruptions_allowed for budget, _, _ in scarce])[rows]
     ranks, at_columns = np.nonzero(counted & (counted.cumsum(axis=0) > allowed))
     violating[ranks, columns[at_columns]] = True
 
 
 class _Protection:
-    """The budgets, by a label that their pods have to have, so that each class meets few of them."""
+    """The budgets, indexed by a required label, so that each class is compared with few of them."""
 
     def __init__(self, budgets: Sequence[DisruptionBudget]) -> None:
         self._budgets = budgets
@@ -119,17 +121,17 @@ class _Protection:
                 self._others[budget.namespace].append(index)
 
     def by_budget(self, classes: Sequence[PodClass]) -> dict[int, list[int]]:
-        """For each budget by its index the indices of the classes that it protects, if there are any."""
-        found: defaultdict[int, list[int]] = defaultdict(list)
+        """Return for each budget, by index, the indexes of the classes that it protects, if any."""
+        protected: defaultdict[int, list[int]] = defaultdict(list)
         for number, pod_class in enumerate(classes):
             if pod_class.nodes and pod_class.is_labeled:
-                for index in self._protecting(pod_class):
-                    found[index].append(number)
-        return found
+                for index in self._budgets_of(pod_class):
+                    protected[index].append(number)
+        return protected
 
-    def _protecting(self, pod_class: PodClass) -> Iterator[int]:
+    def _budgets_of(self, pod_class: PodClass) -> Iterator[int]:
         namespace, labels = pod_class.namespace, pod_class.labels
         known = list(self._others.get(namespace, ()))
         for pair in labels.items():
             known += self._by_pair.get((namespace, pair), ())
-        return (each for each in known if matches(self._budgets[each].selector, labels))
+        return (index for index in known if matches(self._budgets[index].selector, labels))

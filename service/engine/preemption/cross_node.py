@@ -1,12 +1,12 @@
-"""Trying out whether a pod fits on a node if pods leave that are on other nodes, too.
+"""Preemption dry runs on one node that may also evict pods on other nodes.
 
 Rules about other pods may refuse a node because of pods elsewhere in its domains. Only pods of the
-node itself, and pods that such a rule blames, are removed. First all of them are, and taken back by
-importance, as on a node alone. What leaves may also be missed: by the pod's affinity, or by a spread
-constraint that compares with the least filled domain. Where that goes wrong the search is turned
-around: one after the other leaves, of those alone that a rule blames at that moment, and a pod that
-was no help stays. So a solution is found if there is any, unless the work that all nodes together
-may take is spent before.
+node itself, and pods that such a rule blames, are removed. First all of them are, and reprieved by
+importance, as on a node alone. Removed pods may also be needed: by the pod's affinity, or by a
+spread constraint that compares with the least filled domain. Where that fails, the search is
+reversed: pods are removed one after the other, each from those that a rule currently blames, and a
+pod that did not help stays. This finds a solution if there is any, unless the work budget of all
+nodes together is spent first.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -25,32 +25,32 @@ from service.model.pods.pod import Pod
 from service.model.workloads.disruption_budget import DisruptionBudget
 
 SPARE_MAX: Final = 64
-"""So many pods more than have to leave for one rule are removed to choose from."""
+"""Extra candidates removed per rule, beyond the number that must leave."""
 WORK_MAX: Final = 400_000
-"""When so much work is done, on all nodes together, the search ends; a pod that is listed counts as one."""
+"""The work budget of the search over all nodes; each pod that is listed costs one unit."""
 REMOVAL: Final = 20
-"""The work to remove a pod, or to try whether it may come back."""
+"""The work to remove a pod, or to try to reprieve it."""
 STEP: Final = 60
-"""The work of a step one after the other, beside the pods that it lists."""
+"""The work of one step of the reversed search, in addition to the pods that it lists."""
 DEPTH_MAX: Final = 100
-"""It does not go on either after so many steps that each have had more pods leave."""
+"""The depth at which the reversed search gives up."""
 NOTHING: Final = Cost(0, -(2**62), 0, 0, -(2**62))
-"""Less than any pods cost that leave."""
+"""Less than the cost of any victims."""
 
 
 class Bound(NamedTuple):
-    """What has to leave at least because of rules about other pods."""
+    """A lower bound on what has to leave because of rules about other pods."""
 
     cost: Cost
     slots: frozenset[int]
-    """Where the pods are that are blamed and may leave."""
+    """The nodes of the blamed pods that may leave."""
 
 
 NO_BOUND: Final = Bound(NOTHING, frozenset())
 
 
 class CrossNodeSearch:
-    """Tries out one node after the other for one pod, and leaves the cluster as it was."""
+    """Tries nodes one after the other for one pod, and leaves the cluster unchanged."""
 
     def __init__(
         self,
@@ -68,16 +68,19 @@ class CrossNodeSearch:
         self._of_rules: dict[Hashable, dict[PodClass, None]] = {}
         """The classes whose pods each rule blames."""
         self._known: dict[tuple[Hashable, int | None], list[Pod]] = {}
-        """The pods that each rule blames in a domain while nobody has left."""
+        """The pods that each rule blames in a domain while no pod is removed."""
         self._bounds: dict[tuple[Hashable, int | None, int | None], Bound | None] = {}
         self._gone: dict[ObjectName, Pod] = {}
         self._work = WORK_MAX
-        """What is left of it."""
+        """The remaining work budget."""
         self.is_cut_short = False
-        """Whether there may be a way that was not looked at."""
+        """Whether solutions may have been missed."""
 
     def bound(self, slot: int) -> Bound | None:
-        """What room on a node takes at least; None: there is no way, or none for which pods elsewhere leave."""
+        """Return a lower bound for making room on a node, or None.
+
+        None means that there is no solution, or none that evicts pods elsewhere.
+        """
         cost, slots = NO_BOUND
         for blame in self._check.blames(slot):
             bound = NO_BOUND if blame is None else self._bound_of(blame)
@@ -89,16 +92,16 @@ class CrossNodeSearch:
         return Bound(cost, slots) if helps else None
 
     def is_leaving(self, slot: int, priority: int) -> bool:
-        """Return whether pods of a lower priority that are blamed are on their way already."""
+        """Return whether blamed pods of a lower priority are already being preempted."""
         return any(
-            each.priority < priority and each.terminating and each.preempted
+            pod.priority < priority and pod.terminating and pod.preempted
             for blame in self._check.blames(slot)
             if blame is not None
-            for each in self._pods_of(blame)
+            for pod in self._pods_of(blame)
         )
 
-    def on(self, slot: int) -> Victims | None:
-        """The victims on this node and elsewhere; None: there is no way, or none was found in time."""
+    def victims_for(self, slot: int) -> Victims | None:
+        """Return the victims on this node and elsewhere, or None if none were found in time."""
         if self._work <= 0:
             self.is_cut_short = True
             return None
@@ -117,7 +120,7 @@ class CrossNodeSearch:
             self._gone = {}
 
     def _bound_of(self, blame: Blame) -> Bound | None:
-        """What one rule takes, which is the same on all nodes of a domain; None: too few may leave."""
+        """Return the bound of one rule, shared by a domain's nodes; None if too few may leave."""
         key = blame.rule, blame.domain, blame.may_stay
         if key not in self._bounds:
             self._bounds[key] = self._bound(blame)
@@ -125,39 +128,41 @@ class CrossNodeSearch:
 
     def _bound(self, blame: Blame) -> Bound | None:
         pods = self._pods_of(blame)
-        free = sorted(self._free(pods), key=importance)
-        needed = max(_needed(blame, len(pods)), 1)
-        if needed > len(free):
+        removable = sorted(self._free(pods), key=importance)
+        needed = max(_leaving_min(blame, len(pods)), 1)
+        if needed > len(removable):
             return None
-        cheapest = tuple(free[len(free) - needed :])
-        violations = sum(violating_pods(free, self._budgets)) if needed == len(free) else 0
-        slots = frozenset(self._cluster.nodes.slots[each.node_name or ""] for each in free)
+        cheapest = tuple(removable[len(removable) - needed :])
+        violations = (
+            sum(violating_pods(removable, self._budgets)) if needed == len(removable) else 0
+        )
+        slots = frozenset(self._cluster.nodes.slots[pod.node_name or ""] for pod in removable)
         return Bound(cost_of(Victims(cheapest, violations)), slots)
 
-    # All that are blamed at once
+    # Removing all blamed pods at once
 
     def _clear(self, slot: int) -> list[Blame | None]:
-        """Have all leave who may be in the way; what is still to blame when nobody of these is left."""
-        self._remove(self._free(self._on(slot)))
+        """Remove all pods that may be in the way; return what is still to blame."""
+        self._remove(self._free(self._pods_on(slot)))
         blames, before = self._check.blames(slot), -1
         while blames and len(self._gone) != before:
             before = len(self._gone)
             for blame in blames:
                 if blame is not None:
-                    self._remove(self._to_choose_from(blame))
+                    self._remove(self._candidates(blame))
             blames = self._check.blames(slot)
         return blames
 
-    def _to_choose_from(self, blame: Blame) -> list[Pod]:
-        """Return the pods that may leave, or of many those that matter least."""
+    def _candidates(self, blame: Blame) -> list[Pod]:
+        """Return the pods that may leave, limited to the least important ones."""
         pods = self._pods_of(blame)
         self._charge_listing(pods)
-        free = self._by_rank(self._free(pods))
-        needed = max(_needed(blame, len(pods)), 1)
-        return free if blame.may_stay is None else free[-needed - SPARE_MAX :]
+        removable = self._by_rank(self._free(pods))
+        needed = max(_leaving_min(blame, len(pods)), 1)
+        return removable if blame.may_stay is None else removable[-needed - SPARE_MAX :]
 
     def _reprieve(self, slot: int) -> Victims | None:
-        """Take back whom the pod can do with, again and again, as one may make up for another."""
+        """Reprieve as many pods as possible, repeatedly, since one reprieve may enable another."""
         gone = sorted(self._gone.values(), key=importance)
         pairs = list(zip(gone, violating_pods(gone, self._budgets), strict=True))
         pairs.sort(key=lambda pair: not pair[1])
@@ -178,13 +183,13 @@ class CrossNodeSearch:
         self._cluster.undo(mark)
         return False
 
-    # One after the other
+    # Removing one pod after the other
 
     def _search(self, slot: int, staying: dict[ObjectName, None], depth: int) -> bool:
-        """Have pods leave until the pod fits; those that stay were tried already.
+        """Remove pods until the pod fits, without the `staying` ones, which were tried before.
 
-        Whatever the solution is that comprises all who have left: it has another one of those who
-        are blamed, of every rule.
+        Invariant: every solution that contains the pods removed so far also contains one more pod
+        blamed by each refusing rule.
         """
         self._work -= STEP
         if self._work < 0 or depth > DEPTH_MAX:
@@ -192,30 +197,30 @@ class CrossNodeSearch:
             return False
         fewest: list[Pod] | None = None
         for blame in self._check.blames(slot):
-            pods = self._on(slot) if blame is None else self._pods_of(blame)
+            pods = self._pods_on(slot) if blame is None else self._pods_of(blame)
             self._charge_listing(pods)
-            free = [each for each in self._free(pods) if _key(each) not in staying]
-            needed = max(_needed(blame, len(pods)), 1) if blame is not None else 1
-            if needed > len(free):
+            removable = [pod for pod in self._free(pods) if _key(pod) not in staying]
+            needed = max(_leaving_min(blame, len(pods)), 1) if blame is not None else 1
+            if needed > len(removable):
                 return False
-            if needed == len(free):
-                return self._search_without(slot, free, staying, depth)
-            if fewest is None or len(free) < len(fewest):
-                fewest = free
+            if needed == len(removable):
+                return self._search_without(slot, removable, staying, depth)
+            if fewest is None or len(removable) < len(fewest):
+                fewest = removable
         return fewest is None or self._search_among(slot, fewest, staying, depth)
 
     def _search_among(
-        self, slot: int, free: list[Pod], staying: dict[ObjectName, None], depth: int
+        self, slot: int, removable: list[Pod], staying: dict[ObjectName, None], depth: int
     ) -> bool:
-        """Try each in turn, the least important one first; of two that are alike one is enough."""
+        """Try each pod in turn, the least important first, and only one of equivalent pods."""
         failed: set[Hashable] = set()
         stays = dict(staying)
-        for each in reversed(self._by_rank(free)):
-            kind = self._kind(each)
-            if kind not in failed and self._search_without(slot, [each], stays, depth):
+        for pod in reversed(self._by_rank(removable)):
+            kind = self._equivalence_key(pod)
+            if kind not in failed and self._search_without(slot, [pod], stays, depth):
                 return True
             failed.add(kind)
-            stays[_key(each)] = None
+            stays[_key(pod)] = None
         return False
 
     def _search_without(
@@ -229,11 +234,11 @@ class CrossNodeSearch:
         self._gone = gone
         return False
 
-    def _kind(self, pod: Pod) -> Hashable:
-        """Equal for pods that no filter can tell apart; those that are resized are unlike all others."""
+    def _equivalence_key(self, pod: Pod) -> Hashable:
+        """Return a key that is equal for pods no filter distinguishes; resized pods are unique."""
         return (_key(pod), "") if pod.resize else (self._cluster.class_of(pod), pod.node_name)
 
-    # Who is there
+    # Blamed pods
 
     def _remove(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
@@ -243,24 +248,24 @@ class CrossNodeSearch:
                 self._cluster.delete_pod(pod.namespace, pod.name)
 
     def _charge_listing(self, pods: Sequence[Pod]) -> None:
-        """Count the pods that a rule blames as work, with those that had to be left out."""
+        """Charge the work of listing the pods that a rule blames, including removed ones."""
         self._work -= len(pods) + len(self._gone)
 
     def _free(self, pods: Iterable[Pod]) -> list[Pod]:
         return [pod for pod in pods if self._removability.has(pod)]
 
-    def _on(self, slot: int) -> list[Pod]:
-        return [each for each, _ in self._cluster.placed_on(slot)]
+    def _pods_on(self, slot: int) -> list[Pod]:
+        return [pod for pod, _ in self._cluster.placed_on(slot)]
 
     def _pods_of(self, blame: Blame) -> list[Pod]:
-        """Return the pods that a rule blames and that are there now."""
+        """Return the pods that a rule blames and that are not removed."""
         key = blame.rule, blame.domain
         known = self._known.get(key)
         if known is None:
             known = self._scan(blame)
             if not self._gone:
                 self._known[key] = known
-        return [each for each in known if _key(each) not in self._gone]
+        return [pod for pod in known if _key(pod) not in self._gone]
 
     def _scan(self, blame: Blame) -> list[Pod]:
         classes, counted = self._classes_of(blame), blame.counted
@@ -280,16 +285,16 @@ class CrossNodeSearch:
         ]
 
     def _classes_of(self, blame: Blame) -> dict[PodClass, None]:
-        found = self._of_rules.get(blame.rule)
-        if found is None:
-            found = {pod_class: None for pod_class in self._classes if blame.taken(pod_class)}
-            self._of_rules[blame.rule] = found
-        return found
+        classes = self._of_rules.get(blame.rule)
+        if classes is None:
+            classes = {pod_class: None for pod_class in self._classes if blame.taken(pod_class)}
+            self._of_rules[blame.rule] = classes
+        return classes
 
-    # Who matters how much
+    # Order of importance
 
     def _by_rank(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Return pods in the order in which they are taken back."""
+        """Return pods in the order in which they are reprieved."""
         ranked = sorted(pods, key=importance)
         violating = violating_pods(ranked, self._budgets)
         pairs = sorted(zip(ranked, violating, strict=True), key=lambda pair: not pair[1])
@@ -300,6 +305,6 @@ def _key(pod: Pod) -> ObjectName:
     return pod.namespace, pod.name
 
 
-def _needed(blame: Blame, count: int) -> int:
-    """Return how many of the pods that are there have to leave at least."""
+def _leaving_min(blame: Blame, count: int) -> int:
+    """Return how many of the present pods have to leave at least."""
     return 1 if blame.may_stay is None else count - blame.may_stay

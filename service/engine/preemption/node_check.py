@@ -1,6 +1,6 @@
-"""Whether a pod passes all filters on one node, while others leave nodes or are taken back.
+"""Whether a pod passes all filters on one node while other pods are removed or reprieved.
 
-What filters say whichever pods leave is asked of them once, for all nodes.
+Verdicts that do not depend on removals are computed once, for all nodes.
 """
 
 from collections.abc import Sequence
@@ -12,101 +12,104 @@ from service.engine.placing.nominations import Reservation, assume_reservation, 
 from service.engine.placing.placement import profile_of
 from service.model.pods.pod import Pod
 
-Asked: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]
-"""Filters, each with what it says of a node for good, or None if it has to be asked again."""
+FilterVerdicts: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]
+"""Filters, each with its permanent headrooms, or None if it has to be called again."""
 
 
 class NodeCheck:
-    """Asks the filters about one node after the other for one pod."""
+    """Runs all filters on single nodes for one pod."""
 
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self._cluster = cluster
         self._pod = pod
         self._filters = profile_of(cluster, pod).filters
         pod_class = cluster.class_of(pod)
-        self._told = [
-            _lasting(plugin.headrooms(cluster.nodes, pod_class)) for plugin in self._filters
+        self._permanent = [
+            _if_permanent(plugin.headrooms(cluster.nodes, pod_class)) for plugin in self._filters
         ]
-        """What each filter says for good, or None for a filter that looks at placed pods."""
+        """The permanent headrooms of each filter, or None for a filter that looks at placed
+        pods."""
 
     def reasons(self, slot: int) -> list[str]:
-        """Why the pod does not fit, beside the pods that are nominated for the node and without them."""
-        return self._reserved(slot) or self._refused(slot, self._asked(slot))
+        """Return why the pod does not fit, with and without the pods nominated for the node."""
+        return self._refusal_with_nominated(slot) or self._first_refusal(slot, self._verdicts(slot))
 
     def open_filters(self, slot: int) -> list[Plugin]:
-        """The filters whose verdict on a node may change when pods leave or are taken back."""
-        return [each for each, told in self._asked(slot) if told is None]
+        """Return the filters whose verdict on a node may change as pods leave or are reprieved."""
+        return [plugin for plugin, permanent in self._verdicts(slot) if permanent is None]
 
     def still_fits(self, slot: int, open_filters: Sequence[Plugin]) -> bool:
-        """Return whether a pod that did fit on a node does so when others have been taken back."""
+        """Return whether a pod that fit on a node still does after other pods were reprieved."""
         fits = all(self._admits(plugin, slot) for plugin in open_filters)
-        return fits and not self._reserved(slot)
+        return fits and not self._refusal_with_nominated(slot)
 
     def is_reserved(self, slot: int) -> bool:
-        """Return whether room is kept on a node for pods that are nominated for it."""
+        """Return whether room on a node is reserved for nominated pods."""
         return self._reservation(slot) is not None
 
     def blames(self, slot: int) -> list[Blame | None]:
-        """What every filter that refuses a node blames; None: pods of the node alone. Empty: none refuses.
+        """Return what the filters that refuse a node blame; empty if none refuses.
 
-        If all accept it without the pods that are nominated for it, they are asked beside these.
+        None stands for pods of the node alone. If all filters accept the node without its nominated
+        pods, they are applied again with these in place.
         """
-        found, reservation = self._blames(slot), self._reservation(slot)
-        if not found and reservation is not None:
+        blames, reservation = self._blames(slot), self._reservation(slot)
+        if not blames and reservation is not None:
             mark = self._cluster.mark()
             assume_reservation(self._cluster, reservation)
-            found = self._blames(slot)
+            blames = self._blames(slot)
             self._cluster.undo(mark)
-        return found
+        return blames
 
     def _blames(self, slot: int) -> list[Blame | None]:
         cluster = self._cluster
-        found: list[Blame | None] = []
+        blames: list[Blame | None] = []
         pod_class = cluster.class_of(self._pod)
         for plugin in self._filters:
             if not self._admits(plugin, slot):
-                found += plugin.blames(cluster.nodes, pod_class, slot) or [None]
-        return found
+                blames += plugin.blames(cluster.nodes, pod_class, slot) or [None]
+        return blames
 
-    def _reserved(self, slot: int) -> list[str]:
-        """Why the pod does not fit beside the pods that are nominated for the node.
+    def _refusal_with_nominated(self, slot: int) -> list[str]:
+        """Return why the pod does not fit together with the pods nominated for the node.
 
-        All filters are asked again: what they say for good is so whoever leaves, not whoever comes.
+        All filters are called again: permanent headrooms hold whatever leaves, not whatever
+        arrives.
         """
         reservation = self._reservation(slot)
         if reservation is None:
             return []
         mark = self._cluster.mark()
         assume_reservation(self._cluster, reservation)
-        reasons = self._refused(slot, [(plugin, None) for plugin in self._filters])
+        reasons = self._first_refusal(slot, [(plugin, None) for plugin in self._filters])
         self._cluster.undo(mark)
         return reasons
 
     def _reservation(self, slot: int) -> Reservation | None:
-        """Return the pods that are nominated for a node, if there are such."""
+        """Return the pods nominated for a node, or None."""
         cluster = self._cluster
-        for each in reservations(cluster, self._pod) if cluster.has_reservations else ():
-            if each.slot == slot:
-                return each
+        for reservation in reservations(cluster, self._pod) if cluster.has_reservations else ():
+            if reservation.slot == slot:
+                return reservation
         return None
 
-    def _refused(self, slot: int, asked: Asked) -> list[str]:
-        """Return what the first filter says that refuses the node; nothing if none does."""
-        for plugin, told in asked:
-            if told is not None:
-                reasons = [each.reason for each in told.rooms if each.spare[slot] < 0]
+    def _first_refusal(self, slot: int, asked: FilterVerdicts) -> list[str]:
+        """Return the reasons of the first filter that refuses the node; empty if none does."""
+        for plugin, permanent in asked:
+            if permanent is not None:
+                reasons = [room.reason for room in permanent.rooms if room.spare[slot] < 0]
                 if reasons:
-                    return reasons[:1] if told.first_only else reasons
+                    return reasons[:1] if permanent.first_only else reasons
             elif not self._admits(plugin, slot):
                 failures = plugin.failures(self._cluster.nodes, self._cluster.class_of(self._pod))
                 return [failure.reason for failure in failures if failure.nodes[slot]]
         return []
 
-    def _asked(self, slot: int) -> Asked:
-        """Each filter, with what it says of a node for good; None if it has to be asked again."""
+    def _verdicts(self, slot: int) -> FilterVerdicts:
+        """Return each filter with its permanent headrooms, or None if it has to be called again."""
         return [
-            (plugin, None if told is None or _is_unsure(told, slot) else told)
-            for plugin, told in zip(self._filters, self._told, strict=True)
+            (plugin, None if permanent is None or _is_unsure(permanent, slot) else permanent)
+            for plugin, permanent in zip(self._filters, self._permanent, strict=True)
         ]
 
     def _admits(self, plugin: Plugin, slot: int) -> bool:
@@ -114,12 +117,14 @@ class NodeCheck:
         return plugin.admits_at(cluster.nodes, cluster.class_of(self._pod), slot)
 
 
-def _lasting(told: Headrooms | None) -> Headrooms | None:
-    """Return what a filter says whichever pods leave, or None if any of it depends on these."""
-    if told is None or any(each.resource or each.taken is not None for each in told.rooms):
+def _if_permanent(headrooms: Headrooms | None) -> Headrooms | None:
+    """Return headrooms that hold whichever pods leave, or None if any depends on pods."""
+    if headrooms is None or any(
+        room.resource or room.taken is not None for room in headrooms.rooms
+    ):
         return None
-    return told
+    return headrooms
 
 
-def _is_unsure(told: Headrooms, slot: int) -> bool:
-    return told.unsure is not None and bool(told.unsure[slot])
+def _is_unsure(headrooms: Headrooms, slot: int) -> bool:
+    return headrooms.unsure is not None and bool(headrooms.unsure[slot])

@@ -1,7 +1,7 @@
-"""Trying out on one node whether a pod fits if others leave, by removing them and asking all filters.
+"""Preemption dry runs on one node, by removing pods and calling all filters.
 
-This is slow, but asks nothing special of the filters, as
-`service.engine.preemption.all_nodes` does.
+This is slow, but requires nothing special of the filters, unlike
+`service.engine.preemption.all_nodes`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from service.model.workloads.disruption_budget import DisruptionBudget
 
 
 class NodeByNodeSearch:
-    """Tries out one node after the other for one pod."""
+    """Tries nodes one after the other for one pod, and leaves the cluster unchanged."""
 
     def __init__(
         self,
@@ -30,36 +30,33 @@ class NodeByNodeSearch:
         self._budgets = budgets
         self._check = NodeCheck(cluster, pod)
 
-    def on(self, slot: int) -> Victims | list[str]:
-        """The victims on a node, or the reasons why it does not help if all removable pods leave.
-
-        The cluster is as before when this returns.
-        """
+    def victims_on(self, slot: int) -> Victims | list[str]:
+        """Return the victims on a node, or why removing all removable pods does not help."""
         cluster = self._cluster
         mark = cluster.mark()
         removed = sorted(
-            (each for each, _ in cluster.placed_on(slot) if self._removability.has(each)),
+            (pod for pod, _ in cluster.placed_on(slot) if self._removability.has(pod)),
             key=importance,
         )
-        for each in removed:
-            cluster.delete_pod(each.namespace, each.name)
+        for pod in removed:
+            cluster.delete_pod(pod.namespace, pod.name)
         try:
             return self._check.reasons(slot) or self._reprieve(slot, removed)
         finally:
             cluster.undo(mark)
 
     def _reprieve(self, slot: int, removed: list[Pod]) -> Victims:
-        """Take back whom the pod can do with, those first whom budgets protect."""
+        """Reprieve as many pods as possible, those protected by budgets first; return the rest."""
         cluster = self._cluster
         pairs = list(zip(removed, violating_pods(removed, self._budgets), strict=True))
         open_filters = self._check.open_filters(slot)
         violations, victims = 0, []
-        for each, violating in sorted(pairs, key=lambda pair: not pair[1]):
+        for pod, violating in sorted(pairs, key=lambda pair: not pair[1]):
             mark = cluster.mark()
-            cluster.put_pod(each)
+            cluster.put_pod(pod)
             if self._check.still_fits(slot, open_filters):
                 continue
             cluster.undo(mark)
-            victims.append(each)
+            victims.append(pod)
             violations += violating
         return victims_of(victims, violations)

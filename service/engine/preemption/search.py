@@ -1,6 +1,6 @@
-"""Kubernetes' DefaultPreemption: on which node room can be made for a pod, and at whose cost.
+"""Kubernetes' DefaultPreemption: the node on which room can be made for a pod at the least cost.
 
-All nodes are looked at, where Kubernetes looks at a sample of them. Nothing is changed.
+All nodes are considered, where Kubernetes samples them. Nothing is changed.
 """
 
 from collections import Counter
@@ -43,35 +43,35 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 CUT_SHORT = "The search for victims on other nodes ended early; there may still be some."
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CLAIMS: Final = "no new claims to deallocate"
-"""What DynamicResources says of a pod without claims to devices."""
+"""What DynamicResources reports for a pod without device claims."""
 VICTIMS_MAX: Final = 1_000
-"""When the nodes that are found for pods elsewhere to leave have so many victims together, no more are tried."""
+"""Stop the cross-node search once the candidates have this many victims in total."""
 
 
 class Preemption(NamedTuple):
-    """Where room can be made for a pod."""
+    """The node where room can be made for a pod."""
 
     node_name: str
     victims: Victims
     candidates: Mapping[str, Victims] | None
-    """All nodes that were to choose from, if they were asked for."""
+    """All candidate nodes, if they were requested."""
 
 
 class NoPreemption(NamedTuple):
     """Why no room can be made."""
 
     why: str | None
-    """Why nothing was found, in the words of Kubernetes' plugin; None where it is not asked at all."""
+    """The message of Kubernetes' plugin, or None where Kubernetes does not call it at all."""
     ends_nomination: bool = False
-    """Whether the node that was nominated for the pod before is of no use any more."""
+    """Whether the pod's previous nomination is no longer of use."""
     claims_devices: bool = False
-    """Whether DynamicResources has looked at claims of the pod."""
+    """Whether DynamicResources has examined claims of the pod."""
 
-    def following(self, message: str) -> str:
-        """Return what Kubernetes says of a pod that was refused with this message.
+    def message_after(self, message: str) -> str:
+        """Return what Kubernetes reports for a pod that was refused with this message.
 
-        DynamicResources is asked before, and speaks for every pod; after a refusal of all nodes at
-        once it does not find its own state, and preemption is not asked.
+        DynamicResources is called first and reports on every pod; after a refusal of all nodes at
+        once it does not find its own state, and preemption is not called.
         """
         if message == NO_NODES:
             return message
@@ -90,19 +90,27 @@ def preempt(
     scope: PreemptionScope = "Node",
     all_candidates: bool = False,
 ) -> Preemption | NoPreemption:
-    """Make room for a pod that fits nowhere, in thought; of pods in the namespaces `within`, or of all.
+    """Find victims so that a pod fits on a node; changes nothing.
 
-    `scope`: whether only pods of the node itself may leave, as in Kubernetes, or with Domains also
-    pods on other nodes because of which a rule refuses the node.
+    Args:
+        cluster: the cluster.
+        pod: a pod that fits nowhere.
+        budgets: the disruption budgets to respect where possible.
+        within: the namespaces whose pods may be evicted, or None for all.
+        scope: with Node, only pods of the node itself may leave, as in Kubernetes; with Domains, also
+            pods on other nodes because of which a rule refuses the node.
+        all_candidates: whether to return all candidates with their victims.
 
     Raises:
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
     pod_class = cluster.class_of(pod)
-    found = _preempt(cluster, pod, pod_class, budgets, within, scope, all_candidates=all_candidates)
-    if isinstance(found, NoPreemption) and pod_class.devices is not None:
-        return found._replace(claims_devices=True)
-    return found
+    outcome = _preempt(
+        cluster, pod, pod_class, budgets, within, scope, all_candidates=all_candidates
+    )
+    if isinstance(outcome, NoPreemption) and pod_class.devices is not None:
+        return outcome._replace(claims_devices=True)
+    return outcome
 
 
 def _preempt(
@@ -116,14 +124,14 @@ def _preempt(
     all_candidates: bool,
 ) -> Preemption | NoPreemption:
     profile = profile_of(cluster, pod)
-    said = prefilter(cluster, pod_class, profile)
-    if not cluster.nodes.count or isinstance(said, PrefilterRejection):
+    prefiltered = prefilter(cluster, pod_class, profile)
+    if not cluster.nodes.count or isinstance(prefiltered, PrefilterRejection):
         return NoPreemption(None)
-    tried = _tried(cluster, pod, profile, said)
+    tried = _resolvable_at_first(cluster, pod, profile, prefiltered)
     if pod.spec.preemption_policy == "Never":
         return NoPreemption(f"preemption: {NEVER}")
     search = _Search(cluster, pod, Removability(pod.priority, within), budgets)
-    resolvable = _resolvable(cluster, pod, profile, said) if scope == "Domains" else tried
+    resolvable = _resolvable(cluster, pod, profile, prefiltered) if scope == "Domains" else tried
     if _is_under_way(cluster, pod, tried) or (
         scope == "Domains" and search.is_under_way(resolvable)
     ):
@@ -134,49 +142,51 @@ def _preempt(
     return search.outcome(all_candidates=all_candidates)
 
 
-def _remaining(cluster: Cluster, narrowed: PrefilterNodes | None) -> Mask:
-    """Shape (nodes,): the nodes that are there, or those of them that a plugin has left."""
+def _prefiltered_nodes(cluster: Cluster, prefiltered: PrefilterNodes | None) -> Mask:
+    """Return the nodes that PreFilter leaves, shape (nodes,)."""
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()
-    if narrowed is not None:
+    if prefiltered is not None:
         remaining[:] = False
-        remaining[[nodes.slots[name] for name in narrowed.names if name in nodes.slots]] = True
+        remaining[[nodes.slots[name] for name in prefiltered.names if name in nodes.slots]] = True
     return remaining
 
 
 def _resolvable(
-    cluster: Cluster, pod: Pod, profile: Profile, narrowed: PrefilterNodes | None
+    cluster: Cluster, pod: Pod, profile: Profile, prefiltered: PrefilterNodes | None
 ) -> Mask:
-    """Shape (nodes,): where no filter says that removing pods cannot help."""
-    resolvable = _remaining(cluster, narrowed)
+    """Return where no filter rules out that removing pods helps, shape (nodes,)."""
+    resolvable = _prefiltered_nodes(cluster, prefiltered)
     for failures in failures_of(cluster, pod, profile).values():
         for failure in failures:
             resolvable &= ~(failure.nodes & failure.unresolvable)
     return resolvable
 
 
-def _tried(cluster: Cluster, pod: Pod, profile: Profile, narrowed: PrefilterNodes | None) -> Mask:
-    """Shape (nodes,): where the first filter that refuses says that removing pods may help."""
-    remaining = _remaining(cluster, narrowed)
+def _resolvable_at_first(
+    cluster: Cluster, pod: Pod, profile: Profile, prefiltered: PrefilterNodes | None
+) -> Mask:
+    """Return where the first refusing filter may change by removals, shape (nodes,)."""
+    remaining = _prefiltered_nodes(cluster, prefiltered)
     tried = np.zeros_like(remaining)
     for failures in failures_of(cluster, pod, profile).values():
-        failed, hopeless = np.zeros_like(tried), np.zeros_like(tried)
+        refused, hopeless = np.zeros_like(tried), np.zeros_like(tried)
         for failure in failures:
-            failed |= failure.nodes
+            refused |= failure.nodes
             hopeless |= failure.nodes & failure.unresolvable
-        tried |= remaining & failed & ~hopeless
-        remaining &= ~failed
+        tried |= remaining & refused & ~hopeless
+        remaining &= ~refused
     return tried
 
 
 def _is_under_way(cluster: Cluster, pod: Pod, tried: Mask) -> bool:
-    """Return whether pods are just leaving the node that was nominated for the pod before."""
+    """Return whether pods are already leaving the node that the pod is nominated for."""
     slot = cluster.nodes.slots.get(pod.nominated_node_name or "")
     if slot is None or not tried[slot]:
         return False
     return any(
-        each.priority < pod.priority and each.terminating and each.preempted
-        for each, _ in cluster.placed_on(slot)
+        placed.priority < pod.priority and placed.terminating and placed.preempted
+        for placed, _ in cluster.placed_on(slot)
     )
 
 
@@ -201,12 +211,12 @@ class _Search:
         self._one_by_one: dict[int, Victims] = {}
         self._trials: NodeByNodeSearch | None = None
         self._elsewhere: dict[int, Victims] = {}
-        """By node, victims of which some are on other nodes."""
+        """By node, victims that include pods on other nodes."""
         self._is_cut_short = False
-        """Whether the search for these ended before all nodes were tried to the end."""
+        """Whether the cross-node search ended before all nodes were fully tried."""
 
     def is_under_way(self, resolvable: Mask) -> bool:
-        """Whether pods are just leaving anywhere that keep the pod from the node nominated for it before."""
+        """Return whether pods anywhere are already leaving for the pod's previous nomination."""
         slot = self._cluster.nodes.slots.get(self._pod.nominated_node_name or "")
         if slot is None or not resolvable[slot]:
             return False
@@ -231,7 +241,10 @@ class _Search:
             self._try(slot)
 
     def _reserved(self) -> Mask:
-        """Shape (nodes,): where room is kept for other pods, which trying all nodes at once does not see."""
+        """Return where room is reserved for other pods, shape (nodes,).
+
+        The arrays of `PreemptionCandidates` ignore reservations.
+        """
         cluster = self._cluster
         reserved = np.zeros(cluster.nodes.size, dtype=np.bool_)
         if cluster.has_reservations:
@@ -240,33 +253,33 @@ class _Search:
 
     def _try(self, slot: int) -> None:
         pod = self._pod
-        if not any(self._removability.has(each) for each, _ in self._cluster.placed_on(slot)):
+        if not any(self._removability.has(placed) for placed, _ in self._cluster.placed_on(slot)):
             self._reasons[NO_VICTIMS] += 1
             return
         if self._trials is None:
             self._trials = NodeByNodeSearch(self._cluster, pod, self._removability, self._budgets)
-        found = self._trials.on(slot)
-        if isinstance(found, Victims):
-            self._one_by_one[slot] = found
+        outcome = self._trials.victims_on(slot)
+        if isinstance(outcome, Victims):
+            self._one_by_one[slot] = outcome
         else:
-            self._reasons.update(found)
+            self._reasons.update(outcome)
 
     def search_across_nodes(self, slots: Slots) -> None:
         """Find the nodes among these that take the pod if pods elsewhere leave as well.
 
-        Those come first that probably cost least. What certainly costs as much as what is found is
-        left out. No node is tried any more once the work that all may take is spent.
+        Nodes with the lowest estimate are tried first, and nodes whose bound is no better than the
+        best candidate are skipped. The search ends when its work budget is spent.
         """
         trials, victims = self._trials_elsewhere(), 0
-        least = min([cost for cost, _, _ in self._found()], default=None)
+        least = min([cost for cost, _, _ in self._costed_candidates()], default=None)
         for _, slot, bound in sorted(self._estimates(slots, trials)):
             if least is not None and victims >= VICTIMS_MAX:
                 break
-            found = trials.on(slot) if least is None or bound < least else None
-            if found is not None:
-                self._elsewhere[slot] = found
-                victims += len(found.pods)
-                least = cost_of(found) if least is None else min(least, cost_of(found))
+            candidate = trials.victims_for(slot) if least is None or bound < least else None
+            if candidate is not None:
+                self._elsewhere[slot] = candidate
+                victims += len(candidate.pods)
+                least = cost_of(candidate) if least is None else min(least, cost_of(candidate))
         self._is_cut_short = trials.is_cut_short
 
     def _trials_elsewhere(self) -> CrossNodeSearch:
@@ -275,7 +288,7 @@ class _Search:
     def _estimates(
         self, slots: Slots, trials: CrossNodeSearch
     ) -> Iterator[tuple[tuple[Cost, int], int, Cost]]:
-        """The nodes of which pods elsewhere may have to leave, each with what it may cost, and costs at least."""
+        """Yield the nodes that may need evictions elsewhere, with an estimate and a lower bound."""
         for slot, alone in self._costs_alone(slots).items():
             bound = trials.bound(slot)
             if bound is not None:
@@ -283,7 +296,10 @@ class _Search:
                 yield (cost, -self._tie(slot)), slot, bound.cost
 
     def _costs_alone(self, slots: Slots) -> dict[int, Cost]:
-        """What nodes cost as if there were no rules about other pods, without those that are too small."""
+        """Return the costs of nodes as if rules about other pods did not exist.
+
+        Nodes that are too small are omitted.
+        """
         cluster, pod = self._cluster, self._pod
         table = cluster.importance(name for name, _ in self._class.template.rules.needs.amounts)
         crowded = table.crowded[slots]
@@ -292,43 +308,46 @@ class _Search:
             plugin for plugin in profile_of(cluster, pod).filters if isinstance(plugin, NodePlugin)
         ]
         verdict = judge(removable, cluster.nodes, self._class, filters)
-        found = dict.fromkeys((*slots[crowded].tolist(), *verdict.unsure.tolist()), NOTHING)
+        costs = dict.fromkeys((*slots[crowded].tolist(), *verdict.unsure.tolist()), NOTHING)
         if len(verdict.fitting):
-            found |= PreemptionCandidates(table, verdict, self._removability, self._budgets).costs()
-        return found
+            costs |= PreemptionCandidates(table, verdict, self._removability, self._budgets).costs()
+        return costs
 
     def outcome(self, *, all_candidates: bool) -> Preemption | NoPreemption:
         """Return the best candidate, or why there is none."""
         best = self._best()
         if best is None:
-            told = message_of(self._cluster.nodes.count, self._reasons)
-            told = f"{told} {CUT_SHORT}" if self._is_cut_short else told
-            return NoPreemption(f"preemption: {told}", ends_nomination=True)
+            message = message_of(self._cluster.nodes.count, self._reasons)
+            message = f"{message} {CUT_SHORT}" if self._is_cut_short else message
+            return NoPreemption(f"preemption: {message}", ends_nomination=True)
         slot, victims = best
         candidates = self._candidates() if all_candidates else None
         return Preemption(self._name(slot), victims, candidates)
 
-    def _found(self) -> list[tuple[Cost, int, Victims | None]]:
-        """The candidates with their costs, of those in bulk only the best; their victims are left open.
+    def _costed_candidates(self) -> list[tuple[Cost, int, Victims | None]]:
+        """Return the candidates with their costs; victims found in bulk are None.
 
-        Those come first for which no pods have to leave elsewhere.
+        Of those in bulk, only the best are returned. Candidates without evictions elsewhere are
+        first.
         """
-        found: list[tuple[Cost, int, Victims | None]] = [
-            (cost_of(each), slot, each) for slot, each in self._one_by_one.items()
+        candidates: list[tuple[Cost, int, Victims | None]] = [
+            (cost_of(victims), slot, victims) for slot, victims in self._one_by_one.items()
         ]
         if self._in_bulk is not None:
             cost, slots = self._in_bulk.best()
-            found += [(cost, slot, None) for slot in slots.tolist()]
-        return found + [(cost_of(each), slot, each) for slot, each in self._elsewhere.items()]
+            candidates += [(cost, slot, None) for slot in slots.tolist()]
+        return candidates + [
+            (cost_of(victims), slot, victims) for slot, victims in self._elsewhere.items()
+        ]
 
     def _best(self) -> tuple[int, Victims] | None:
         """Return the node of the least cost; ties are broken as for placements."""
-        found = self._found()
-        if not found:
+        candidates = self._costed_candidates()
+        if not candidates:
             return None
-        least = min(cost for cost, _, _ in found)
-        equal = [(slot, victims) for cost, slot, victims in found if cost == least]
-        slot, victims = max(equal, key=lambda each: self._tie(each[0]))
+        least = min(cost for cost, _, _ in candidates)
+        equal = [(slot, victims) for cost, slot, victims in candidates if cost == least]
+        slot, victims = max(equal, key=lambda candidate: self._tie(candidate[0]))
         if victims is None:
             assert self._in_bulk is not None
             victims = self._in_bulk.victims_on(slot)
@@ -338,13 +357,13 @@ class _Search:
         return self._cluster.nodes.tie_at(slot) ^ self._tie_hash
 
     def _candidates(self) -> dict[str, Victims]:
-        found = dict(self._one_by_one)
+        candidates = dict(self._one_by_one)
         if self._in_bulk is not None:
-            found.update(self._in_bulk.all())
+            candidates.update(self._in_bulk.all())
         for slot, victims in self._elsewhere.items():
-            if slot not in found or cost_of(victims) < cost_of(found[slot]):
-                found[slot] = victims
-        return {self._name(slot): victims for slot, victims in found.items()}
+            if slot not in candidates or cost_of(victims) < cost_of(candidates[slot]):
+                candidates[slot] = victims
+        return {self._name(slot): victims for slot, victims in candidates.items()}
 
     def _name(self, slot: int) -> str:
         node = self._cluster.nodes.nodes[slot]
@@ -353,7 +372,7 @@ class _Search:
 
 
 def _together(one: Cost, other: Cost) -> Cost:
-    """Return what different victims cost together, but for their starts."""
+    """Return the combined cost of disjoint victims, ignoring start times."""
     return Cost(
         violations=one.violations + other.violations,
         highest_priority=max(one.highest_priority, other.highest_priority),

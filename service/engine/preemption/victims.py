@@ -1,4 +1,4 @@
-"""Who would have to leave a node, and which of the nodes that preemption could help is best."""
+"""The pods to evict from a node, and the cost by which nodes are compared."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -7,18 +7,18 @@ from service.engine.state.pods.importance import importance, started_at
 from service.model.pods.pod import Pod
 
 OFFSET = 2**31
-"""Makes every priority positive, so that of sums the one of fewer victims is mostly the smaller one."""
+"""Makes every priority positive, so that fewer victims usually have the smaller sum."""
 
 
 class Removability(NamedTuple):
-    """Which pods may leave so that another one fits."""
+    """Which pods may be evicted to make room for another one."""
 
     priority: int
     """Only pods of lower priority than this may leave."""
     namespaces: Collection[str] | None
-    """Only pods in these namespaces may leave; None: those in all."""
+    """The namespaces whose pods may leave, or None for all."""
     stays: Callable[[Pod], bool] | None = None
-    """Says which of them stay all the same; only searches that look at pods one by one ask it."""
+    """Exempts further pods; only searches that examine pods one by one call it."""
 
     def has(self, pod: Pod) -> bool:
         """Return whether this pod may leave."""
@@ -36,28 +36,29 @@ class Victims(NamedTuple):
 
     pods: tuple[Pod, ...]
     violations: int
-    """How many of them disruption budgets protect."""
+    """How many of them violate a disruption budget by leaving."""
 
 
 class Cost(NamedTuple):
-    """What decides between nodes; the least is best."""
+    """The criteria that decide between nodes, in order; the least cost is best."""
 
     violations: int
     highest_priority: int
     priorities: int
-    """The sum over the victims, each with `OFFSET`."""
+    """The sum of the victims' priorities, each plus `OFFSET`."""
     victims: int
     earliest_start: int
-    """When the first of the victims of the highest priority started, negated, as the latest is best."""
+    """The earliest start of the victims of the highest priority, negated, since the latest is
+    best."""
 
 
 def victims_of(pods: Iterable[Pod], violations: int) -> Victims:
-    """Order the pods that would leave a node."""
+    """Return the pods that would leave a node in order of importance."""
     return Victims(tuple(sorted(pods, key=importance)), violations)
 
 
 def cost_of(victims: Victims) -> Cost:
-    """Return the cost of making room on a node; there is at least one victim."""
+    """Return the cost of making room on a node; there must be at least one victim."""
     pods = victims.pods
     highest = pods[0].priority
     return Cost(

@@ -23,7 +23,7 @@ def known_plugins() -> Mapping[str, type[Plugin]]:
 
 
 @cache
-def hinted(change: Change) -> frozenset[str]:
+def hinted_plugins(change: Change) -> frozenset[str]:
     """Return the plugins whose rejections such an event can change."""
     return frozenset(name for name, plugin in known_plugins().items() if change in plugin.events)
 
@@ -67,7 +67,7 @@ def _add(plugin: type[Plugin], *, by_default: bool) -> None:
 
 def _clear_caches() -> None:
     known_plugins.cache_clear()
-    hinted.cache_clear()
+    hinted_plugins.cache_clear()
     resource_filters.cache_clear()
 
 

@@ -305,7 +305,7 @@ class Candidates:
     def ranks(self) -> Ints:
         """The ranks, shape (nodes,), int64: score above tie-break, or negative if excluded."""
         if self._ranks is None:
-            self._ranks = vetoed(self.rows.ranks, (veto.nodes for veto in self._vetoes))
+            self._ranks = apply_vetoes(self.rows.ranks, (veto.nodes for veto in self._vetoes))
             if self._only is not None:
                 allowed = np.full_like(self._ranks, VETO)
                 for slot in self._only:
@@ -451,7 +451,7 @@ class Candidates:
         return offsets
 
 
-def vetoed(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
+def apply_vetoes(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
     """Return the ranks, shape (nodes,), int64; negative for nodes that a veto excludes."""
     for veto in vetoes:
         ranks = ranks | veto

@@ -1,1 +1,1 @@
-"""Questions about required rules: which are broken, by whose fault, and what would have to change."""
+"""Queries about required rules: which are broken, which pods are to blame, and what would help."""

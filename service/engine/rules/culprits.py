@@ -1,8 +1,8 @@
-"""Culprits: what stands against a pod on one node, down to the rule and the placed pods.
+"""Culprits: what keeps a pod from one node, down to the rule and the placed pods.
 
-An explanation says in Kubernetes' words why a filter refuses a node. People who want to change that
-ask for more: which of the rules it is, of which pod, who else is in the domain, how far the skew
-goes, how much of a resource is missing.
+An explanation states in Kubernetes' words why a filter refuses a node. Changing that requires more:
+the rule and the pod it belongs to, the other pods in the domain, the skew, or the missing amount of
+a resource.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from service.model.core.quantity import format_amount
 from service.model.pods.pod import Pod
 
 PODS_MAX = 20
-"""At most so many pods of one culprit are named; the others are counted."""
+"""At most this many pods of one culprit are named; the others are counted."""
 
 
 class CulpritPod(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -85,17 +85,17 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def culprits(cluster: Cluster, pod: Pod, node_name: str) -> list[Culprit]:
-    """Return what stands against a pod on a node, plugin by plugin; empty if the pod fits there.
+    """Return what keeps a pod from a node, plugin by plugin; empty if the pod fits there.
 
     Raises:
         KeyError: there is no such node.
-        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
     """
     return list(_CulpritSearch(cluster, resolve_fallbacks(cluster, pod), node_name).culprits())
 
 
 class _CulpritSearch:
-    """Why a pod does not fit on one node."""
+    """The search for the culprits of one pod on one node."""
 
     def __init__(self, cluster: Cluster, pod: Pod, node_name: str) -> None:
         self._cluster = cluster
@@ -107,39 +107,45 @@ class _CulpritSearch:
         self._paths = _paths_of(self._class.template)
 
     def culprits(self) -> Iterator[Culprit]:
-        said = prefilter(self._cluster, self._class, self._profile)
-        if isinstance(said, PrefilterRejection):
-            yield self._culprit(said.plugin, said.reason)
+        prefiltered = prefilter(self._cluster, self._class, self._profile)
+        if isinstance(prefiltered, PrefilterRejection):
+            yield self._culprit(prefiltered.plugin, prefiltered.reason)
             return
         for plugin in self._profile.filters:
             reasons = self._reasons(plugin)
             if reasons:
-                yield from self._of(plugin, reasons)
+                yield from self._culprits_of(plugin, reasons)
 
     def _reasons(self, plugin: Plugin) -> list[str]:
         failures = plugin.failures(self._nodes, self._class)
         return [failure.reason for failure in failures if failure.nodes[self._slot]]
 
-    def _of(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
-        """Yield the culprits of one filter, as closely as it can tell them."""
+    def _culprits_of(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
+        """Yield the culprits of one filter in as much detail as it supports."""
         blames = plugin.blames(self._nodes, self._class, self._slot)
-        found = [each for blame in blames or () for each in self._blamed(plugin, blame, reasons)]
-        found = found or list(self._shortages(plugin, reasons))
-        yield from found
-        told = {each.reason for each in found}
+        details = [
+            culprit
+            for blame in blames or ()
+            for culprit in self._blamed_culprits(plugin, blame, reasons)
+        ]
+        details = details or list(self._shortages(plugin, reasons))
+        yield from details
+        explained = {culprit.reason for culprit in details}
         for reason in reasons:
-            if reason not in told:
-                yield from self._of_node(plugin, reason)
+            if reason not in explained:
+                yield from self._unmet_by_node(plugin, reason)
 
     # Rules about other pods
 
-    def _blamed(self, plugin: Plugin, blame: Blame, reasons: Sequence[str]) -> Iterator[Culprit]:
+    def _blamed_culprits(
+        self, plugin: Plugin, blame: Blame, reasons: Sequence[str]
+    ) -> Iterator[Culprit]:
         """Yield a culprit for each place where the rule is stated."""
         key, lacks_pods = blame.key, blame.domain is None
         domain = key.cells[self._slot]
         members = [] if domain == NO_DOMAIN else self._members(blame, domain)
         if lacks_pods and members:
-            return  # another term of the same requirement is the one that is not met
+            return  # another term of the same requirement is unmet
         reason = blame.reason or "; ".join(reasons)
         for path in self._paths.get(id(blame.rule), [None]):
             yield self._culprit(
@@ -157,9 +163,13 @@ class _CulpritSearch:
             )
 
     def _members(self, blame: Blame, domain: int) -> list[tuple[Pod, PodClass]]:
-        """Return the pods that the rule is about in a domain, with their classes."""
+        """Return the pods in a domain that the rule counts, with their classes."""
         counted = blame.counted
-        wanted = {each for each in self._cluster.placed_classes() if blame.taken(each)}
+        wanted = {
+            counted_class
+            for counted_class in self._cluster.placed_classes()
+            if blame.taken(counted_class)
+        }
         return [
             (pod, pod_class)
             for slot in blame.key.members[domain]
@@ -171,9 +181,9 @@ class _CulpritSearch:
     # Rules about the node alone
 
     def _shortages(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
-        """Yield what the node has too little of, with those of its pods that hold it."""
-        told = plugin.headrooms(self._nodes, self._class)
-        for room in told.rooms if told is not None else ():
+        """Yield what the node has too little of, with the pods on it that hold it."""
+        headrooms = plugin.headrooms(self._nodes, self._class)
+        for room in headrooms.rooms if headrooms is not None else ():
             spare = int(room.spare[self._slot])
             runs_out = bool(room.resource) or room.taken is not None
             if spare >= 0 or not runs_out or room.reason not in reasons:
@@ -192,8 +202,8 @@ class _CulpritSearch:
         placed = self._cluster.placed_on(self._slot)
         return [(pod, pod_class) for pod, pod_class in placed if room.taken(pod_class)]
 
-    def _of_node(self, plugin: Plugin, reason: str) -> Iterator[Culprit]:
-        """Yield a culprit for each rule of the pod that the labels of the node do not meet."""
+    def _unmet_by_node(self, plugin: Plugin, reason: str) -> Iterator[Culprit]:
+        """Yield a culprit for each rule of the pod that the node's labels do not satisfy."""
         if plugin.name == selection.NAME:
             paths: Sequence[str | None] = self._unmet_selections() or [None]
         elif plugin.name == spreading.NAME:
@@ -248,7 +258,7 @@ class _CulpritSearch:
 
 
 def _paths_of(template: Template) -> Mapping[int, list[str | None]]:
-    """Map each compiled rule of a template, by its identity, to all places where it is stated."""
+    """Map each compiled rule of a template, by object id, to all places where it is stated."""
     paths: dict[int, list[str | None]] = {}
     during_execution, ignored = affinity_rules(template, per_term=template.affinity_per_term)
     for rule, term in (*during_execution, *ignored, *anti_affinity_rules(template)):
@@ -259,7 +269,7 @@ def _paths_of(template: Template) -> Mapping[int, list[str | None]]:
 
 
 def _owned_path(blame: Blame | None, pod_class: PodClass) -> str | None:
-    """Where the manifest of a blamed pod states the rule, if the rule is its own."""
+    """Return where a blamed pod's manifest states the rule, or None if it is not its own."""
     if blame is None:
         return None
     return next(

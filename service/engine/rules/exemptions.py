@@ -1,10 +1,10 @@
-"""Rules that are left out for a pod: required rules about other pods, and of spreading.
+"""Exemptions: required rules about other pods, and spread constraints, that do not apply to a pod.
 
-Anti-affinity is left out between daemons (pods in one of `daemonNamespaces`) and other pods, and for
-pods whose namespace a rule leaves out by its `exceptNamespaceSelector`; affinity is left out for the
-first pod of a controller by `firstPodExempt`. Constraints on topology spread are left out once they
-have fallen back. A rule that would exclude nodes otherwise is listed with the reason, so that nobody
-has to guess why a pod may be where it is.
+Anti-affinity does not apply between daemons (pods in one of `daemonNamespaces`) and other pods, nor
+to pods whose namespace a rule excepts by its `exceptNamespaceSelector`; affinity with
+`firstPodExempt` does not apply to the first pod of a controller. Spread constraints do not apply
+once they have fallen back. A rule that would otherwise exclude nodes is listed with the reason, so
+that every placement can be understood.
 """
 
 from collections import Counter
@@ -75,7 +75,7 @@ class _Place(NamedTuple):
 
 
 class _Reach:
-    """Placed pods, and the domains of a topology key that the rule would close because of them."""
+    """Placed pods, and the domains of a topology key that the rule would exclude due to them."""
 
     def __init__(self, key: TopologyKey) -> None:
         self.key = key
@@ -90,13 +90,13 @@ class _Reach:
                 self.domains.add(domain)
 
     def add_matched(self, others: Iterable[PodClass], limit: DomainLimit | None) -> None:
-        """Add all pods that the rule would be about, besides those that it is about."""
-        held: Counter[int] = Counter()
+        """Add the pods that the rule would count in addition to those that it counts."""
+        pods_by_domain: Counter[int] = Counter()
         for other in others:
             for domain, pods in _by_domain(self.key, other):
-                held[domain] += pods
-        self.pods += held.total()
-        for domain, pods in held.items():
+                pods_by_domain[domain] += pods
+        self.pods += pods_by_domain.total()
+        for domain, pods in pods_by_domain.items():
             if limit is None or limit.pods.in_domain(domain) + pods >= limit.full_at:
                 self.domains.add(domain)
 
@@ -112,26 +112,26 @@ class _Reach:
 
 
 def exemptions(cluster: Cluster, pod_class: PodClass, profile: Profile) -> list[Exemption]:
-    """Return every rule that is left out for a pod of the class and would exclude nodes.
+    """Return every rule that is exempt for a pod of the class and would exclude nodes.
 
-    The rules of the pod itself come first, then those of placed pods, by namespace and path.
+    The rules of the pod itself are first, followed by those of placed pods, by namespace and path.
     """
     if not profile.has_filter(inter_pod_affinity.NAME):
         return []
     return [
-        *_of_first_pod(cluster, pod_class),
-        *_between_daemons_and_others(cluster, pod_class),
-        *_excepted(cluster, pod_class),
+        *_first_pod_exemptions(cluster, pod_class),
+        *_daemon_exemptions(cluster, pod_class),
+        *_namespace_exemptions(cluster, pod_class),
     ]
 
 
-def _of_first_pod(cluster: Cluster, pod_class: PodClass) -> Iterator[Exemption]:
-    """Yield the affinity that is left out since no sibling of the pod is placed."""
+def _first_pod_exemptions(cluster: Cluster, pod_class: PodClass) -> Iterator[Exemption]:
+    """Yield the affinity that is exempt while no sibling of the pod is placed."""
     terms = pod_class.template.affinity
     if pod_class.affinity is terms:
         return
-    vetoes = inter_pod_affinity.lacking(cluster.nodes, pod_class, terms)
-    closed = {id(term): each for term, each in zip(terms, vetoes, strict=True)}
+    vetoes = inter_pod_affinity.affinity_vetoes(cluster.nodes, pod_class, terms)
+    closed = {id(term): veto for term, veto in zip(terms, vetoes, strict=True)}
     for rule, term in exempt_rules(pod_class.template):
         nodes = int(np.count_nonzero((closed[id(term)].nodes != 0) & cluster.nodes.alive))
         if nodes:
@@ -145,8 +145,10 @@ def _of_first_pod(cluster: Cluster, pod_class: PodClass) -> Iterator[Exemption]:
             )
 
 
-def fallen_back(cluster: Cluster, pod: Pod, judged: Pod, profile: Profile) -> list[Exemption]:
-    """Return the constraints of a pod that may fall back and are soft in the pod as it is judged."""
+def fallback_exemptions(
+    cluster: Cluster, pod: Pod, judged: Pod, profile: Profile
+) -> list[Exemption]:
+    """Return the constraints of a pod that may fall back and are soft in the `judged` pod."""
     indexes = fallbacks(pod)
     if not indexes or not profile.has_filter(pod_topology_spread.NAME):
         return []
@@ -173,32 +175,34 @@ def _exempt_spread(cluster: Cluster, rule: SpreadRule, *, itself: bool) -> Exemp
     )
 
 
-def _between_daemons_and_others(cluster: Cluster, pod_class: PodClass) -> list[Exemption]:
+def _daemon_exemptions(cluster: Cluster, pod_class: PodClass) -> list[Exemption]:
     daemons = cluster.config.daemon_namespaces
     if not daemons:
         return []
     is_daemon = pod_class.namespace in daemons
-    others = [each for each in cluster.placed_classes() if (each.namespace in daemons) != is_daemon]
+    others = [
+        other for other in cluster.placed_classes() if (other.namespace in daemons) != is_daemon
+    ]
     return [
-        *_own(cluster, pod_class, others, OWN_OF_DAEMON if is_daemon else OWN, _leaves_out),
+        *_own(cluster, pod_class, others, OWN_OF_DAEMON if is_daemon else OWN, _exempts_daemon),
         *_of_others(
-            cluster, pod_class, others, OTHERS if is_daemon else OTHERS_OF_DAEMONS, _leaves_out
+            cluster, pod_class, others, OTHERS if is_daemon else OTHERS_OF_DAEMONS, _exempts_daemon
         ),
     ]
 
 
-def _excepted(cluster: Cluster, pod_class: PodClass) -> list[Exemption]:
-    found: list[Exemption] = []
+def _namespace_exemptions(cluster: Cluster, pod_class: PodClass) -> list[Exemption]:
+    answer: list[Exemption] = []
     if pod_class.template.excepts:
-        found += _own(cluster, pod_class, cluster.placed_classes(), EXCEPTED, _excepts)
-    others = [each for each in cluster.placed_classes() if each.template.excepts]
+        answer += _own(cluster, pod_class, cluster.placed_classes(), EXCEPTED, _excepts)
+    others = [other for other in cluster.placed_classes() if other.template.excepts]
     if others:
-        found += _of_others(cluster, pod_class, others, EXCEPTED_BY_OTHERS, _excepts)
-    return found
+        answer += _of_others(cluster, pod_class, others, EXCEPTED_BY_OTHERS, _excepts)
+    return answer
 
 
 def _by_domain(key: TopologyKey, pod_class: PodClass) -> Iterator[tuple[int, int]]:
-    """Yield how many pods of a class are placed in a domain, once for each of their nodes."""
+    """Yield the domain and the number of pods for each node of a class."""
     for slot, pods in pod_class.nodes.items():
         domain = int(key.domain_of[slot])
         if domain != NO_DOMAIN:
@@ -210,11 +214,11 @@ def _own(
     pod_class: PodClass,
     others: Iterable[PodClass],
     reason: str,
-    leaves_out: "_LeavesOut",
+    exempts: "_Exempts",
 ) -> Iterator[Exemption]:
     for rule, term in anti_affinity_rules(pod_class.template):
         reach = _Reach(term.counter.key)
-        left_out = [each for each in others if leaves_out(term.matcher, cluster.subject(each))]
+        left_out = [other for other in others if exempts(term.matcher, cluster.subject(other))]
         reach.add_matched(left_out, term.limit_for(pod_class))
         if reach.domains:
             yield reach.exemption(rule.path, None, reason)
@@ -225,29 +229,29 @@ def _of_others(
     pod_class: PodClass,
     others: Iterable[PodClass],
     reason: str,
-    leaves_out: "_LeavesOut",
+    exempts: "_Exempts",
 ) -> Iterator[Exemption]:
     subject = cluster.subject(pod_class)
-    found: dict[_Place, _Reach] = {}
+    reaches: dict[_Place, _Reach] = {}
     for other in others:
         for rule, term in owned_rules(other):
-            if leaves_out(term.matcher, subject):
+            if exempts(term.matcher, subject):
                 key = term.counter.key
                 place = _Place(other.namespace, rule.path, key.name)
-                found.setdefault(place, _Reach(key)).add_owners(other, term)
-    for place in sorted(found):
-        if found[place].domains:
-            yield found[place].exemption(place.path, place.namespace, reason)
+                reaches.setdefault(place, _Reach(key)).add_owners(other, term)
+    for place in sorted(reaches):
+        if reaches[place].domains:
+            yield reaches[place].exemption(place.path, place.namespace, reason)
 
 
-def _leaves_out(entry: MatcherEntry, subject: Subject) -> bool:
-    """Whether the rule would be about the pod if daemons were not exempt; it has one term."""
-    return all(term.leaves_out(subject) for term in entry.matcher)
+def _exempts_daemon(entry: MatcherEntry, subject: Subject) -> bool:
+    """Return whether only the exemption of daemons keeps a rule of one term from applying."""
+    return all(term.exempts_daemon(subject) for term in entry.matcher)
 
 
 def _excepts(entry: MatcherEntry, subject: Subject) -> bool:
-    """Whether the rule would be about the pod if it left out no namespace; it has one term."""
+    """Return whether only an excepted namespace keeps a rule of one term from applying."""
     return all(term.excepts(subject) for term in entry.matcher)
 
 
-_LeavesOut = Callable[[MatcherEntry, Subject], bool]
+_Exempts = Callable[[MatcherEntry, Subject], bool]

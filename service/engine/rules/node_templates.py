@@ -1,4 +1,4 @@
-"""Nodes that somebody could add: like one that is there, but empty and under another name."""
+"""Nodes that could be added to a cluster: like an existing one, but empty and renamed."""
 
 from collections.abc import Hashable
 
@@ -16,7 +16,7 @@ _NAME = "added"
 
 
 def template_name(cluster: Cluster) -> str:
-    """Return a name for a template of nodes, of which no node is there yet."""
+    """Return a name for a node template that no existing node uses."""
     name, number = _NAME, 1
     while f"{name}-0" in cluster.nodes.slots:
         number += 1
@@ -25,13 +25,13 @@ def template_name(cluster: Cluster) -> str:
 
 
 def shape_of(node: Node) -> Hashable:
-    """Return what two nodes have in common of which one is as good as the other when they are empty."""
+    """Return a key that is equal for nodes that are interchangeable when empty."""
     labels = frozenset(_shared_labels(node).items())
     return labels, frozenset(node.allocatable.items()), frozenset(_own_taints(node))
 
 
 def node_addition(node: Node, name: str) -> Remedy:
-    """Return the remedy that one more such node comes, of a template of that name."""
+    """Return the remedy of adding a node like an existing one, under a template's name."""
     labels = _shared_labels(node)
     taints = _own_taints(node)
     added = replace(
@@ -47,7 +47,7 @@ def node_addition(node: Node, name: str) -> Remedy:
     )
     template = {
         "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": [_told(taint) for taint in taints]} if taints else {},
+        "spec": {"taints": [_taint_manifest(taint) for taint in taints]} if taints else {},
         "status": {"allocatable": dict(node.allocatable)},
     }
     return Remedy(
@@ -59,17 +59,17 @@ def node_addition(node: Node, name: str) -> Remedy:
 
 
 def _own_taints(node: Node) -> tuple[Taint, ...]:
-    """Return the taints of a node but for those of its conditions, which another one need not have."""
+    """Return the taints of a node except those of its conditions, which a new node may lack."""
     return without_times(without_condition_taints(node))
 
 
-def _told(taint: Taint) -> dict[str, str]:
+def _taint_manifest(taint: Taint) -> dict[str, str]:
     value = {"value": taint.value} if taint.value else {}
     return {"key": taint.key, **value, "effect": taint.effect}
 
 
 def _shared_labels(node: Node) -> dict[str, str]:
-    """Return the labels of a node but for those that name it."""
+    """Return the labels of a node except those that name it."""
     named = {key: value for key, value in node.labels.items() if value != node.name}
     named.pop(HOSTNAME, None)
     return named

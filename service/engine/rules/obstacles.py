@@ -1,7 +1,7 @@
-"""What keeps a pod from nodes, one rule at a time: on which nodes, and what would do away with it.
+"""Obstacles: what keeps a pod from nodes, one rule at a time, and the changes that would help.
 
-A filter says of all its rules together which nodes it refuses. Here it is asked of each rule alone,
-with the pod's other rules of the same kind left out, over all nodes at once.
+A filter refuses nodes for all its rules together. Here each rule is evaluated alone, with the pod's
+other rules of the same kind removed, over all nodes at once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from service.engine.profiles.profile import Profile
 from service.engine.rules.relaxations import (
     Edit,
     Relaxation,
-    edited,
+    apply_edits,
     relaxations,
     request_edit,
     toleration_edit,
@@ -50,54 +50,54 @@ from service.model.plans.repair_changes import (
 from service.model.pods.pod import Pod, Toleration
 
 OBSTACLES_MAX = 60
-"""So many are told apart; nodes with others are left out."""
+"""How many obstacles are distinguished; nodes with others are ignored."""
 
 Key = tuple[str, ...]
 NodeEdit = Callable[[Node], Node]
 
 
 class Remedy(NamedTuple):
-    """One change that does away with one obstacle, or with several."""
+    """One change that removes one or several obstacles."""
 
     key: Key
-    """What tells it from others."""
+    """Equal for equal remedies."""
     of_pod: Edit | None = None
     of_node: NodeEdit | None = None
-    """The change of a node, if it is not one of the pod."""
+    """The change of a node, if the pod is not changed."""
     node_name: str = ""
     added: Node | None = None
-    """The node that comes, if one does; `node_name` is then the one that it is like."""
+    """The node to add, if any; `node_name` is then the node that it resembles."""
     change: AnyRepairChange | None = None
-    """How it is told; None for a request, of which it depends on the node how far it has to go."""
+    """The change as reported, or None for a request whose reduction depends on the node."""
     resource: str = ""
-    """The resource of which less is requested."""
+    """The resource whose request is lowered."""
 
 
 class Obstacle(NamedTuple):
     """One rule that keeps the pod from some nodes."""
 
     nodes: Mask
-    """The nodes that it keeps the pod from, shape (nodes,)."""
+    """The nodes that the rule excludes, shape (nodes,)."""
     of_pod: Remedy | None = None
     of_node: Callable[[Node], Remedy] | None = None
-    """What would have to be changed of one of these nodes."""
+    """Returns the remedy that changes one of these nodes."""
     removable: bool = False
-    """Whether it is about placed pods, which may leave."""
+    """Whether removing placed pods may help."""
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing is known that would help."""
+        """Whether no known change helps."""
         return self.of_pod is None and self.of_node is None and not self.removable
 
 
 _REMOVABLE = frozenset({relations.NAME, spreading.NAME, ports.NAME})
 _OF_OTHERS = frozenset({relations.EXISTING, relations.EXISTING_FULL, selection.ENFORCED})
-"""Reasons that are no rule of the pod."""
+"""Reasons that are not about a rule of the pod itself."""
 _BY_RULE = frozenset({selection.NAME, relations.NAME, spreading.NAME, ports.NAME})
 
 
 def obstacles(cluster: Cluster, pod: Pod, profile: Profile) -> Iterator[Obstacle]:
-    """Yield all that keeps a pod from any node."""
+    """Yield everything that keeps a pod from any node."""
     pod_class = cluster.class_of(pod)
     rules = list(relaxations(pod.spec))
     for plugin in profile.filters:
@@ -108,13 +108,13 @@ def obstacles(cluster: Cluster, pod: Pod, profile: Profile) -> Iterator[Obstacle
             own = [rule for rule in rules if rule.plugin == plugin.name]
             yield from _of_rules(cluster, pod, plugin, own, failing)
         elif plugin.name == cordons.NAME:
-            yield Obstacle(failing, _tolerating(cordons.CORDON), _uncordoning)
+            yield Obstacle(failing, _toleration_remedy(cordons.CORDON), _uncordon_remedy)
         elif plugin.name == tainting.NAME:
             yield from _of_taints(cluster, pod)
         elif plugin.name == fit.NAME:
             for failure in plugin.failures(cluster.nodes, pod_class):
                 resource = failure.reason.removeprefix(fit.INSUFFICIENT)
-                remedy = None if failure.reason == fit.TOO_MANY_PODS else _lowering(resource)
+                remedy = None if failure.reason == fit.TOO_MANY_PODS else _request_remedy(resource)
                 yield Obstacle(failure.nodes & cluster.nodes.alive, remedy, removable=True)
         else:
             yield Obstacle(failing)
@@ -123,7 +123,7 @@ def obstacles(cluster: Cluster, pod: Pod, profile: Profile) -> Iterator[Obstacle
 def _failing(
     cluster: Cluster, pod: Pod, plugin: Plugin, *, without: frozenset[str] = frozenset()
 ) -> Mask:
-    """Return the nodes that a filter refuses, for other reasons than some, shape (nodes,)."""
+    """Return the nodes that a filter refuses, ignoring some reasons, shape (nodes,)."""
     failing = np.zeros(cluster.nodes.size, dtype=np.bool_)
     for failure in plugin.failures(cluster.nodes, cluster.class_of(pod)):
         if failure.reason not in without:
@@ -136,27 +136,27 @@ def _of_rules(
 ) -> Iterator[Obstacle]:
     """Yield an obstacle for each rule, and one for what the filter refuses without any of them."""
     removable = plugin.name in _REMOVABLE
-    told = np.zeros_like(failing)
+    covered = np.zeros_like(failing)
     for rule in rules:
-        others = [each.without for each in rules if each is not rule]
-        alone = replace(pod, spec=edited(pod.spec, others)) if others else pod
+        others = [other.without for other in rules if other is not rule]
+        alone = replace(pod, spec=apply_edits(pod.spec, others)) if others else pod
         nodes = _failing(cluster, alone, plugin, without=_OF_OTHERS)
-        told |= nodes
-        yield Obstacle(nodes, _dropping(rule), _labelling(rule), removable=removable)
+        covered |= nodes
+        yield Obstacle(nodes, _drop_remedy(rule), _label_remedy(rule), removable=removable)
     rest = failing
     if rules:
-        bare = replace(pod, spec=edited(pod.spec, [each.without for each in rules]))
-        # What only the rules together refuse is nothing that one of them could be blamed for.
-        rest = _failing(cluster, bare, plugin) | (failing & ~told)
+        bare = replace(pod, spec=apply_edits(pod.spec, [other.without for other in rules]))
+        # What the rules refuse only in combination cannot be blamed on one of them.
+        rest = _failing(cluster, bare, plugin) | (failing & ~covered)
     yield Obstacle(rest, removable=removable)
 
 
-def _dropping(rule: Relaxation) -> Remedy:
+def _drop_remedy(rule: Relaxation) -> Remedy:
     change = DropRule(path=rule.path)
     return Remedy(("DropRule", rule.path), of_pod=rule.without, change=change)
 
 
-def _labelling(rule: Relaxation) -> Callable[[Node], Remedy] | None:
+def _label_remedy(rule: Relaxation) -> Callable[[Node], Remedy] | None:
     if rule.label is None:
         return None
     key, value = rule.label
@@ -172,13 +172,13 @@ def _labelling(rule: Relaxation) -> Callable[[Node], Remedy] | None:
     return of_node
 
 
-def _lowering(resource: str) -> Remedy:
+def _request_remedy(resource: str) -> Remedy:
     return Remedy(
         ("LowerRequest", resource), of_pod=request_edit(resource, None), resource=resource
     )
 
 
-def _tolerating(taint: Taint) -> Remedy:
+def _toleration_remedy(taint: Taint) -> Remedy:
     toleration = Toleration(
         key=taint.key,
         operator="Equal" if taint.value else "Exists",
@@ -192,7 +192,7 @@ def _tolerating(taint: Taint) -> Remedy:
     )
 
 
-def _uncordoning(node: Node) -> Remedy:
+def _uncordon_remedy(node: Node) -> Remedy:
     return Remedy(
         ("UncordonNodes", node.name),
         of_node=lambda node: replace(node, unschedulable=False),
@@ -203,7 +203,7 @@ def _uncordoning(node: Node) -> Remedy:
 
 def _of_taints(cluster: Cluster, pod: Pod) -> Iterator[Obstacle]:
     """Yield an obstacle for each taint that the pod does not tolerate."""
-    nodes, found = cluster.nodes, dict[tuple[str, str, str], tuple[Taint, Mask]]()
+    nodes, masks = cluster.nodes, dict[tuple[str, str, str], tuple[Taint, Mask]]()
     for taints, index in nodes.taint_sets.items():
         for taint in taints:
             is_tolerated = any(tolerates(toleration, taint) for toleration in pod.spec.tolerations)
@@ -211,32 +211,32 @@ def _of_taints(cluster: Cluster, pod: Pod) -> Iterator[Obstacle]:
                 continue
             mask = (nodes.taint_set == index) & nodes.alive
             key = (taint.key, taint.value, taint.effect)
-            before = found.get(key)
-            found[key] = (taint, mask if before is None else before[1] | mask)
-    for taint, mask in found.values():
-        asked = _asked(cluster, taint, mask)
-        if asked.any():
-            yield Obstacle(asked, _tolerating(taint))
-        if (mask & ~asked).any():
-            yield Obstacle(mask & ~asked, _tolerating(taint), _untainting(taint))
+            before = masks.get(key)
+            masks[key] = (taint, mask if before is None else before[1] | mask)
+    for taint, mask in masks.values():
+        by_condition = _set_by_conditions(cluster, taint, mask)
+        if by_condition.any():
+            yield Obstacle(by_condition, _toleration_remedy(taint))
+        if (mask & ~by_condition).any():
+            yield Obstacle(mask & ~by_condition, _toleration_remedy(taint), _taint_remedy(taint))
 
 
-def _asked(cluster: Cluster, taint: Taint, mask: Mask) -> Mask:
-    """Return which of some nodes keep a taint as long as their conditions ask for it."""
-    asked = np.zeros_like(mask)
+def _set_by_conditions(cluster: Cluster, taint: Taint, mask: Mask) -> Mask:
+    """Return which of some nodes have a taint because of their conditions."""
+    by_condition = np.zeros_like(mask)
     if cluster.config.taints_nodes and taint.key in CONDITION_KEYS:
         for slot in mask.nonzero()[0]:
             node = cluster.nodes.nodes[slot]
-            asked[slot] = node is not None and taint.key in asked_keys(node)
-    return asked
+            by_condition[slot] = node is not None and taint.key in asked_keys(node)
+    return by_condition
 
 
-def _untainting(taint: Taint) -> Callable[[Node], Remedy]:
+def _taint_remedy(taint: Taint) -> Callable[[Node], Remedy]:
     wanted = (taint.key, taint.value, taint.effect)
 
     def without(node: Node) -> Node:
-        kept = [t for t in node.taints if (t.key, t.value, t.effect) != wanted]
-        return replace(node, taints=tuple(kept))
+        others = [t for t in node.taints if (t.key, t.value, t.effect) != wanted]
+        return replace(node, taints=tuple(others))
 
     def of_node(node: Node) -> Remedy:
         return Remedy(
@@ -255,7 +255,7 @@ class NodeKind(NamedTuple):
     bits: int
     """The obstacles, as the bits of a number."""
     slot: int
-    """One of these nodes."""
+    """An example of these nodes."""
     obstacles: tuple[Obstacle, ...]
 
 
@@ -263,16 +263,16 @@ class PromisingNode(NamedTuple):
     """A node that may take a pod once others leave."""
 
     fewest: int
-    """So many have to leave at least."""
+    """A lower bound on the pods that have to leave."""
     slot: int
 
 
 NEVER = 2**31
-"""More pods than there are."""
+"""More pods than a cluster can have."""
 
 
 class ObstacleMap:
-    """All that keeps a pod from the nodes of a cluster, as it was when this was made."""
+    """The obstacles of a pod on the nodes of a cluster, at the time of creation."""
 
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self._cluster = cluster
@@ -281,7 +281,7 @@ class ObstacleMap:
         self._obstacles: list[Obstacle] = []
         self._covered: dict[Key, int] = {}
         self.is_complete = True
-        """Whether all obstacles could be told apart."""
+        """Whether all obstacles are distinguished."""
         nodes = cluster.nodes
         self._bits: Ints = np.zeros(nodes.size, dtype=np.int64)
         hopeless = ~nodes.alive
@@ -303,21 +303,25 @@ class ObstacleMap:
         self._covered[remedy.key] = self._covered.get(remedy.key, 0) | bits
 
     def kinds(self, most: int) -> list[NodeKind]:
-        """Return the kinds of nodes, those with the fewest obstacles first, at most so many."""
-        kinds = [int(each) for each in np.unique(self._bits) if each >= 0]
+        """Return up to `most` kinds of nodes, those with the fewest obstacles first."""
+        kinds = [int(bits) for bits in np.unique(self._bits) if bits >= 0]
         kinds.sort(key=lambda bits: (bits.bit_count(), bits))
         self.is_complete &= len(kinds) <= most
         return [NodeKind(bits, self._example(bits), self._of(bits)) for bits in kinds[:most]]
 
     def _of(self, bits: int) -> tuple[Obstacle, ...]:
-        return tuple(each for index, each in enumerate(self._obstacles) if bits >> index & 1)
+        return tuple(
+            obstacle for index, obstacle in enumerate(self._obstacles) if bits >> index & 1
+        )
 
     def _example(self, bits: int) -> int:
         """Return the node of a kind with the most room for what the pod requests too much of."""
         slots: Ints = np.flatnonzero(self._bits == bits)
-        resources = [each.of_pod.resource for each in self._of(bits) if each.of_pod is not None]
+        resources = [
+            obstacle.of_pod.resource for obstacle in self._of(bits) if obstacle.of_pod is not None
+        ]
         rooms = [
-            self._left(resource)[slots] / max(self._requested[resource], 1)
+            self._free(resource)[slots] / max(self._requested[resource], 1)
             for resource in resources
             if resource
         ]
@@ -325,29 +329,29 @@ class ObstacleMap:
             return int(slots[0])
         return int(slots[np.minimum.reduce(rooms).argmax()])
 
-    def _left(self, resource: str) -> Ints:
-        """Shape (nodes,): what nobody has requested."""
+    def _free(self, resource: str) -> Ints:
+        """Return the unrequested amount of a resource, shape (nodes,)."""
         nodes = self._cluster.nodes
         return nodes.allocatable(resource) - nodes.requested(resource)
 
     def options(self, obstacle: Obstacle, slot: int) -> list[Remedy]:
-        """Return what does away with an obstacle on a node."""
+        """Return the remedies of an obstacle on a node."""
         node = self._cluster.nodes.nodes[slot]
         assert node is not None
         options: list[Remedy] = []
         if obstacle.of_pod is not None:
             resource = obstacle.of_pod.resource
-            options.append(self._lowered(resource, slot) if resource else obstacle.of_pod)
+            options.append(self._request_remedy_at(resource, slot) if resource else obstacle.of_pod)
         if obstacle.of_node is not None:
             remedy = obstacle.of_node(node)
-            index = next(i for i, each in enumerate(self._obstacles) if each is obstacle)
+            index = next(i for i, other in enumerate(self._obstacles) if other is obstacle)
             self._note(remedy, 1 << index)
             options.append(remedy)
         return options
 
-    def _lowered(self, resource: str, slot: int) -> Remedy:
-        """Return how far a request has to go down for a node."""
-        left = int(self._left(resource)[slot])
+    def _request_remedy_at(self, resource: str, slot: int) -> Remedy:
+        """Return the remedy of lowering a request to what a node has left."""
+        left = int(self._free(resource)[slot])
         to = format_amount(resource, max(left, 0))
         change = LowerRequest(
             resource=resource,
@@ -358,7 +362,7 @@ class ObstacleMap:
         return Remedy(("LowerRequest", resource), of_pod=edit, change=change, resource=resource)
 
     def may_suffice(self, remedies: Sequence[Remedy], kinds: Sequence[NodeKind]) -> bool:
-        """Return whether some node has no obstacles but those that these remedies do away with."""
+        """Return whether these remedies remove all obstacles of some node."""
         of_pod, at = 0, dict[str, int]()
         for remedy in remedies:
             covered = self._covered.get(remedy.key, 0)
@@ -373,21 +377,21 @@ class ObstacleMap:
         return any(not kind.bits & ~of_pod for kind in kinds)
 
     def blocked_by_others(self) -> Ints:
-        """Return the slots of nodes that are large enough, and refuse the pod for others alone.
+        """Return the slots of nodes that are large enough, and refuse the pod only due to others.
 
-        These are pods on them or in their domains, and whoever cordoned the node.
+        These others are pods on them or in their domains, or a cordon.
         """
         of_others = -1 << len(self._obstacles)
-        for index, each in enumerate(self._obstacles):
-            if each.removable or each.of_node is _uncordoning:
+        for index, obstacle in enumerate(self._obstacles):
+            if obstacle.removable or obstacle.of_node is _uncordon_remedy:
                 of_others |= 1 << index
-        found = (self._bits >= 0) & ((self._bits & ~of_others) == 0)
+        blocked = (self._bits >= 0) & ((self._bits & ~of_others) == 0)
         for resource, amount in self._requested.items():
-            found &= self._cluster.nodes.allocatable(resource) >= amount
-        return np.flatnonzero(found)
+            blocked &= self._cluster.nodes.allocatable(resource) >= amount
+        return np.flatnonzero(blocked)
 
     def count_without(self, remedies: Sequence[Remedy]) -> int:
-        """Count the nodes that have no obstacles but those that remedies of the pod do away with."""
+        """Count the nodes whose obstacles are all removed by remedies of the pod."""
         covered = 0
         for remedy in remedies:
             covered |= self._covered.get(remedy.key, 0)
@@ -395,7 +399,7 @@ class ObstacleMap:
 
 
 def promising_nodes(cluster: Cluster, pod: Pod, victims_max: int, most: int) -> list[PromisingNode]:
-    """Return the nodes that may take a pod once few others leave, at most so many, the fewest first."""
+    """Return up to `most` nodes that may take a pod once few others leave, the fewest first."""
     fewest = fewest_victims(cluster, pod, profile_of(cluster, pod))
     slots = np.flatnonzero((fewest <= victims_max) & cluster.nodes.alive)
     chosen = slots[np.argsort(fewest[slots], kind="stable")][:most]
@@ -403,16 +407,16 @@ def promising_nodes(cluster: Cluster, pod: Pod, victims_max: int, most: int) -> 
 
 
 def fewest_victims(cluster: Cluster, pod: Pod, profile: Profile) -> Ints:
-    """Return how many placed pods have to leave at least so that each node takes a pod, shape (nodes,).
+    """Return a lower bound on the pods that have to leave each node, shape (nodes,).
 
-    It is `NEVER` where no removal helps. What a filter does not tell for all nodes at once counts as
-    nothing, and so does everything together that is short beside what is short most.
+    It is `NEVER` where no removal helps. Filters without headrooms are ignored, and of several
+    shortages only the worst counts.
     """
     pod_class, nodes = cluster.class_of(pod), cluster.nodes
     fewest = np.zeros(nodes.size, dtype=np.int64)
     for plugin in profile.filters:
-        rooms = plugin.headrooms(nodes, pod_class)
-        for room in () if rooms is None else rooms.rooms:
+        headrooms = plugin.headrooms(nodes, pod_class)
+        for room in () if headrooms is None else headrooms.rooms:
             lacking: Ints = np.maximum(-room.spare, 0)
             if not lacking.any():
                 continue
@@ -425,7 +429,7 @@ def fewest_victims(cluster: Cluster, pod: Pod, profile: Profile) -> Ints:
 
 
 def _fewest_of(cluster: Cluster, resource: str, lacking: Ints) -> Ints:
-    """Return how many pods have to leave at least to free so much of a resource, shape (nodes,)."""
+    """Return the least number of pods that free `lacking` of a resource, shape (nodes,)."""
     table = cluster.importance((resource,))
     slots = np.flatnonzero(lacking)
     greatest_first = -np.sort(-table.amounts(resource)[:, slots], axis=0)

@@ -1,4 +1,4 @@
-"""What a pod can give up: each required rule, by its place in the manifest, and its requests."""
+"""Relaxations: the required rules and requests that a pod could give up, by manifest path."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -23,7 +23,7 @@ from service.model.pods.pod import (
 T = TypeVar("T")
 
 Edit = Callable[[PodSpec], PodSpec]
-"""A function that makes a spec without something that is in it."""
+"""Returns a spec without one of its parts."""
 
 _EXECUTIONS = {
     "requiredDuringSchedulingRequiredDuringExecution": (
@@ -36,18 +36,18 @@ _EXECUTIONS = {
 
 
 class Relaxation(NamedTuple):
-    """One required rule of a pod, and how the pod is without it."""
+    """One required rule of a pod, and the edit that removes it."""
 
     plugin: str
     """The filter that judges the rule."""
     path: str
     without: Edit
     label: tuple[str, str] | None = None
-    """The label of a node that satisfies the rule, if a single one does."""
+    """The node label that satisfies the rule, if a single one does."""
 
 
 def relaxations(spec: PodSpec) -> Iterator[Relaxation]:
-    """Yield the required rules of a pod that it can do without."""
+    """Yield the required rules that a pod could give up."""
     for key, value in (spec.node_selector or {}).items():
         yield Relaxation(
             selection.NAME, f"spec.nodeSelector[{key}]", _without_selector(key), (key, value)
@@ -56,7 +56,7 @@ def relaxations(spec: PodSpec) -> Iterator[Relaxation]:
     for index, constraint in enumerate(spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != "ScheduleAnyway":
             path = f"spec.topologySpreadConstraints[{index}]"
-            yield Relaxation(spreading.NAME, path, _softened(index))
+            yield Relaxation(spreading.NAME, path, _soft_constraint_edit(index))
     for list_name, attribute in (
         ("containers", "containers"),
         ("initContainers", "init_containers"),
@@ -70,7 +70,7 @@ def relaxations(spec: PodSpec) -> Iterator[Relaxation]:
 
 def _without_selector(key: str) -> Edit:
     def without(spec: PodSpec) -> PodSpec:
-        kept = {name: each for name, each in (spec.node_selector or {}).items() if name != key}
+        kept = {name: value for name, value in (spec.node_selector or {}).items() if name != key}
         return replace(spec, node_selector=kept or None)
 
     return without
@@ -79,7 +79,7 @@ def _without_selector(key: str) -> Edit:
 def _affinities(spec: PodSpec) -> Iterator[Relaxation]:
     """Yield the required terms of all three kinds of affinity.
 
-    A term is not taken out of its list, but its place is emptied: so the others keep theirs.
+    Removing a term leaves the paths of the others unchanged.
     """
     affinity = spec.affinity
     if affinity is None:
@@ -110,8 +110,8 @@ def _without_term(kind: str, field: str, term: object) -> Edit:
     def without(spec: PodSpec) -> PodSpec:
         affinity = spec.affinity or Affinity()
         terms = getattr(affinity, kind)
-        # The very term goes: whichever others are gone already, its place does not matter.
-        kept = tuple(each for each in getattr(terms, field) or () if each is not term)
+        # Compared by identity, because other terms may already be removed.
+        kept = tuple(other for other in getattr(terms, field) or () if other is not term)
         return replace(
             spec, affinity=replace(affinity, **{kind: replace(terms, **{field: kept or None})})
         )
@@ -119,13 +119,13 @@ def _without_term(kind: str, field: str, term: object) -> Edit:
     return without
 
 
-def _softened(index: int) -> Edit:
-    def softened(spec: PodSpec) -> PodSpec:
+def _soft_constraint_edit(index: int) -> Edit:
+    def soften(spec: PodSpec) -> PodSpec:
         constraints = spec.topology_spread_constraints
         soft = replace(constraints[index], when_unsatisfiable="ScheduleAnyway", min_domains=None)
         return replace(spec, topology_spread_constraints=_with(constraints, index, soft))
 
-    return softened
+    return soften
 
 
 def _without_port(attribute: str, number: int, index: int) -> Edit:
@@ -144,34 +144,37 @@ def _with(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
 
 
 def toleration_edit(toleration: Toleration) -> Edit:
-    """Return what adds a toleration."""
+    """Return an edit that adds a toleration."""
     return lambda spec: replace(spec, tolerations=(*spec.tolerations, toleration))
 
 
 def request_edit(resource: str, text: str | None) -> Edit:
-    """Return what has a pod request so much of a resource, or nothing: all by its first container."""
+    """Return an edit that sets a pod's request of a resource, or removes it (None).
 
-    def edited(spec: PodSpec) -> PodSpec:
-        containers = [_requesting(container, resource) for container in spec.containers]
+    The first container requests all of it.
+    """
+
+    def set_request(spec: PodSpec) -> PodSpec:
+        containers = [_with_request(container, resource) for container in spec.containers]
         overhead = spec.overhead
         if overhead is not None:
-            overhead = {name: each for name, each in overhead.items() if name != resource}
+            overhead = {name: amount for name, amount in overhead.items() if name != resource}
         if text is not None and containers:
-            containers[0] = _requesting(containers[0], resource, text)
+            containers[0] = _with_request(containers[0], resource, text)
         return replace(
             spec,
             containers=tuple(containers),
             init_containers=tuple(
-                _requesting(container, resource) for container in spec.init_containers
+                _with_request(container, resource) for container in spec.init_containers
             ),
             overhead=overhead,
             resources=_amounts(spec.resources, resource, None),
         )
 
-    return edited
+    return set_request
 
 
-def _requesting(container: Container, resource: str, text: str | None = None) -> Container:
+def _with_request(container: Container, resource: str, text: str | None = None) -> Container:
     return replace(container, resources=_amounts(container.resources, resource, text))
 
 
@@ -187,8 +190,8 @@ def _amounts(
     return replace(given or ResourceRequirements(), requests=requests)
 
 
-def edited(spec: PodSpec, edits: Sequence[Edit]) -> PodSpec:
-    """Return a spec after all these edits, in their order."""
+def apply_edits(spec: PodSpec, edits: Sequence[Edit]) -> PodSpec:
+    """Apply edits to a spec, in order."""
     for edit in edits:
         spec = edit(spec)
     return spec

@@ -1,4 +1,4 @@
-"""The required rules of a pod, each with the place where its manifest or the configuration states it."""
+"""The required rules of a pod, each with its place in the manifest or the configuration."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -29,7 +29,7 @@ _REQUIRED = "requiredDuringSchedulingRequiredDuringExecution"
 
 
 class Rule(NamedTuple):
-    """One required rule of a pod; `path` is its place in the manifest or in the configuration."""
+    """One required rule of a pod; `path` is its place in the manifest or the configuration."""
 
     plugin: str
     path: str
@@ -37,17 +37,17 @@ class Rule(NamedTuple):
 
     @property
     def is_about_nodes(self) -> bool:
-        """Whether it says to which nodes the pod may go."""
+        """Whether the rule selects nodes."""
         return self.plugin == selection.NAME
 
     @property
     def is_about_pods(self) -> bool:
-        """Whether it says beside which pods the pod has to be, or must not be."""
+        """Whether the rule requires or forbids other pods in the same domain."""
         return self.plugin == relations.NAME
 
     @property
     def is_about_spread(self) -> bool:
-        """Whether it says how evenly pods have to be spread."""
+        """Whether the rule limits the skew between domains."""
         return self.plugin == spreading.NAME
 
 
@@ -56,8 +56,8 @@ RuledTerms: TypeAlias = tuple[tuple[Rule, AffinityTerm], ...]
 
 
 def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
-    """Yield each rule of a pod on its node's labels, on its own."""
-    if not rules.required.anything:
+    """Yield each rule of a pod about its node's labels, separately."""
+    if not rules.required.restricts:
         return
     if rules.required.selector:
         required = rules.required._replace(affinities=())
@@ -88,43 +88,43 @@ def affinity_rules(template: Template, *, per_term: bool) -> tuple[RuledTerms, R
         required = terms_by_key(during_execution, template.execution_affinity)
         others = terms_by_key(ignored, template.affinity)
     return (
-        _ruled(f"podAffinity.{_REQUIRED}", required, "Required"),
-        _ruled(f"podAffinity.{_IGNORED}", others, "Ignored"),
+        _with_rules(f"podAffinity.{_REQUIRED}", required, "Required"),
+        _with_rules(f"podAffinity.{_IGNORED}", others, "Ignored"),
     )
 
 
 def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
-    """Yield each term of required affinity that is left out for the first pod, with its rule."""
+    """Yield each term of required affinity that exempts the first pod, with its rule."""
     affinity = template.spec.affinity
     if affinity and affinity.pod_affinity:
         _, ruled = affinity_rules(template, per_term=template.affinity_per_term)
-        for term, each in zip(written_terms(affinity.pod_affinity)[1], ruled, strict=True):
+        for term, ruled_term in zip(written_terms(affinity.pod_affinity)[1], ruled, strict=True):
             if term.first_pod_exempt:
-                yield each
+                yield ruled_term
 
 
 def anti_affinity_rules(template: Template) -> RuledTerms:
-    """Return each term of required anti-affinity with its rule, in the order of compiling."""
+    """Return each term of required anti-affinity with its rule, in compilation order."""
     affinity = template.spec.affinity
     if not template.anti_affinity or not affinity or not affinity.pod_anti_affinity:
         return ()
     first = len(written_terms(affinity.pod_anti_affinity)[0])
     return (
-        *_ruled(f"podAntiAffinity.{_REQUIRED}", template.anti_affinity[:first], "Required"),
-        *_ruled(f"podAntiAffinity.{_IGNORED}", template.anti_affinity[first:], "Ignored"),
+        *_with_rules(f"podAntiAffinity.{_REQUIRED}", template.anti_affinity[:first], "Required"),
+        *_with_rules(f"podAntiAffinity.{_IGNORED}", template.anti_affinity[first:], "Ignored"),
     )
 
 
 def owned_rules(pod_class: PodClass) -> Iterator[tuple[Rule, OwnedTerm]]:
     """Yield the required anti-affinity of a class's pods, as it concerns other pods."""
     template = pod_class.template
-    forbidding = [each for each in template.owned if each.role is Role.FORBIDS]
+    forbidding = [term for term in template.owned if term.role is Role.FORBIDS]
     for (rule, _), term in zip(anti_affinity_rules(template), forbidding, strict=True):
         yield rule, term
 
 
 def spread_rules(template: Template) -> Iterator[tuple[Rule, SpreadRule]]:
-    """Yield each hard constraint on topology spread, of the pod itself or of the configuration."""
+    """Yield each hard topology spread constraint, of the pod itself or of the configuration."""
     own = template.spec.topology_spread_constraints
     place = "spec.topologySpreadConstraints" if own else "defaultTopologySpreadConstraints"
     for spread in template.hard_spread:
@@ -134,7 +134,7 @@ def spread_rules(template: Template) -> Iterator[tuple[Rule, SpreadRule]]:
 def written_terms(
     affinity: PodAffinity,
 ) -> tuple[tuple[PodAffinityTerm, ...], tuple[PodAffinityTerm, ...]]:
-    """Return the terms required during execution, then those ignored then, as templates do."""
+    """Return the terms required during execution, then the others, in the order of templates."""
     return (
         affinity.required_during_scheduling_required_during_execution or (),
         affinity.required_during_scheduling_ignored_during_execution or (),
@@ -144,12 +144,12 @@ def written_terms(
 def terms_by_key(
     written: Sequence[PodAffinityTerm], compiled: Sequence[AffinityTerm]
 ) -> tuple[AffinityTerm, ...]:
-    """Return the compiled term of each written one; there is one for each topology key."""
+    """Return the compiled term of each written one; there is one per topology key."""
     by_key = {term.counter.key.name: term for term in compiled}
     return tuple(by_key[term.topology_key] for term in written)
 
 
-def _ruled(place: str, terms: Sequence[AffinityTerm], execution: Execution) -> RuledTerms:
+def _with_rules(place: str, terms: Sequence[AffinityTerm], execution: Execution) -> RuledTerms:
     return tuple(
         (Rule(relations.NAME, f"spec.affinity.{place}[{index}]", execution), term)
         for index, term in enumerate(terms)

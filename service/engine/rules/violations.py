@@ -1,9 +1,8 @@
-"""Finding required rules that placed pods break now.
+"""Violations: required rules that placed pods currently break.
 
-The question is that of the filters, asked of each placed pod on its node as if the pod were not
-there yet. It is answered from the counters: for each class of pods, each node that has any of them
-and each rule, look up the count of the node's domain, and subtract the pod itself if the rule
-counts it.
+This applies the filters' conditions to each placed pod on its node, as if the pod were not there
+yet. It reads counters: for each class of pods, each of its nodes, and each rule, it looks up the
+count of the node's domain, and subtracts the pod itself if the rule counts it.
 """
 
 from collections import defaultdict
@@ -45,8 +44,7 @@ from service.model.core.primitives import ObjectName
 from service.model.pods.pod import Pod
 
 AT_ONCE_MIN = 16
-"""If a class is on fewer nodes, they are looked at one by one. Likewise, fewer classes of a
-template are looked at one by one."""
+"""Fewer nodes of a class are judged one by one, and so are fewer classes of a template."""
 
 
 class DomainPods(NamedTuple):
@@ -56,15 +54,15 @@ class DomainPods(NamedTuple):
     key: TopologyKey
     domain: int
     max_per_domain: int | None = None
-    """How many of them the term allows; None: nobody besides the pod that has it."""
+    """How many of them the term allows; None allows only the pod that has the term."""
 
 
 CompetingPods = frozenset[tuple[MatcherEntry, TopologyKey]]
-"""All pods that one of the matchers matches, on nodes that have the key beside it."""
+"""All pods that match one of the matchers, on nodes that have the key paired with it."""
 
 
 class Breach(NamedTuple):
-    """How a rule is broken on one node: `skew` for topology spread, `domain_pods` for anti-affinity."""
+    """How a rule is broken on one node: `skew` for spread, `domain_pods` for anti-affinity."""
 
     rule: Rule
     reason: str
@@ -72,7 +70,7 @@ class Breach(NamedTuple):
     domain_pods: DomainPods | None = None
     competing_pods: CompetingPods | None = None
     """The pods without which a rule of affinity would hold, since its owner would be the first pod;
-    None: that would not help."""
+    None if removing them would not help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +97,9 @@ class _Test(Protocol):
 
 
 class Inspection:
-    """One look at the rules of placed pods; what several pods have in common is computed once.
+    """One inspection of placed pods; what several pods have in common is computed once.
 
-    It may be used as long as the cluster does not change.
+    It is valid as long as the cluster does not change.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -115,19 +113,18 @@ class Inspection:
     def suspects(self, classes: Iterable[PodClass]) -> list[PodClass]:
         """Return the classes of which some pod may break a rule, in the given order.
 
-        All nodes of the classes of one template are judged at once; `of` finds out what is really
-        broken.
+        All nodes of the classes of one template are judged at once; `of` determines what is broken.
         """
         listed = tuple(classes)
-        alike: defaultdict[Template, list[PodClass]] = defaultdict(list)
+        by_template: defaultdict[Template, list[PodClass]] = defaultdict(list)
         for pod_class in listed:
-            alike[pod_class.template].append(pod_class)
-        found = {
+            by_template[pod_class.template].append(pod_class)
+        suspects = {
             pod_class
-            for template, group in alike.items()
+            for template, group in by_template.items()
             for pod_class in self._suspect_classes(template, group)
         }
-        return [pod_class for pod_class in listed if pod_class in found]
+        return [pod_class for pod_class in listed if pod_class in suspects]
 
     def _suspect_classes(self, template: Template, group: Sequence[PodClass]) -> Iterable[PodClass]:
         if len(group) < AT_ONCE_MIN:
@@ -135,14 +132,18 @@ class Inspection:
         rules = self._template_rules(template)
         if rules.spread:
             return group
-        sizes = np.fromiter((len(each.nodes) for each in group), dtype=np.int64, count=len(group))
+        sizes = np.fromiter(
+            (len(pod_class.nodes) for pod_class in group), dtype=np.int64, count=len(group)
+        )
         slots = np.fromiter(
-            chain.from_iterable(each.nodes for each in group), np.int64, count=int(sizes.sum())
+            chain.from_iterable(pod_class.nodes for pod_class in group),
+            np.int64,
+            count=int(sizes.sum()),
         )
         owners = np.repeat(np.arange(len(group)), sizes)
 
         def itself(term: AffinityTerm) -> Mask:
-            matched = (each in term.matcher.classes for each in group)
+            matched = (pod_class in term.matcher.classes for pod_class in group)
             return np.fromiter(matched, dtype=np.bool_, count=len(group))[owners]
 
         suspect = np.zeros(len(slots), dtype=np.bool_)
@@ -165,16 +166,16 @@ class Inspection:
                 yield from self._violations(pod_class, slot, broken)
 
     def of_pod(self, pod: Pod) -> Iterator[Violation]:
-        """Yield the violations of one placed pod, whose node has to be known."""
+        """Yield the violations of one placed pod, whose node must be known."""
         assert pod.node_name is not None
         slot = self._cluster.nodes.slots[pod.node_name]
         pod_class = self._cluster.class_of(pod)
-        broken = [each for test in self._tests(pod_class) for each in test.breaches(slot)]
-        for breach in self._told_of(pod, pod_class, slot, broken):
-            yield Violation(pod, breach)
+        broken = [breach for test in self._tests(pod_class) for breach in test.breaches(slot)]
+        for applicable in self._applicable(pod, pod_class, slot, broken):
+            yield Violation(pod, applicable)
 
     def _suspects(self, pod_class: PodClass, tests: Sequence[_Test]) -> Iterable[int]:
-        """Return the nodes of a class that have to be looked at one by one."""
+        """Return the nodes of a class that have to be judged one by one."""
         if len(pod_class.nodes) < AT_ONCE_MIN:
             return pod_class.nodes
         slots = np.fromiter(pod_class.nodes, dtype=np.int64, count=len(pod_class.nodes))
@@ -188,34 +189,38 @@ class Inspection:
     ) -> Iterator[Violation]:
         for pod, its_class in self._cluster.placed_on(slot):
             if its_class is pod_class:
-                for breach in self._told_of(pod, pod_class, slot, broken):
+                for breach in self._applicable(pod, pod_class, slot, broken):
                     yield Violation(pod, breach)
 
-    def _told_of(
+    def _applicable(
         self, pod: Pod, pod_class: PodClass, slot: int, broken: list[Breach]
     ) -> list[Breach]:
-        """Return the breaches of a pod, without those of terms that are left out for it."""
+        """Return the breaches of a pod, without those of terms that exempt it."""
         siblings = pod_class.template.siblings
         if siblings is None or not broken or not self._is_exempt(pod, siblings.matcher):
             return broken
         rules = self._template_rules(pod_class.template)
         test = _first_test(pod_class, rules)
-        others = [each for each in broken if not _is_of_affinity(each, rules.ignored)]
+        others = [breach for breach in broken if not _is_of_affinity(breach, rules.ignored)]
         return [*others, *(breach for breach in test.breaches(slot) if breach not in others)]
 
     def _is_exempt(self, pod: Pod, siblings: MatcherEntry) -> bool:
-        """Whether terms are left out for a pod: the oldest of the siblings that break any of theirs."""
+        """Return whether a pod is exempt: the oldest sibling that breaks an exemptible term."""
         if siblings not in self._exempt:
             breaking = (
-                each for pod_class in siblings.classes for each in self._breaking(pod_class)
+                sibling
+                for pod_class in siblings.classes
+                for sibling in self._breaking_pods(pod_class)
             )
-            oldest = min(breaking, key=lambda each: (each.created, key_of(each)), default=None)
+            oldest = min(
+                breaking, key=lambda sibling: (sibling.created, key_of(sibling)), default=None
+            )
             self._exempt[siblings] = oldest
-        found = self._exempt[siblings]
-        return found is not None and key_of(found) == key_of(pod)
+        exempt = self._exempt[siblings]
+        return exempt is not None and key_of(exempt) == key_of(pod)
 
-    def _breaking(self, pod_class: PodClass) -> Iterator[Pod]:
-        """Yield the pods of a class that break affinity which is required for scheduling only."""
+    def _breaking_pods(self, pod_class: PodClass) -> Iterator[Pod]:
+        """Yield the pods of a class that break affinity required only for scheduling."""
         rules = self._template_rules(pod_class.template)
         test = _AffinityTest(pod_class, rules.during_execution, rules.ignored)
         for slot in pod_class.nodes:
@@ -225,11 +230,11 @@ class Inspection:
                         yield pod
 
     def members(self, domain_pods: DomainPods) -> list[tuple[Pod, PodClass]]:
-        """Return the pods of a crowd with their classes, ordered by namespace and name."""
-        found = self._domain_pods.get(domain_pods)
-        if found is None:
+        """Return the matched pods of a domain with their classes, ordered by namespace and name."""
+        members = self._domain_pods.get(domain_pods)
+        if members is None:
             matched = domain_pods.matcher.classes
-            found = self._domain_pods[domain_pods] = sorted(
+            members = self._domain_pods[domain_pods] = sorted(
                 (
                     (pod, pod_class)
                     for slot in domain_pods.key.members[domain_pods.domain]
@@ -238,10 +243,10 @@ class Inspection:
                 ),
                 key=lambda member: key_of(member[0]),
             )
-        return found
+        return members
 
     def competitors(self, competing_pods: CompetingPods) -> list[tuple[Pod, PodClass]]:
-        """Return all rivals with their classes, each once."""
+        """Return all competing pods with their classes, each once."""
         wanted: defaultdict[int, set[PodClass]] = defaultdict(set)
         for matcher, key in competing_pods:
             for pod_class in matcher.classes:
@@ -259,7 +264,7 @@ class Inspection:
         rules = self._rules.get(template)
         if rules is None:
             rules = self._rules_of(template)
-            # If every pod has a template of its own, keeping the rules costs more than it saves.
+            # If every pod has a template of its own, caching the rules costs more than it saves.
             if template.classes > 1:
                 self._rules[template] = rules
         return rules
@@ -288,7 +293,7 @@ class Inspection:
             nodes=tuple(self._node_tests(template)) if counts(selection.NAME) else (),
             during_execution=affinity[0] if affinity else (),
             ignored=affinity[1] if affinity else (),
-            apart=_matched(anti_affinity_rules(template)) if counts(relations.NAME) else (),
+            apart=_with_matches(anti_affinity_rules(template)) if counts(relations.NAME) else (),
             spread=tuple(self._spread_rules(template)) if counts(spreading.NAME) else (),
         )
 
@@ -315,7 +320,7 @@ class _TemplateRules(NamedTuple):
 
     nodes: "tuple[_NodeTest, ...]"
     during_execution: "RuledTerms"
-    """The required affinity terms that hold during execution, too."""
+    """The required affinity terms that also hold during execution."""
     ignored: "RuledTerms"
     """The required affinity terms that are ignored during execution."""
     apart: "RuledTerms"
@@ -347,8 +352,8 @@ class _NodeTest:
 # Pod affinity and anti-affinity
 
 
-def _matched(rules: RuledTerms) -> RuledTerms:
-    """Leave out terms that match no pod at all: no placement can break them."""
+def _with_matches(rules: RuledTerms) -> RuledTerms:
+    """Omit terms that match no pod at all: no placement can break them."""
     return tuple((rule, term) for rule, term in rules if term.counter.total)
 
 
@@ -357,19 +362,19 @@ def _is_of_affinity(breach: Breach, ruled: RuledTerms) -> bool:
 
 
 def _first_test(pod_class: PodClass, rules: _TemplateRules) -> "_AffinityTest":
-    """Judge as for a pod of the class for which the terms with `firstPodExempt` are left out."""
+    """Return the test for pods of the class to which terms with `firstPodExempt` do not apply."""
     template = pod_class.template
     affinity = template.spec.affinity and template.spec.affinity.pod_affinity
     assert affinity, "only such pods have siblings"
     compiled = template.affinity_of_first
     during_execution, written = written_terms(affinity)
-    kept = [index for index, term in enumerate(written) if not term.first_pod_exempt]
+    indexes = [index for index, term in enumerate(written) if not term.first_pod_exempt]
     if template.affinity_per_term:
         terms = compiled[len(during_execution) :]
     else:
-        terms = terms_by_key([written[index] for index in kept], compiled)
+        terms = terms_by_key([written[index] for index in indexes], compiled)
     ignored = tuple(
-        (rules.ignored[index][0], term) for index, term in zip(kept, terms, strict=True)
+        (rules.ignored[index][0], term) for index, term in zip(indexes, terms, strict=True)
     )
     return _AffinityTest(pod_class, rules.during_execution, ignored, compiled)
 
@@ -397,24 +402,28 @@ class _AffinityTest:
 
     def breaches(self, slot: int) -> Iterator[Breach]:
         unmet = unmet_terms(self._class, self._execution_terms, slot)
-        for breach in self._told(self._during_execution, unmet):
+        for breach in self._breaches_of(self._during_execution, unmet):
             yield breach._replace(competing_pods=self._competing_pods(breach.rule, slot))
         if not self._ignored:
             return
         at_scheduling = unmet_terms(self._class, self._all, slot)
         if not at_scheduling:
             return
-        own = [each for each in at_scheduling if any(each is term for _, term in self._ignored)]
+        own = [
+            unmet_term
+            for unmet_term in at_scheduling
+            if any(unmet_term is term for _, term in self._ignored)
+        ]
         if own or unmet:
-            yield from self._told(self._ignored, own)
+            yield from self._breaches_of(self._ignored, own)
         else:
-            yield from self._told(self._ignored, [term for _, term in self._ignored])
+            yield from self._breaches_of(self._ignored, [term for _, term in self._ignored])
 
     def _competing_pods(self, rule: Rule, slot: int) -> CompetingPods | None:
-        """Return without whom the pod would be the first one that a requirement matches."""
+        """Return the pods without which the pod would be the first match of a requirement."""
         per_term = self._class.template.affinity_per_term
         terms = (
-            [term for each, term in self._during_execution if each is rule]
+            [term for other, term in self._during_execution if other is rule]
             if per_term
             else self._execution_terms
         )
@@ -426,16 +435,16 @@ class _AffinityTest:
     def suspects(self, slots: Ints) -> Mask:
         """Return a mask of the nodes where no other pod matches some term.
 
-        The first-pod rule may still allow that; `breaches` knows.
+        The first-pod rule may still allow that; `breaches` decides.
         """
         own = self._class
         return _lonely(
             (*self._execution_terms, *self._all), slots, lambda term: own in term.matcher.classes
         )
 
-    def _told(self, ruled: RuledTerms, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
+    def _breaches_of(self, ruled: RuledTerms, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
         for rule, term in ruled if unmet else ():
-            if any(term is each for each in unmet):
+            if any(term is unmet_term for unmet_term in unmet):
                 yield Breach(rule, relations.AFFINITY)
 
 
@@ -444,14 +453,14 @@ def unmet_terms(
 ) -> Sequence[AffinityTerm]:
     """Return the terms that no other pod satisfies for a pod of the class on that node."""
     if pod_class.template.affinity_per_term:
-        return [each for term in terms for each in _unmet_together(pod_class, (term,), slot)]
+        return [unmet for term in terms for unmet in _unmet_together(pod_class, (term,), slot)]
     return _unmet_together(pod_class, terms, slot)
 
 
 def _unmet_together(
     pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
 ) -> Sequence[AffinityTerm]:
-    """Do what `unmet_terms` does for terms that are one requirement.
+    """Return the unmet ones of terms that form one requirement.
 
     The first-pod rule: as long as no other pod in the cluster matches, a pod that matches all terms
     itself only needs a node with the topology keys.
@@ -480,7 +489,9 @@ class _AntiAffinityTest:
         for rule, term, itself in self._terms:
             key = term.counter.key
             domain = int(key.domain_of[slot])
-            if domain == NO_DOMAIN or term.counter.counts[domain] <= _allowed(term, itself=itself):
+            if domain == NO_DOMAIN or term.counter.counts[domain] <= _allowed_pods(
+                term, itself=itself
+            ):
                 continue
             domain_pods = DomainPods(term.matcher, key, domain, term.max_per_domain)
             limited = term.max_per_domain is not None
@@ -496,12 +507,12 @@ class _AntiAffinityTest:
 def _lonely(
     terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
 ) -> Mask:
-    """Return a mask of `slots`: the domain holds no pod that some term matches, except for itself.
+    """Return a mask of `slots` whose domain holds no other pod that matches some term.
 
-    `itself` tells of a term whether it matches the pod that is judged.
+    `itself` returns whether a term matches the judged pod.
     """
     lonely = np.zeros(len(slots), dtype=np.bool_)
-    for term in {id(each): each for each in terms}.values():
+    for term in {id(term): term for term in terms}.values():
         lonely |= term.counter.counts.take(term.counter.key.domain_of[slots]) <= itself(term)
     return lonely
 
@@ -509,19 +520,19 @@ def _lonely(
 def _crowded(
     terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
 ) -> Mask:
-    """Return a mask of `slots`: the domain holds more pods than some term of anti-affinity allows.
+    """Return a mask of `slots` whose domain holds more pods than some anti-affinity term allows.
 
-    `itself` tells of a term whether it matches the pod that is judged.
+    `itself` returns whether a term matches the judged pod.
     """
     crowded = np.zeros(len(slots), dtype=np.bool_)
     for term in terms:
         pods = term.counter.counts.take(term.counter.key.domain_of[slots])
-        crowded |= pods > _allowed(term, itself=itself(term))
+        crowded |= pods > _allowed_pods(term, itself=itself(term))
     return crowded
 
 
-def _allowed(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
-    """How many matching pods a term of anti-affinity allows: the pod itself, or `maxPerDomain`."""
+def _allowed_pods(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
+    """Return how many matching pods a term allows: the pod itself, or `maxPerDomain`."""
     return itself if term.max_per_domain is None else term.max_per_domain
 
 
@@ -529,7 +540,7 @@ def _allowed(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
 
 
 class _Level(NamedTuple):
-    """The least count over the eligible domains of a constraint; 0 if there are too few domains."""
+    """The least count over the included domains of a constraint; 0 if there are too few domains."""
 
     least: int
     enough_domains: bool
@@ -570,7 +581,7 @@ class _SpreadTest:
         return np.ones(len(slots), dtype=np.bool_)
 
     def _skew(self, ruled: _RuledSpread, slot: int, *, itself: bool) -> int:
-        """Compute the skew as if the pod were placed anew: without it, then with it."""
+        """Compute the skew as if the pod were not placed yet: without it, then with it."""
         spread, least = ruled.spread, ruled.level.least
         if spread.counter is None:
             return itself - least

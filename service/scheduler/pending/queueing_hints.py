@@ -21,7 +21,7 @@ from service.engine.framework.events import (
     object_events,
     pod_events,
 )
-from service.engine.profiles.registry import hinted, known_plugins
+from service.engine.profiles.registry import hinted_plugins, known_plugins
 from service.model.nodes.namespaces import NamespaceManifest
 from service.model.nodes.node import Node
 from service.model.pods.pod import Pod
@@ -53,7 +53,7 @@ def turned_by(event: ClusterEvent) -> frozenset[str] | None:
     """Return the plugins whose rejections an event can change, or None for all."""
     if event.change is None:
         return None
-    return hinted(event.change) | _BESIDES_PLUGINS.get(event.change, frozenset())
+    return hinted_plugins(event.change) | _BESIDES_PLUGINS.get(event.change, frozenset())
 
 
 def identity_of(event: ClusterEvent) -> object:
@@ -111,7 +111,7 @@ def helps(event: ClusterEvent, plugin: str, pod: Pod, reasons: Collection[str]) 
     """Return whether an event can change this plugin's verdict on a pod."""
     if event.change is None:
         return True
-    if plugin not in hinted(event.change):
+    if plugin not in hinted_plugins(event.change):
         return plugin in _BESIDES_PLUGINS.get(event.change, ())
     return known_plugins()[plugin].helps(event, pod, reasons)
 

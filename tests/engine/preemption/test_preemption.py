@@ -233,7 +233,7 @@ def test_where_preemption_is_not_asked_the_message_says_so(nodes: list[Any], mes
     found = preempt(scene.engine, incoming)
     assert isinstance(refusal, Refusal)
     assert isinstance(found, NoPreemption)
-    assert (found.why, found.following(refusal.message)) == (None, message)
+    assert (found.why, found.message_after(refusal.message)) == (None, message)
 
 
 def test_the_only_pods_that_affinity_asks_for_may_go_if_the_pod_begins_its_group() -> None:

@@ -106,7 +106,7 @@ def shrink(engine):
 
 
 def mask_of_views(engine):
-    one_more(next(view for view in engine.nodes.views.kept()).values())
+    one_more(next(view for view in engine.nodes.views.cached()).values())
 
 
 def stale_tree(engine, rows=None):

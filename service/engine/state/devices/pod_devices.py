@@ -46,7 +46,7 @@ def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
 
 
 class PodDevices:
-    """What scheduling reads of the device claims of a class's pods."""
+    """The device claims of a class's pods, as scheduling reads them."""
 
     __slots__ = ("namespace", "pod_name", "pod_uid", "table", "uses")
 
@@ -63,7 +63,7 @@ class PodDevices:
         return self.namespace, name
 
     def rejection(self) -> str | None:
-        """Return why no node can run the pods, whatever devices there are, or None."""
+        """Return the reason to reject the pods on every node, or None."""
         for use in self.uses:
             reason = self._unusable(use)
             if reason is not None:

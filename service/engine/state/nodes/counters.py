@@ -70,7 +70,7 @@ class DirtyLog:
 class DomainCounter:
     """The number of pods, or of owners of a term, in each domain of a topology key."""
 
-    __slots__ = ("_cells", "_changed", "_counts", "is_dropped", "key", "total", "users")
+    __slots__ = ("_cells", "_changed_domains", "_counts", "is_dropped", "key", "total", "users")
 
     def __init__(self, key: TopologyKey) -> None:
         self.key = key
@@ -82,7 +82,7 @@ class DomainCounter:
         self.is_dropped = False
         """Whether the counter is unused, so that it no longer tracks pods."""
         self._keep(_NO_COUNTS)
-        self._changed: DirtyLog | None = None
+        self._changed_domains: DirtyLog | None = None
 
     def add(self, slot: int, pods: int) -> None:
         domain = self.key.cells[slot]
@@ -94,14 +94,14 @@ class DomainCounter:
         assert after >= 0
         self._cells[domain] = after
         self.total += pods
-        if self._changed is not None:
-            self._changed.append(domain)
+        if self._changed_domains is not None:
+            self._changed_domains.append(domain)
 
-    def changed(self) -> DirtyLog:
+    def change_log(self) -> DirtyLog:
         """Return the log of domains whose count changed; logging starts with the first call."""
-        if self._changed is None:
-            self._changed = DirtyLog(CHANGE_LOG_MAX)
-        return self._changed
+        if self._changed_domains is None:
+            self._changed_domains = DirtyLog(CHANGE_LOG_MAX)
+        return self._changed_domains
 
     @property
     def counts(self) -> Ints:
@@ -118,7 +118,7 @@ class DomainCounter:
     @property
     def is_viewed(self) -> bool:
         """Whether any view was ever made of the counter."""
-        return self._changed is not None
+        return self._changed_domains is not None
 
     @property
     def size_in_bytes(self) -> int:
@@ -269,7 +269,7 @@ class NodeView(ABC):
 
     def repair(self) -> set[int] | None:
         """Update the values; return the domains that changed, or None if all may have."""
-        changed = self._changed()
+        changed = self._changed_domains()
         if changed is None or self._key_version != self._key.version:
             self._values = self._key.on_nodes(self._per_domain())
             self._key_version = self._key.version
@@ -295,12 +295,12 @@ class NodeView(ABC):
         """Whether a counter of the view is dropped, so that nothing can request the view again."""
         return any(counter.is_dropped for counter in self._counters)
 
-    def _changed(self) -> set[int] | None:
+    def _changed_domains(self) -> set[int] | None:
         """Return the domains changed since the last call, or None if they are too many."""
         changed: set[int] = set()
         missed = False
         for index, counter in enumerate(self._counters):
-            log = counter.changed()
+            log = counter.change_log()
             domains = log.since(self._seen[index])
             self._seen[index] = log.position
             if domains is None:
@@ -393,7 +393,7 @@ class NodeViews:
         """Return how many views are cached."""
         return len(self._views)
 
-    def kept(self) -> tuple[NodeView, ...]:
+    def cached(self) -> tuple[NodeView, ...]:
         """Return all views, the least recently used first."""
         return tuple(self._views.values())
 

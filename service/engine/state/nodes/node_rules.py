@@ -49,7 +49,7 @@ class RequiredNodes(NamedTuple):
     empty_term_matches_all: bool
 
     @property
-    def anything(self) -> bool:
+    def restricts(self) -> bool:
         return bool(self.selector or self.affinities)
 
 
@@ -122,14 +122,14 @@ class PodUsage(NamedTuple):
 
     @classmethod
     def by(cls, requests: PodRequests) -> Self:
-        return cls(tuple(_bounded(requests.amounts).items()), _scored(requests))
+        return cls(tuple(_cap_amounts(requests.amounts).items()), _scored_amounts(requests))
 
 
-def _bounded(amounts: Mapping[str, int]) -> dict[str, int]:
+def _cap_amounts(amounts: Mapping[str, int]) -> dict[str, int]:
     return {name: min(amount, AMOUNT_MAX) for name, amount in amounts.items()}
 
 
-def _scored(requests: PodRequests) -> tuple[int, int]:
+def _scored_amounts(requests: PodRequests) -> tuple[int, int]:
     return min(requests.nonzero_cpu, AMOUNT_MAX), min(requests.nonzero_memory, AMOUNT_MAX)
 
 
@@ -203,8 +203,8 @@ class RulesInterner:
         terms = self._terms_of(pod, added, data)
         named, rest = _split_names(terms.required)
         if named is None:
-            return self._interned(needs, terms)
-        anywhere = self._interned(needs, terms.requiring(rest))
+            return self._intern(needs, terms)
+        anywhere = self._intern(needs, terms.requiring(rest))
         return _compile(needs, terms, anywhere.static_key, named, anywhere)
 
     def _terms_of(
@@ -214,14 +214,14 @@ class RulesInterner:
         affinity = spec.affinity.node_affinity if spec.affinity else None
         return _NodeTerms(
             spec.tolerations,
-            self._required(spec.node_selector, affinity),
+            self._required_nodes(spec.node_selector, affinity),
             _preferred(affinity, added),
-            self._required(None, added),
+            self._required_nodes(None, added),
             pod.required_node_name,
             data,
         )
 
-    def _required(
+    def _required_nodes(
         self, labels: dict[str, str] | None, affinity: NodeAffinity | None
     ) -> RequiredNodes:
         if not labels and affinity is None:
@@ -232,7 +232,7 @@ class RulesInterner:
             self._unrestricted.empty_term_matches_all,
         )
 
-    def _interned(self, needs: PodResources, terms: "_NodeTerms") -> NodeRules:
+    def _intern(self, needs: PodResources, terms: "_NodeTerms") -> NodeRules:
         static_key = (needs.images, msgspec.json.encode(terms))
         identity = Identity(needs.amounts, needs.scored, needs.ports, static_key)
         rules = self._rules.get(identity)
@@ -312,7 +312,7 @@ def _preferred(
 def _needs(spec: PodSpec) -> PodResources:
     containers = (*spec.init_containers, *spec.containers)
     requests = pod_requests(spec)
-    amounts = _bounded(requests.amounts)
+    amounts = _cap_amounts(requests.amounts)
     # Placed and incoming pods get different defaults only if the pod as a whole has requests.
     return PodResources(
         use=PodUsage.by(requests) if spec.resources is None else PodUsage.of(spec),
@@ -320,7 +320,7 @@ def _needs(spec: PodSpec) -> PodResources:
         requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
         cpu=amounts.get("cpu", 0),
         memory=amounts.get("memory", 0),
-        scored=_scored(requests),
+        scored=_scored_amounts(requests),
         ports=tuple(sorted(host_ports(spec))),
         images=tuple(
             image_name(container.image) if container.image else "" for container in containers
@@ -346,12 +346,12 @@ def label_keys(
 ) -> tuple[str, ...]:
     """Return the node label keys that rules read, without duplicates."""
     terms: list[NodeSelectorTerm | None] = [nodes.preference for nodes in preferred or ()]
-    for found in () if data is None else data.named():
-        terms += found.nodes.node_selector_terms if found.nodes is not None else ()
+    for data_set in () if data is None else data.named():
+        terms += data_set.nodes.node_selector_terms if data_set.nodes is not None else ()
     names: dict[str, None] = {}
-    for each in (required, enforced):
-        names.update(dict.fromkeys(name for name, _ in each.selector))
-        for affinity in each.affinities:
+    for nodes in (required, enforced):
+        names.update(dict.fromkeys(name for name, _ in nodes.selector))
+        for affinity in nodes.affinities:
             terms += affinity.node_selector_terms
     for term in terms:
         for requirement in (term.match_expressions if term else None) or ():

@@ -60,18 +60,18 @@ def holds_by_value(
     """
     match requirement.operator:
         case "In":
-            return _listed(requirement, key)
+            return _in_values(requirement, key)
         case "NotIn":
-            return ~_listed(requirement, key)
+            return ~_in_values(requirement, key)
         case "Exists":
             return ~_absent(key)
         case "DoesNotExist":
             return _absent(key)
         case "Gt" | "Lt":
-            return _compared(requirement, key)
+            return _compare(requirement, key)
 
 
-def _listed(
+def _in_values(
     requirement: NodeSelectorRequirement | LabelSelectorRequirement, key: TopologyKey
 ) -> Mask:
     table = np.zeros(len(key.values) + 1, dtype=np.bool_)
@@ -88,7 +88,7 @@ def _absent(key: TopologyKey) -> Mask:
     return table
 
 
-def _compared(
+def _compare(
     requirement: NodeSelectorRequirement | LabelSelectorRequirement, key: TopologyKey
 ) -> Mask:
     numbers, are_numbers = key.numbers()

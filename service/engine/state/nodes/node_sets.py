@@ -99,18 +99,20 @@ class NodeSets:
     def of_affinity(self, selector: NodeSelector, identity: bytes) -> NodeSet:
         """Return the nodes that match a node selector; an empty term matches none."""
         return self._get(
-            ("affinity", identity), lambda: self._affine(selector), lambda: _keys_of(selector)
+            ("affinity", identity),
+            lambda: self._affinity_mask(selector),
+            lambda: _keys_of(selector),
         )
 
     def of_zones(self, zones: ZoneLabels) -> NodeSet:
         """Return the nodes in the zones and regions of a volume, and those without zone labels."""
-        return self._get(("zones", zones), lambda: self._zoned(zones), lambda: ZONE_KEYS)
+        return self._get(("zones", zones), lambda: self._zone_mask(zones), lambda: ZONE_KEYS)
 
     def of_topologies(self, topologies: tuple[Topology, ...]) -> NodeSet:
         """Return the nodes for which a StorageClass provisions volumes (`allowedTopologies`)."""
         return self._get(
             ("topologies", topologies),
-            lambda: self._allowed(topologies),
+            lambda: self._topology_mask(topologies),
             lambda: dict.fromkeys(key for term in topologies for key, _ in term),
         )
 
@@ -118,7 +120,7 @@ class NodeSets:
         """Return the nodes whose labels match a label selector."""
         return self._get(
             ("selector", msgspec.json.encode(selector)),
-            lambda: self._selected(selector),
+            lambda: self._selector_mask(selector),
             lambda: dict.fromkeys(
                 (
                     *(selector.match_labels or {}),
@@ -161,43 +163,45 @@ class NodeSets:
         """Yield the approximate size in bytes of each set."""
         yield from (node_set.size_in_bytes for node_set in self._known.values())
 
-    def _affine(self, selector: NodeSelector) -> Mask:
+    def _affinity_mask(self, selector: NodeSelector) -> Mask:
         mask = np.zeros(self._nodes.size, dtype=np.bool_)
         for term in selector.node_selector_terms:
             mask |= term_mask(self._nodes, term, ALL, empty=False)
         return mask
 
-    def _zoned(self, zones: ZoneLabels) -> Mask:
+    def _zone_mask(self, zones: ZoneLabels) -> Mask:
         nowhere = ~np.logical_or.reduce([self._nodes.key(name).keyed for name in ZONE_KEYS])
         inside = np.ones(self._nodes.size, dtype=np.bool_)
         for name, values in zones:
-            has = self._has(name, values)
+            has = self._label_mask(name, values)
             if name.startswith(BETA_PREFIX):
                 # A node with the newer label alone is in the zone of that.
-                newer = self._has(name.replace(BETA_PREFIX, PREFIX), values)
+                newer = self._label_mask(name.replace(BETA_PREFIX, PREFIX), values)
                 has = np.where(self._nodes.key(name).keyed, has, newer)
             inside &= has
         everywhere: Mask = nowhere | inside
         return everywhere
 
-    def _allowed(self, topologies: tuple[Topology, ...]) -> Mask:
+    def _topology_mask(self, topologies: tuple[Topology, ...]) -> Mask:
         """Return the nodes that match all labels of any term; an empty term matches nothing."""
         mask = np.zeros(self._nodes.size, dtype=np.bool_)
         for term in topologies:
             if term:
-                mask |= np.logical_and.reduce([self._has(key, values) for key, values in term])
+                mask |= np.logical_and.reduce(
+                    [self._label_mask(key, values) for key, values in term]
+                )
         return mask
 
-    def _selected(self, selector: LabelSelector) -> Mask:
+    def _selector_mask(self, selector: LabelSelector) -> Mask:
         mask = np.ones(self._nodes.size, dtype=np.bool_)
         for name, value in (selector.match_labels or {}).items():
-            mask &= self._has(name, (value,))
+            mask &= self._label_mask(name, (value,))
         for requirement in selector.match_expressions or ():
             key = self._nodes.key(requirement.key)
             mask &= holds_by_value(requirement, key).take(key.domain_of)
         return mask
 
-    def _has(self, name: str, values: Iterable[str]) -> Mask:
+    def _label_mask(self, name: str, values: Iterable[str]) -> Mask:
         """Return the nodes whose label has one of these values."""
         key = self._nodes.key(name)
         table = np.zeros(len(key.values) + 1, dtype=np.bool_)

@@ -432,7 +432,7 @@ class NodeTable:
         for held in self.ports:
             if held is not None:
                 yield "host ports", PORT_BYTES * (1 + len(held))
-        for view in self.views.kept():
+        for view in self.views.cached():
             yield "views", VIEW_OVERHEAD_BYTES + view.size_in_bytes
 
     def drop_unused(self) -> None:

@@ -443,7 +443,7 @@ class MatchIndex:
         if pairs is None:
             candidates = list(self._classes_by_namespace.get(namespace, ()))
         else:
-            candidates = [each for pair in pairs for each in self.having(pair)]
+            candidates = [pod_class for pair in pairs for pod_class in self.having(pair)]
         return [
             candidate
             for candidate in candidates

@@ -191,7 +191,7 @@ class InclusionSets:
         mask: Mask = self._nodes.alive[rows]
         for name in names:
             mask = mask & (self._nodes.key(name).domain_of[rows] >= 0)
-        if required is not None and required.anything:
+        if required is not None and required.restricts:
             mask = mask & required_mask(self._nodes, required, rows)
         if tolerations is not None:
             mask = mask & ~untolerated_hard(self._nodes, tolerations, rows)
@@ -207,7 +207,7 @@ def _keys_of(rule: InclusionRule) -> tuple[str, ...]:
 
 
 class ObjectRules(NamedTuple):
-    """The tables that supply pods with what objects of other kinds state."""
+    """The auxiliary objects that the compilation of pods reads."""
 
     selectors: DefaultSelectors
     volumes: VolumeTable
@@ -644,8 +644,8 @@ class _TemplateBuilder:
         template = self._template
         attract = affinity.pod_affinity or PodAffinity()
         repel = affinity.pod_anti_affinity or PodAffinity()
-        required = self._matchers(_required(attract), frozenset())
-        forbidding = _required(repel)
+        required = self._matchers(_required_terms(attract), frozenset())
+        forbidding = _required_terms(repel)
         forbidden = self._matchers(forbidding, daemons)
         limits = [term.max_per_domain for term in forbidding]
         template.affinity = tuple(self._required_affinity(required))
@@ -659,26 +659,29 @@ class _TemplateBuilder:
             self._term(frozenset((matcher,)), key, max_per_domain=limit)
             for (matcher, key), limit in zip(forbidden, limits, strict=True)
         )
-        wanted = self._weighted(attract, 1)
-        unwanted = self._weighted(repel, -1)
+        wanted = self._weighted_terms(attract, 1)
+        unwanted = self._weighted_terms(repel, -1)
         template.preferred = tuple(
             self._term(frozenset((matcher,)), key, weight)
             for matcher, key, weight in (*wanted, *unwanted)
         )
         template.owned = (
             *(
-                self._owned(Role.FORBIDS, *matcher_and_key, max_per_domain=limit)
+                self._owned_term(Role.FORBIDS, *matcher_and_key, max_per_domain=limit)
                 for matcher_and_key, limit in zip(forbidden, limits, strict=True)
             ),
-            *(self._owned(Role.ATTRACTS_HARD, *matcher_and_key) for matcher_and_key in required),
-            *(self._owned(Role.ATTRACTS, *matcher_and_key) for matcher_and_key in wanted),
-            *(self._owned(Role.REPELS, m, key, -weight) for m, key, weight in unwanted),
+            *(
+                self._owned_term(Role.ATTRACTS_HARD, *matcher_and_key)
+                for matcher_and_key in required
+            ),
+            *(self._owned_term(Role.ATTRACTS, *matcher_and_key) for matcher_and_key in wanted),
+            *(self._owned_term(Role.REPELS, m, key, -weight) for m, key, weight in unwanted),
         )
 
     def _exempt_first(self, attract: PodAffinity, sibling_key: str) -> None:
         """Compile the affinity without the terms that are exempt until a sibling is placed."""
         template, itself = self._template, self._nodes.itself
-        terms = [term for term in _required(attract) if not term.first_pod_exempt]
+        terms = [term for term in _required_terms(attract) if not term.first_pod_exempt]
         template.affinity_of_first = tuple(
             self._required_affinity(self._matchers(terms, frozenset()))
         )
@@ -691,7 +694,9 @@ class _TemplateBuilder:
     ) -> list[tuple[TermMatcher, str]]:
         return [(self._matcher(term, daemons), term.topology_key) for term in terms]
 
-    def _weighted(self, affinity: PodAffinity, sign: int) -> list[tuple[TermMatcher, str, int]]:
+    def _weighted_terms(
+        self, affinity: PodAffinity, sign: int
+    ) -> list[tuple[TermMatcher, str, int]]:
         return [
             (
                 self._matcher(term.pod_affinity_term, frozenset()),
@@ -728,7 +733,7 @@ class _TemplateBuilder:
         counter = self._counter(entry, key, lambda: DomainCounter(topology))
         return AffinityTerm(entry, counter, weight, max_per_domain)
 
-    def _owned(
+    def _owned_term(
         self,
         role: Role,
         matcher: TermMatcher,
@@ -769,8 +774,14 @@ class _TemplateBuilder:
                 for constraint in constraints
                 if (constraint[1].when_unsatisfiable == "DoNotSchedule") == hard
             ]
-            keys = [self._key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
-            rules = tuple(self._rule(*each, keys, inclusion_sets, soft=not hard) for each in chosen)
+            keys = (
+                [self._key(constraint.topology_key) for _, constraint, _ in chosen]
+                if needs_keys
+                else []
+            )
+            rules = tuple(
+                self._rule(*selected, keys, inclusion_sets, soft=not hard) for selected in chosen
+            )
             setattr(self._template, f"{attribute}_spread", rules)
 
     def _rule(
@@ -828,7 +839,7 @@ class _TemplateBuilder:
         )
 
 
-def _required(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
+def _required_terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
     """Return the required terms of both kinds, which filter alike at scheduling."""
     return (
         *(affinity.required_during_scheduling_required_during_execution or ()),

@@ -115,11 +115,11 @@ class DefaultedClasses:
         classes: dict[PodClass, None] = {}
         for kept in (before, after):
             if kept is not None and self._pods:
-                classes.update(dict.fromkeys(self._selected(kept)))
+                classes.update(dict.fromkeys(self._selected_classes(kept)))
                 classes.update(self._owned.get(owner_key(kept), {}))
         return [(pod_class, self._pods[pod_class]) for pod_class in classes]
 
-    def _selected(self, service: DeclaredObject[Partial]) -> Iterator[PodClass]:
+    def _selected_classes(self, service: DeclaredObject[Partial]) -> Iterator[PodClass]:
         labels = service_labels(service)
         for pair in labels.items():
             for pod_class in self._match_index.having(pair):

@@ -23,7 +23,7 @@ DEPTH_MIN = 8
 DEPTH_MAX = 128
 """Nodes with more pods than this are crowded and not represented in the arrays."""
 PODS = "pods"
-"""A pseudo resource of which every pod takes one."""
+"""A pseudo resource: every pod takes one."""
 
 PlacedPod = tuple[Pod, PodClass, PodUsage]
 PlacedOn = Callable[[int], Iterable[PlacedPod]]

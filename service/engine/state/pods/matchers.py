@@ -112,7 +112,7 @@ class TermMatcher(NamedTuple):
         """Return whether the rule applies to a pod."""
         return not self._exempts(subject) and self._selects(subject)
 
-    def leaves_out(self, subject: Subject) -> bool:
+    def exempts_daemon(self, subject: Subject) -> bool:
         """Return whether only the exemption of daemons keeps the rule from applying to a pod."""
         return self._exempts(subject) and self._selects(subject)
 
@@ -158,7 +158,7 @@ def matches(matcher: Matcher, subject: Subject) -> bool:
 
 
 def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
-    """Return label pairs of which every matched pod has at least one, or None if there are none."""
+    """Return label pairs such that every matched pod has at least one of them, or None."""
     best: Requirement | None = None
     for term in matcher:
         for requirement in term.selector or ():

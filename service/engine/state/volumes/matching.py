@@ -39,7 +39,7 @@ class VolumeMatches:
         """The nodes where only a lack of capacity prevents provisioning, shape (nodes,)."""
         self._selected = [claim for claim in claims if claim.selected_node is not None]
         others = [claim for claim in claims if claim.selected_node is None]
-        self._others = sorted(others, key=_requested)
+        self._others = sorted(others, key=_requested_size)
         self._find()
 
     @property
@@ -47,7 +47,7 @@ class VolumeMatches:
         """The nodes where not all claims can be bound, shape (nodes,)."""
         return self.without_volume | self.without_room
 
-    def on(self, slot: int) -> dict[str, str]:
+    def volumes_on(self, slot: int) -> dict[str, str]:
         """Return claim to volume, or `PROVISION`, on a node where all claims can be bound."""
         volumes = {claim.name: PROVISION for claim in self._selected}
         for claim in self._others:
@@ -146,7 +146,7 @@ class VolumeMatches:
             self.without_room |= needed & ~_union(nodes_with_capacity, self._size)
 
 
-def _requested(claim: PersistentVolumeClaim) -> int:
+def _requested_size(claim: PersistentVolumeClaim) -> int:
     return claim.requested
 
 

@@ -323,7 +323,7 @@ class VolumeTable:
 
 
 class PodVolumes(VolumeUser):
-    """What scheduling reads of the volumes of a class's pods."""
+    """The volumes of a class's pods, as scheduling reads them."""
 
     __slots__ = ("_attached", "claims", "disks", "nodes", "pod_name", "pod_uid", "table")
 

@@ -3,12 +3,7 @@
 from msgspec.structs import replace
 
 from service.engine import NoPreemption, Preemption, Refusal, Victims
-from service.scheduler.protocol.placements import (
-    PlacementResult,
-    PodRef,
-    Proposal,
-    ProposedVictims,
-)
+from service.scheduler.protocol.placements import PlacementResult, PodRef, Proposal, ProposedVictims
 
 
 def with_proposal(
@@ -16,7 +11,7 @@ def with_proposal(
 ) -> PlacementResult:
     """Add to a refused pod's result what preemption does, or why it does not help."""
     if isinstance(preemption, NoPreemption):
-        return replace(result, message=preemption.following(refusal.message), preemption=None)
+        return replace(result, message=preemption.message_after(refusal.message), preemption=None)
     return replace(result, preemption=_proposal(preemption))
 
 

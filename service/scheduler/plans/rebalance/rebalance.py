@@ -69,7 +69,7 @@ class RebalancePlan:
         yield from search.search()
         places, history = search.places, search.history
         cluster.undo(mark)
-        moving.moved()
+        moving.invalidate()
         reached = yield from self._carried_out(moving, places, history, search.changes)
         self.complete = reached and not search.ended_early
 
@@ -198,7 +198,7 @@ class _Waves:
     def take_back(self) -> Steps[None]:
         """Put all pods back where they were, but remember the moves."""
         yield from self._fork.take_back(self._start)
-        self._moving.moved()
+        self._moving.invalidate()
 
     def repeat(self) -> Steps[None]:
         """Repeat the moves that were taken back."""
@@ -223,7 +223,7 @@ class _Waves:
         pods = [manifest.pod for manifest in manifests]
         if self._allowances.blocking(pods) is not None:
             return False
-        self._moving.moved()
+        self._moving.invalidate()
         change = self._moving.change(
             [(pod, places[key]) for pod, key in zip(pods, keys, strict=True)]
         )

@@ -275,7 +275,7 @@ class LocalSearch:
         self._note(places, change)
 
     def _note(self, keys: Iterable[ObjectName], change: Costs) -> None:
-        self._moving.moved()
+        self._moving.invalidate()
         self.changes = _sum(self.changes, change)
         for key in keys:
             if self._slot(key) == self._from[key]:

@@ -434,7 +434,9 @@ class _Search:
         stays = None if bounds.plan.protect in (None, ProtectedPods()) else self._stays
         removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
         with self._after(base) as pod:
-            victims = CrossNodeSearch(self._cluster, pod, removability, self._budgets).on(slot)
+            victims = CrossNodeSearch(self._cluster, pod, removability, self._budgets).victims_for(
+                slot
+            )
         self._trials_left -= 1
         if victims is None or (
             bounds.plan.respect_budgets and self._allowances.blocking(victims.pods) is not None
