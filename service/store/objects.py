@@ -13,8 +13,8 @@ from service.model.log.commit_log import (
     ObjectRow,
 )
 from service.model.objects.pods_and_nodes import ObjectName
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone, head_of
 
 _OBJECTS = """

@@ -21,8 +21,9 @@ from service.model.principals import (
     TokenRow,
 )
 from service.store.audit import AuditPolicy, add_rows
-from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.connections import Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 
 NO_ADMIN_LEFT = "MR003"
 

@@ -14,9 +14,10 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log.commit_log import Head, Lost, NotYet
 from service.model.log.past_revision_types import PastSelection
-from service.store.connecting.connections import History, HistoryGuard, data_source_name
+from service.store.connecting.connections import data_source_name
 from service.store.connecting.database_hosts import Host
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
+from service.store.connecting.timeline import History, HistoryGuard
 from service.store.postgres import PostgresStore
 from service.store.row_verification import Check, database_snapshot
 from service.tcp_keepalive import keep_alive

@@ -21,8 +21,8 @@ from service.model.log.past_revision_types import (
 )
 from service.model.objects.pods_and_nodes import ObjectName
 from service.model.selecting_objects.selectable_fields import WAS_PENDING
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone, head_of
 
 # `reach` is where the log begins, or where it is looked at no further.
