@@ -26,7 +26,7 @@ from xdist.remote import Producer
 from service.api.bodies import streamed_responses
 from service.runtime import compiled_engine
 from service.server.local_server import temporary_folder
-from service.store.connecting import connections
+from service.store.connecting import connections, pool
 from service.store.connecting.connections import data_source_name
 from service.store.coordination import replica_reports
 from service.store.embedded import EmbeddedPostgres
@@ -69,7 +69,7 @@ PATIENCE = (
     (commits, "LOCK_WAIT_SECONDS"),
     (commits, "LOCK_IDLE_SECONDS"),
     (connections, "CONNECT_SECONDS"),
-    (connections, "POOL_WAIT_SECONDS"),
+    (pool, "POOL_WAIT_SECONDS"),
     (housekeeping, "REPORT_SECONDS_MAX"),
     (replica_reports, "REPORT_SECONDS_MAX"),
     (streamed_responses, "READER_SECONDS_MAX"),

@@ -18,8 +18,9 @@ from service.model.log.audit_chain import (
     told_at,
 )
 from service.store import array_literals
-from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.connections import Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 
 SWEEP_AUDIT_MAX = 5_000
 """How many rows one step of the sweeper deletes at most."""

@@ -10,8 +10,8 @@ from service.model.log.audit_chain import ITSELF, AuditedCaller
 from service.model.log.commit import Head
 from service.model.log.pages import NO_OBJECTS, ClusterCounts, ClusterRow
 from service.store.audit import AuditPolicy
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"

@@ -10,8 +10,8 @@ from service.model.core.times import rfc3339
 from service.model.log.events import Event, EventRow, rows_of
 from service.model.log.pages import EventPage
 from service.store import array_literals
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone, head_of
 
 SWEEP_EVENTS_MAX = 5_000

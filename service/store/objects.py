@@ -5,14 +5,10 @@ from collections.abc import Collection, Sequence
 import asyncpg
 
 from service.model.core.primitives import ObjectName
-from service.model.log.commit import (
-    Head,
-    ObjectKey,
-    ObjectRow,
-)
+from service.model.log.commit import Head, ObjectKey, ObjectRow
 from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage, ObjectRead
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone, head_of
 
 _OBJECTS = """

@@ -14,15 +14,14 @@ from service.store.connecting.connections import (
     COMMIT_SETTINGS,
     READ_SETTINGS,
     STATEMENT_SECONDS_MAX,
-    Connections,
-    HistoryGuard,
-    PoolUse,
     Takeovers,
     connector,
 )
 from service.store.connecting.database_hosts import only_host_of
 from service.store.connecting.failures import unavailable_on_failure
 from service.store.connecting.outage_log import Outages
+from service.store.connecting.pool import Connections, PoolUse
+from service.store.connecting.timeline import HistoryGuard
 from service.store.coordination.heartbeats import NodeHeartbeats
 from service.store.coordination.leases import Leases
 from service.store.coordination.replica_reports import ReplicaReports

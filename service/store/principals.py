@@ -21,8 +21,9 @@ from service.model.core.access import (
 from service.model.core.errors import NoAdminLeft, NotFound
 from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
 from service.store.audit import AuditPolicy, add_rows
-from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.connections import Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 
 NO_ADMIN_LEFT = "MR003"
 

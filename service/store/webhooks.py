@@ -11,8 +11,9 @@ from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.log.lease import LEASE_SECONDS_MAX
 from service.model.webhooks import Change, Settled, WebhookRow
 from service.store.audit import AuditPolicy, add_rows
-from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.connections import Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone
 
 _COLUMNS = WebhookRow.__struct_fields__

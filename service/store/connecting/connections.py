@@ -1,13 +1,12 @@
-"""Opens connections to PostgreSQL, with settings and pools, and checks whose history they show."""
+"""Opens connections to PostgreSQL, with settings and time limits."""
 
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-from weakref import WeakSet
+from typing import TYPE_CHECKING, TypeAlias
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
@@ -15,8 +14,8 @@ from asyncpg.connect_utils import SessionAttribute
 from service.model.core.errors import StorageUnavailable
 from service.runtime.keepalive import keep_alive
 from service.store.connecting.database_hosts import Host, first_to_open, hosts_of
-from service.store.connecting.failures import unavailable_on_failure, unknown_on_failure
 from service.store.connecting.outage_log import Outages
+from service.store.connecting.timeline import History, HistoryGuard
 
 CONNECT_SECONDS = 5
 """How long opening a connection may take where the URL names one host."""
@@ -24,8 +23,6 @@ CONNECT_SECONDS_OF_SEVERAL = 3
 """How long it may take with each host where the URL names several."""
 LOOK_SECONDS = 2.0
 """The time between two looks at the hosts that are not in use."""
-CLOSE_SECONDS = 2
-POOL_WAIT_SECONDS = 20
 SERVER_VERSION_MIN = 15
 
 _log = logging.getLogger(__name__)
@@ -79,96 +76,10 @@ COMMIT_SETTINGS = {
 }
 
 
-class History(NamedTuple):
-    """The history that a server tells; after a failover or a restore it may be another one (P3)."""
-
-    system: int
-    timeline: int
-
-
-class HistoryGuard:
-    """Compares the system identifier and timeline of every new connection (P3).
-
-    `epoch` rises whenever another history is seen: whoever holds state of an earlier epoch drops
-    it. A server with an older timeline than was seen before has been replaced, and is refused.
-    Connections that were opened before are ended, since nobody may ever answer on them, or a server
-    that does not know that it was replaced. `only_host` is the host if there is nothing to choose
-    from.
-    """
-
-    def __init__(self, only_host: Host | None = None) -> None:
-        self.epoch = 0
-        self.current: History | None = None
-        self.host = only_host
-        """The host that showed the present history, or the only one."""
-        self._opened: WeakSet[StoreConnection] = WeakSet()
-        self._refused: set[tuple[Host | None, int]] = set()
-        """The hosts and older timelines that were refused since the history last changed."""
-
-    def let_in(self, connection: "StoreConnection", host: Host | None = None) -> None:
-        """Admit what a new connection shows; end those that show another history.
-
-        Raises:
-            StorageUnavailable: the connection leads to a server that was replaced by another one.
-        """
-        assert connection.history is not None
-        self.admit(connection.history, host)
-        self._opened.add(connection)
-        for each in list(self._opened):
-            if each.history != self.current:
-                self._opened.discard(each)
-                each.terminate()
-
-    def end_all(self) -> None:
-        """End all connections: whoever waits for an answer on one is told that there is none."""
-        while self._opened:
-            self._opened.pop().terminate()
-
-    def admit(self, seen: History, host: Host | None = None) -> None:
-        """Take note of what a new connection shows, to one of several hosts or to the only one.
-
-        Raises:
-            StorageUnavailable: the connection leads to a server that was replaced by another one.
-        """
-        known = self.current
-        if known is not None and known.system == seen.system and seen.timeline < known.timeline:
-            self._tell_refused(seen.timeline, known.timeline, host or self.host)
-            raise StorageUnavailable(
-                f"The server is on timeline {seen.timeline}, but {known.timeline} was seen already."
-            )
-        before, self.host = self.host, host or self.host
-        if known is not None and known != seen:
-            self.epoch += 1
-            self._refused.clear()
-            told = {"host": _text(self.host), "before": _text(before), "timeline": seen.timeline}
-            _log.info("Another PostgreSQL accepts writes.", extra=told)
-        self.current = seen
-
-    def _tell_refused(self, timeline: int, known: int, host: Host | None) -> None:
-        """Log it once, since connections to a server that was replaced are tried again and again."""
-        if (host, timeline) not in self._refused:
-            self._refused.add((host, timeline))
-            told = {"host": _text(host), "timeline": timeline, "known": known}
-            _log.warning("A host on an older timeline is refused.", extra=told)
-
-
-def _text(host: Host | None) -> str | None:
-    return None if host is None else str(host)
-
-
 class StoreConnection(_Connection):
     """A connection that remembers which history it was opened on."""
 
     history: History | None = None
-
-
-class PoolUse(NamedTuple):
-    """How many connections of a pool are open."""
-
-    idle: int
-    borrowed: int
-    size: int
-    """How many may be borrowed at once."""
 
 
 Connector = Callable[[], Awaitable[StoreConnection]]
@@ -299,107 +210,3 @@ async def _check(connection: StoreConnection) -> None:
     if row["may_be_distributed"]:
         await connection.execute(_FOR_CITUS)
     connection.history = History(row["system"], int(row["timeline"], base=16))
-
-
-class Connections:
-    """A pool of connections with the same settings.
-
-    It is hardly more than a list, because a connection is borrowed for every commit and every look
-    at a head. (Each time, SQLAlchemy's pool takes 100 µs, asyncpg's 70, and this one 3.)
-    """
-
-    def __init__(self, connect: Connector, guard: HistoryGuard, *, size: int) -> None:
-        self._connect = connect
-        self._size = size
-        self._guard = guard
-        self.turns = asyncio.Semaphore(size)
-        """It counts the connections that may still be borrowed."""
-        self.idle: list[StoreConnection] = []
-        """The open connections that nobody has borrowed."""
-        self._borrowed = 0
-        self._closed = False
-
-    @property
-    def use(self) -> "PoolUse":
-        """How many connections are open, and how many of them somebody has borrowed."""
-        return PoolUse(idle=len(self.idle), borrowed=self._borrowed, size=self._size)
-
-    async def close(self) -> None:
-        """Close the idle connections; the borrowed ones are closed when they are given back."""
-        self._closed = True
-        while self.idle:
-            connection = self.idle.pop()
-            with suppress(StorageUnavailable), unavailable_on_failure():
-                await connection.close(timeout=CLOSE_SECONDS)
-
-    @asynccontextmanager
-    async def driver(self) -> AsyncIterator[Driver]:
-        """Borrow an open connection that shows the present history.
-
-        A connection whose borrower was interrupted by an error is closed and never used again.
-
-        Raises:
-            StorageUnavailable: no connection can be opened.
-        """
-        await self._wait_for_turn()
-        try:
-            connection = self._take() or await self._open()
-            self._borrowed += 1
-            try:
-                yield connection
-            except BaseException:
-                connection.terminate()
-                raise
-            finally:
-                self._borrowed -= 1
-            self._give_back(connection)
-        finally:
-            self.turns.release()
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Driver]:
-        """Borrow a connection for one transaction, which is committed at the end.
-
-        Raises:
-            StorageUnavailable: nothing was changed.
-            OutcomeUnknown: the database failed at the COMMIT, which it may have received.
-        """
-        with unavailable_on_failure():
-            async with self.driver() as connection:
-                transaction = connection.transaction()
-                await transaction.start()
-                try:
-                    yield connection
-                except BaseException:
-                    await transaction.rollback()
-                    raise
-                with unknown_on_failure():
-                    await transaction.commit()
-
-    async def _wait_for_turn(self) -> None:
-        if not self.turns.locked():
-            await self.turns.acquire()
-            return
-        with unavailable_on_failure():
-            async with asyncio.timeout(POOL_WAIT_SECONDS):
-                await self.turns.acquire()
-
-    def _take(self) -> StoreConnection | None:
-        """The idle connection used last that is still open and leads to the present server, or None."""
-        while self.idle:
-            connection = self.idle.pop()
-            if not connection.is_closed() and connection.history == self._guard.current:
-                return connection
-            connection.terminate()
-        return None
-
-    async def _open(self) -> StoreConnection:
-        with unavailable_on_failure():
-            return await self._connect()
-
-    def _give_back(self, connection: StoreConnection) -> None:
-        assert not connection.is_in_transaction(), "a transaction was left open"
-        if self._closed:
-            connection.terminate()
-        else:
-            self.idle.append(connection)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from service.model.log.lease import UNREADY, NodeLeases, NodeReports
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone
 
 _RENEW = "SELECT head_revision, reported_at, known FROM renew_node_leases_v1($1, $2)"

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.coordination.leases import LASTS
 
 _ANNOUNCE = """

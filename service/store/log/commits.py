@@ -32,9 +32,10 @@ from service.model.log.results import (
     NotYet,
 )
 from service.store.audit import AuditPolicy
-from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.connections import Driver
 from service.store.connecting.failures import is_unavailable, unavailable_on_failure
 from service.store.connecting.outage_log import Outages, reason_of
+from service.store.connecting.pool import Connections
 from service.store.coordination.leases import LASTS
 from service.store.log.commit_arguments import Call, commit_call, record_columns
 from service.store.log.log_reads import read_page

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from service.model.log.commit import COMPACTION_STEP_ROWS_MAX
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone
 
 SWEEP_ROWS_MAX = 1_000

@@ -22,8 +22,8 @@ from service.model.log.history import (
 )
 from service.model.log.pages import PAGE_BYTES_MAX
 from service.model.selection.selectable_fields import WAS_PENDING
-from service.store.connecting.connections import Connections
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone, head_of
 
 # `reach` is where the log begins, or where it is looked at no further.

@@ -5,8 +5,9 @@ import logging
 import asyncpg
 
 from service.model.log.commit import RESTORE_LIFT_REVISIONS, Head
-from service.store.connecting.connections import Connections, Driver
+from service.store.connecting.connections import Driver
 from service.store.connecting.failures import unavailable_on_failure
+from service.store.connecting.pool import Connections
 from service.store.rows import gone
 
 _log = logging.getLogger(__name__)

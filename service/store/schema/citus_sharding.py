@@ -6,12 +6,7 @@ all servers. Whatever is about processes or callers stays on the server that all
 to first, Citus's coordinator.
 """
 
-from service.store.connecting.connections import (
-    READ_SETTINGS,
-    STARTERS_LOCK,
-    Driver,
-    connector,
-)
+from service.store.connecting.connections import READ_SETTINGS, STARTERS_LOCK, Driver, connector
 from service.store.connecting.failures import unavailable_on_failure
 
 DISTRIBUTED = {
