@@ -32,7 +32,7 @@ STATE = frozenset({Check.COPIES, Check.CAPACITY, Check.RULES, Check.QUOTAS, Chec
 """The checks of a cluster for which its objects are loaded."""
 
 FINDINGS_MAX = 100
-"""How many findings of one check in one cluster are told; what is broken as a whole would fill pages."""
+"""The most findings of one check in one cluster that are reported."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

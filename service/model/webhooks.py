@@ -25,7 +25,7 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     events: WebhookEvents
     namespace: str | None
-    """The namespace of the pods; None means all."""
+    """The namespace of the pods, or None for all."""
     disabled: bool
     secret: str
     """The key with which messages are signed, as `whsec_…`."""
@@ -57,7 +57,7 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True):
         return (self.secret, self.previous_secret)[: 1 + (now < self.previous_until)]
 
     def is_held_by(self, claim: "WebhookRow") -> bool:
-        """Whether nobody has taken the webhook since that claim of it."""
+        """Whether no other server has taken the webhook since that claim of it."""
         is_same = self.uid == claim.uid and self.held_until == claim.held_until
         return is_same and claim.holder is not None and self.holder == claim.holder
 
@@ -74,7 +74,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Change = Callable[[Settled], WebhookRow | None]
-"""What becomes of a webhook; None deletes it. It may raise, and nothing is changed then."""
+"""A function that returns the changed webhook, or None to delete it; if it raises, nothing changes."""
 
 
 class WebhookGone(Exception):  # noqa: N818 - as errors are called here
@@ -97,7 +97,7 @@ def begun(claim: WebhookRow, end: int) -> Change:
 def delivered(claim: WebhookRow, revision: int, *, is_sent: bool, seconds: float = 0) -> Change:
     """Go on after a revision, as everything up to it was acknowledged or is of no interest.
 
-    The next message is not sent before so many seconds are over.
+    The next message is sent after this many seconds at the earliest.
     """
 
     def change(row: WebhookRow, now: datetime) -> WebhookRow:

@@ -167,7 +167,7 @@ def written_out(text: str) -> int:
 
 
 def is_bounded(value: object) -> bool:
-    """Whether no list and no map in decoded JSON is too long to be asked about."""
+    """Return whether all lists and maps in decoded JSON are short enough to evaluate."""
     if isinstance(value, dict):
         return len(value) <= ITEMS_MAX and all(map(is_bounded, value.values()))
     if isinstance(value, list):

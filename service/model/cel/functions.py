@@ -12,7 +12,7 @@ from service.model.cel.values import ONE, UNKNOWN_SIZE, UNLIMITED, Size, capped
 _SCALARS = frozenset({"bool", "int", "uint", "double", "timestamp", "duration"})
 
 _Cost = Callable[[Call], tuple[int, Size | None]]
-"""What a call adds to the cost of its arguments, and the size of its value; None: by its type."""
+"""The cost that a call adds to that of its arguments, and the size of its value, or None if its type decides."""
 
 
 def _part(size: int, factor: float) -> int:

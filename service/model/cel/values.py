@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 UNLIMITED = 2**64 - 1
-"""A size or a cost of which nothing is known; what is greater is written as this."""
+"""An unknown size or cost; greater values are capped to this."""
 ITEM_WEIGHT = 64
 """The weight of a value without a text, and what a text or list weighs when it is empty."""
 _CHARACTER_BYTES = 4
@@ -58,9 +58,9 @@ class Bounds:
         self.count = capped(count)
         """How many items a loop over it can meet."""
         self.items = items
-        """What any item, or any value of a map, is like; None if there is none."""
+        """The bounds of every item, or of every value of a map, or None."""
         self.keys = keys
-        """What any key of a map is like; None for a list."""
+        """The bounds of every key of a map, or None for a list."""
         self.fields = fields
         """The values of a map by their keys, as far as they differ."""
 
@@ -127,12 +127,12 @@ def _fields_of(values: Iterable[Bounds]) -> Mapping[str, Bounds] | None:
 
 
 def text(longest: int) -> Bounds:
-    """Return the bounds of a text of at most so many characters."""
+    """Return the bounds of a text of at most this many characters."""
     return Bounds(size=Size(0, longest), weight=ITEM_WEIGHT + longest * _CHARACTER_BYTES)
 
 
 def map_of(keys: Bounds, values: Bounds, most: int) -> Bounds:
-    """Return the bounds of a map of at most so many entries."""
+    """Return the bounds of a map of at most this many entries."""
     weight = ITEM_WEIGHT + most * (keys.weight + values.weight)
     return Bounds("map", Size(0, most), weight, count=most, items=values, keys=keys)
 

@@ -35,17 +35,17 @@ def _text_of(weight: int) -> Bounds:
 
 
 def _light(_call: Call) -> CallWeight:
-    """A function that looks at nothing of what it is given."""
+    """Return the cost of a function that reads none of its arguments."""
     return CallWeight(0, SCALAR)
 
 
 def _heavy(call: Call) -> CallWeight:
-    """A function that reads all it is given, and returns no text."""
+    """Return the cost of a function that reads all its arguments and returns no text."""
     return CallWeight(_weighs(call), SCALAR)
 
 
 def _converting(call: Call) -> CallWeight:
-    """A function that makes a text, or bytes, from what it is given."""
+    """Return the cost of a function that makes a text, or bytes, of its argument."""
     weight = 6 * _weighs(call)
     return CallWeight(2 * weight, _text_of(weight))
 
@@ -96,7 +96,7 @@ def _indexing(call: Call) -> CallWeight:
 
 
 def _changing(call: Call) -> CallWeight:
-    """A function that returns a text no longer than the one it is called on."""
+    """Return the cost of a function whose text is no longer than the one it is called on."""
     weight = call.value(0).weight
     return CallWeight(4 * weight, _text_of(weight))
 
@@ -123,7 +123,7 @@ def _joined(call: Call) -> CallWeight:
 
 
 def _formatted(call: Call) -> CallWeight:
-    """A text with those of the items of a list, nested lists and maps in full."""
+    """Return the cost of writing out the items of a list, nested lists and maps in full."""
     given = call.value(1)
     numbers = (given.weight // ITEM_WEIGHT + 1) * _FORMATTED_NUMBER_WEIGHT
     weight = call.value(0).weight + 6 * given.weight + numbers

@@ -67,7 +67,7 @@ class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of each plugin that takes any."""
 
     def arguments_of(self, plugin: str, kind: type[A]) -> A:
-        """The arguments of a plugin that declares them of this kind."""
+        """Return the arguments of a plugin that declares arguments of this type."""
         found = self.arguments[plugin]
         assert isinstance(found, kind)
         return found
@@ -180,7 +180,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def evicts_for_taints(self) -> bool:
-        """Whether pods that do not tolerate a NoExecute taint of their node are evicted."""
+        """Whether pods are evicted that do not tolerate a NoExecute taint of their node."""
         return self._acts(self.no_execute_taints, "Evict")
 
     @property
@@ -194,7 +194,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return self._acts(self.deleted_node_pods, "Fail")
 
     def _acts(self, setting: str | None, action: str) -> bool:
-        """Whether the cluster does something to its nodes and pods by itself."""
+        """Return whether the cluster acts on its nodes and pods by itself."""
         return self.place_pending_pods if setting is None else setting == action
 
     @property
@@ -224,24 +224,24 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def scoring(self) -> ScoringStrategy:
-        """How NodeResourcesFit scores in profiles that do not say it."""
+        """The scoring strategy of NodeResourcesFit in profiles that state none."""
         return ScoringStrategy(
             type=self.scoring_strategy,
             requested_to_capacity_ratio=self.requested_to_capacity_ratio,
         )
 
     def priority_of(self, class_name: str) -> int | None:
-        """The value of a priority class; None if there is no such class."""
+        """Return the value of a priority class, or None if there is no such class."""
         found = self.priority_class(class_name)
         return None if found is None else found.value
 
     def priority_class(self, name: str) -> PriorityClassEntry | None:
-        """The priority class of this name; None if there is no such class."""
+        """Return the priority class of this name, or None."""
         found = SYSTEM_PRIORITY_CLASSES.get(name, self.priority_classes.get(name))
         return PriorityClassEntry(value=found) if isinstance(found, int) else found
 
     def default_priority_class(self) -> str | None:
-        """The name of the priority class that pods get which name none; None if there is none."""
+        """The name of the priority class of pods that name none, or None."""
         for name, found in self.priority_classes.items():
             if not isinstance(found, int) and found.global_default:
                 return name
@@ -254,14 +254,14 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return {name: _resolved(profile) for name, profile in profiles.items()}
 
     def extenders_for(self, spec: PodSpec) -> tuple[Extender, ...]:
-        """The extenders that are to be asked about a pod, in their order."""
+        """Return the extenders to call about a pod, in their order."""
         for profile in self.profiles:
             if profile.scheduler_name == spec.scheduler_name:
                 return tuple(each for each in profile.extenders if each.is_interested(spec))
         return ()
 
     def _part(self, own: str | None, documented: str) -> bool:
-        """Whether a part of the preset is on: by its own setting if there is one, else by the preset."""
+        """Return whether a part of the preset is on, by its own setting or else by the preset."""
         if own is None:
             return self.semantics == "DesignDocuments"
         return own == documented
@@ -310,7 +310,7 @@ def stored_config(body: bytes) -> ClusterConfig:
 
 
 def usable_config(body: bytes) -> ClusterConfig:
-    """A configuration that was stored, to decide by it.
+    """Return a stored configuration, ready for decisions.
 
     Raises:
         PluginMissing: it names a plugin that this process does not know.

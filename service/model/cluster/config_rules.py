@@ -60,7 +60,7 @@ def _args_fit_plugin(config: Record, path: str, problems: Problems) -> None:
 
 
 def _plugin(*others: str) -> Rule:
-    """The name of a plugin that this process knows by now."""
+    """Check the name of a plugin that this process knows by now."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         one_of(*KNOWN, *others)(value, path, problems)
@@ -82,7 +82,7 @@ def _distinct(items: object, field: str, path: str, problems: Problems) -> None:
 
 
 def _distinct_list(item: Rule, field: str) -> Rule:
-    """A list whose items differ in a field."""
+    """Return a rule for a list whose items differ in a field."""
     items = list_of(item)
 
     def rule(value: object, path: str, problems: Problems) -> None:
@@ -156,7 +156,7 @@ _PRIORITY_CLASS = declared(PriorityClassEntry, {"value": _PRIORITY}, required=("
 
 
 def _priority_class(value: object, path: str, problems: Problems) -> None:
-    """A priority class: its number alone, or an object with what else there is to it."""
+    """Accept a priority class: its number alone, or an object with more fields."""
     (_PRIORITY_CLASS if isinstance(value, dict) else _PRIORITY)(value, path, problems)
 
 
@@ -208,7 +208,7 @@ SETTINGS: Mapping[str, Rule] = {
     "largeZoneNodes": whole_number(0, INT32_MAX),
     "orphanGraceSeconds": whole_number(0, _DAY_SECONDS),
 }
-"""Rules for the settings of which the type of the configuration does not say enough."""
+"""Rules for settings that the type of the configuration leaves too open."""
 
 CONFIG_CHECKS: Sequence[RecordCheck] = (
     ratio_needs_shape("scoringStrategy"),

@@ -60,11 +60,11 @@ class Extender(Strict, frozen=True, kw_only=True):
 
     @property
     def timeout_seconds(self) -> float:
-        """How long one call may take."""
+        """The time limit of one call, in seconds."""
         return seconds_of(self.http_timeout or "0") or TIMEOUT_SECONDS
 
     def is_interested(self, spec: PodSpec) -> bool:
-        """Whether the extender is to be asked about a pod."""
+        """Return whether the extender is to be called about a pod."""
         if not self.managed_resources:
             return True
         managed = {each.name for each in self.managed_resources}
@@ -86,7 +86,7 @@ class ExtenderHosts(msgspec.Struct, frozen=True):
     """Names or addresses as they stand in a URL, each with or without a port, separated by commas."""
 
     def refuses(self, extender: Extender) -> str | None:
-        """Say why an extender is not called; None if it may be."""
+        """Return why an extender must not be called, or None."""
         parts = urlsplit(extender.url_prefix)
         host = (parts.hostname or "").lower()
         host = f"[{host}]" if ":" in host else host

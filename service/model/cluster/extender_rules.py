@@ -1,6 +1,6 @@
 """Which extenders a profile may name, after ValidateExtenders of kube-scheduler v1.35.
 
-Moorage commits placements itself and chooses victims itself, so it asks nobody to bind or preempt.
+Moorage commits placements and chooses victims itself, so extenders neither bind nor preempt.
 Files of the server and private keys do not belong into a configuration that its readers see.
 """
 
@@ -37,7 +37,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 
 
 def seconds_of(duration: str) -> float | None:
-    """The seconds of a duration as Go writes it, such as `500ms` or `1m30s`; None if it is none."""
+    """Return the seconds of a duration as Go writes it, such as `500ms` or `1m30s`, or None."""
     if duration == "0":
         return 0.0
     parts = list(_PART.finditer(duration))
@@ -47,7 +47,7 @@ def seconds_of(duration: str) -> float | None:
 
 
 def _refused(why: str) -> Rule:
-    """A field that upstream has and Moorage cannot take; its zero value says nothing."""
+    """Return a rule for a field of upstream that Moorage refuses; its zero value means nothing."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if value not in ("", False):

@@ -80,17 +80,17 @@ def withdraw(name: str) -> None:
 
 
 def filtering() -> list[str]:
-    """The plugins that filter, in the order in which they do."""
+    """Return the plugins that filter, in the order in which they run."""
     return [name for name, known in KNOWN.items() if known.plugin.filters]
 
 
 def scoring() -> dict[str, int]:
-    """The plugins that score, with their default weights."""
+    """Return the plugins that score, with their default weights."""
     return {name: known.plugin.weight for name, known in KNOWN.items() if known.plugin.weight}
 
 
 def arguments_rule(arguments: type[Arguments]) -> Rule:
-    """What a plugin's arguments are held to, as its declaration says."""
+    """Return the rule for a plugin's arguments, as the plugin declares them."""
     given = {**_OF_ALL, **arguments.rules}
     fields = {
         each.encode_name: given.get(each.encode_name) or _is_of(each.type)
@@ -108,7 +108,7 @@ def arguments_rule(arguments: type[Arguments]) -> Rule:
 
 
 def _is_of(kind: object) -> Rule:
-    """A value that a type can be made of."""
+    """Return a rule for a value that converts to a type."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         try:

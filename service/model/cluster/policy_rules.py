@@ -42,7 +42,7 @@ POLICY: Rule = declared(
 
 
 def few(policies: Rule) -> Rule:
-    """A list of so few policies that asking all of them takes no time that matters."""
+    """Return a rule for a list of so few policies that evaluating all takes negligible time."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if isinstance(value, list) and len(value) > POLICIES_MAX:

@@ -34,7 +34,7 @@ class PluginSet(Strict, frozen=True, kw_only=True):
     """Plugins switched off; `*` means all that are on by default."""
 
     def switches_off(self, name: str) -> bool:
-        """Whether a default plugin is switched off, by name or with all others."""
+        """Return whether a default plugin is switched off, by name or with all others."""
         return any(plugin.name in (name, ALL) for plugin in self.disabled)
 
 
@@ -79,7 +79,7 @@ class Profile(Strict, frozen=True, kw_only=True):
         return self._weights_at(self.plugins.score, scoring())
 
     def arguments(self) -> dict[str, Arguments]:
-        """What each plugin that takes arguments is told, by the plugin's name."""
+        """The arguments of each plugin that takes any, by the plugin's name."""
         given = {config.name: config.args for config in self.plugin_config}
         return {
             name: msgspec.convert(given.get(name, {}), known.plugin.arguments)
@@ -88,7 +88,7 @@ class Profile(Strict, frozen=True, kw_only=True):
         }
 
     def named_plugins(self) -> Iterator[tuple[str, str]]:
-        """Every field that names a plugin, with what it names."""
+        """Return every field that names a plugin, with the name."""
         steps = {"filter": self.plugins.filter, "score": self.plugins.score}
         for step, named in (steps | {"multiPoint": self.plugins.multi_point}).items():
             for index, plugin in enumerate(named.enabled):
@@ -99,7 +99,7 @@ class Profile(Strict, frozen=True, kw_only=True):
             yield f"pluginConfig[{index}].name", config.name
 
     def _weights_at(self, step: PluginSet, implementing: Iterable[str]) -> dict[str, int]:
-        """The plugins on at a step, of those that implement it, with their weights."""
+        """Return the plugins that are on at a step and implement it, with their weights."""
         everywhere = _everywhere(self.plugins.multi_point)
         explicit = {plugin.name: plugin.weight or 1 for plugin in step.enabled}
         implied = {
@@ -111,7 +111,7 @@ class Profile(Strict, frozen=True, kw_only=True):
 
 
 def _everywhere(multi_point: PluginSet) -> dict[str, int]:
-    """The plugins that are on unless a step says otherwise, with their weights."""
+    """Return the plugins that are on unless a step says otherwise, with their weights."""
     defaults = {
         name: known.plugin.weight or 1
         for name, known in KNOWN.items()

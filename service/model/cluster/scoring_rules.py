@@ -20,7 +20,7 @@ HARD_AFFINITY_WEIGHT = whole_number(0, 100)
 
 
 def _rises(shape: object, path: str, problems: Problems) -> None:
-    """Utilization rises from point to point."""
+    """Check that utilization rises from point to point."""
     found = [entries_of(point).get("utilization") for point in items_of(shape)]
     for index in range(1, len(found)):
         before, here = found[index - 1], found[index]
@@ -46,7 +46,7 @@ RATIO = record({"shape": _shape}, required=("shape",))
 
 
 def ratio_needs_shape(strategy_field: str) -> RecordCheck:
-    """The strategy RequestedToCapacityRatio can't do without a shape."""
+    """Check that the strategy RequestedToCapacityRatio has a shape."""
 
     def check(fields: Record, path: str, problems: Problems) -> None:
         ratio = "RequestedToCapacityRatio"

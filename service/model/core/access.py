@@ -33,7 +33,7 @@ NO_VERBS = frozenset[Verb]()
 
 
 class Grant(msgspec.Struct, frozen=True, order=True):
-    """A role on a cluster, in a namespace; None: on all, in all."""
+    """A role on a cluster and in a namespace; None stands for all."""
 
     role: str
     """A `Role`, or the role of another version, which gives nothing here."""
@@ -41,7 +41,7 @@ class Grant(msgspec.Struct, frozen=True, order=True):
     namespace: str | None = None
 
     def gives(self, verb: Verb, cluster: str | None) -> bool:
-        """Whether the grant gives a verb in some namespace of a cluster; None: of any cluster."""
+        """Return whether the grant gives a verb in a namespace of a cluster (None: any)."""
         return verb in VERBS_OF.get(self.role, NO_VERBS) and (
             cluster is None or self.cluster is None or self.cluster == cluster
         )
@@ -57,7 +57,7 @@ class Principal(msgspec.Struct, frozen=True):
     name: str
     grants: tuple[Grant, ...] = ()
     token_id: str | None = None
-    """The token of the request; None: it came with another kind of proof."""
+    """The token of the request, or None if it came with another kind of proof."""
     groups: tuple[str, ...] = ()
     """The groups that it is in, as an identity provider says."""
     expires_at: datetime | None = None
@@ -71,27 +71,27 @@ class Principal(msgspec.Struct, frozen=True):
 
     @property
     def is_identified(self) -> bool:
-        """Whether an identity provider says who it is, so that it needs no token of this server."""
+        """Whether an identity provider vouches for it, so that it needs no token of this server."""
         return self.expires_at is not None
 
     @property
     def own(self) -> frozenset[tuple["PrincipalKind", str]]:
-        """The kinds and names to which its grants may be given: the user, and each of its groups."""
+        """The kinds and names that can be granted its roles: the user and its groups."""
         return frozenset({("User", self.name), *(("Group", each) for each in self.groups)})
 
     def may(self, verb: Verb, cluster: str, namespace: str | None = None) -> bool:
-        """Whether it may do this in a namespace of a cluster; None: in all, and to cluster-scoped objects."""
+        """Return whether it may do this in a namespace, or, for None, in all of them."""
         return any(
             each.namespace is None or each.namespace == namespace
             for each in self._that_give(verb, cluster)
         )
 
     def may_somewhere(self, verb: Verb, cluster: str | None = None) -> bool:
-        """Whether it may do this in at least one namespace of a cluster; None: of some cluster."""
+        """Return whether it may do this in a namespace of a cluster (None: any)."""
         return any(True for _ in self._that_give(verb, cluster))
 
     def namespaces(self, verb: Verb, cluster: str) -> frozenset[str] | None:
-        """The namespaces of a cluster where it may do this; None: all."""
+        """Return the namespaces of a cluster where it may do this, or None for all."""
         grants = list(self._that_give(verb, cluster))
         if any(each.namespace is None for each in grants):
             return None
@@ -110,7 +110,7 @@ NAME_CHARACTERS_MAX = 512
 
 
 def is_name(name: str) -> bool:
-    """Whether a name of an identity provider's user or group can be stored and shown."""
+    """Return whether the name of an identity provider's user or group can be stored and shown."""
     return 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable()
 
 
@@ -131,12 +131,12 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_admin(self) -> bool:
-        """Whether its grants make an admin of the whole server."""
+        """Whether its grants include administering the whole server."""
         return ADMIN in self.grants
 
     @property
     def unknown_roles(self) -> list[str]:
-        """The roles of its grants that this version does not know."""
+        """The roles among its grants that this version does not know."""
         return sorted({each.role for each in self.grants} - VERBS_OF.keys())
 
 

@@ -41,7 +41,7 @@ class DeclaredManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def head(self) -> bytes:
-        """How the bodies of the kind begin."""
+        """The beginning of bodies of the kind."""
         return _head(self.kept.kind, self.api_version)
 
     @property

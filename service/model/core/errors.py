@@ -67,7 +67,7 @@ class MoorageError(Exception):
 
 
 class MalformedJSON(MoorageError):
-    """The text is no JSON, or JSON that nobody should send: duplicate keys, NaN, nested too deeply."""
+    """The text is not JSON, or it has duplicate keys or NaN, or is nested too deeply."""
 
 
 class InvalidManifest(MoorageError):
@@ -145,7 +145,7 @@ class FieldManagerConflict(Conflict):
 
 
 class NoAdminLeft(Conflict):
-    """After this change nobody could grant rights any more."""
+    """After this change no one could grant rights any more."""
 
     def __init__(self) -> None:
         super().__init__(

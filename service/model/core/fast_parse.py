@@ -55,7 +55,7 @@ _decode = msgspec.json.Decoder(Fields).decode
 
 
 class Plain(msgspec.Struct, frozen=True, gc=False):
-    """A plain object in parts, of which none has been parsed."""
+    """The unparsed parts of a plain object."""
 
     kind: str
     """The kind; "" if the object does not state it."""
@@ -115,7 +115,7 @@ def compact(raw: bytes) -> bytes:
 
 
 def plain_metadata(raw: bytes, namespace: str) -> Metadata | None:
-    """Valid metadata of name, namespace, labels and annotations only.
+    """Return valid metadata of name, namespace, labels, and annotations only, or None.
 
     Args:
         raw: the members of a JSON object, compact.
@@ -131,7 +131,7 @@ def plain_metadata(raw: bytes, namespace: str) -> Metadata | None:
 
 
 def loaded_metadata(raw: bytes, namespace: str) -> Metadata | None:
-    """Metadata that was rendered here, with an identity of the usual form."""
+    """Return metadata that was rendered here, with an identity of the usual form, or None."""
     at = len(raw) - _IDENTITY_LENGTH
     identity = _IDENTITY.fullmatch(raw, at) if at > 0 else None
     named = _NAME.match(raw) if identity is not None else None
@@ -145,7 +145,7 @@ def loaded_metadata(raw: bytes, namespace: str) -> Metadata | None:
 def _named(
     name: str, rest: bytes, namespace: str, uid: str = "", created: str = ""
 ) -> Metadata | None:
-    """Metadata that begin with a name; `rest` is what follows it."""
+    """Read metadata that begins with a name; `rest` is what follows it."""
     if len(rest) <= _SHARED_BYTES_MAX:
         shared = _shared(rest, namespace)
     else:
@@ -163,7 +163,7 @@ def _named(
 
 
 def _read_shared(rest: bytes, namespace: str) -> _Shared | None:
-    """Metadata but for the name: `,"labels":{…}`, or nothing."""
+    """Read metadata without its name: `,"labels":{…}`, or nothing."""
     if not rest:
         return _Shared(namespace, {}, _implied(namespace))
     fields = _decoded(b"{%b}" % rest[1:]) if rest[:1] == b"," else None
@@ -189,7 +189,7 @@ def _implied(namespace: str) -> bytes:
 
 
 def _decoded(raw: bytes) -> Fields | None:
-    """A small object of texts and maps of texts; None if it is another, or has a key twice."""
+    """Decode a small object of texts and maps of texts, or return None, also for a repeated key."""
     if len(raw) > _BYTES_MAX or (_BACKSLASH in raw and b"\\u0000" in raw):
         return None
     try:
@@ -206,7 +206,7 @@ def _are_labels(labels: tuple[tuple[str, str], ...]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _are_keys(annotations: tuple[str, ...]) -> bool:
-    """Whether these may be keys of annotations of which nothing is read.
+    """Return whether these are valid keys of annotations that nothing reads.
 
     Many objects have the same keys, whatever the values.
     """

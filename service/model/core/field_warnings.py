@@ -208,12 +208,12 @@ class WarningList:
 
 
 def _is_set(value: object, _: Json) -> bool:
-    """Whether a field has a value; one that is empty or false means the same as one that is absent."""
+    """Return whether a field has a value; an empty or false one means the same as an absent one."""
     return bool(value)
 
 
 def _may_preempt(policy: object, spec: Json) -> bool:
-    """Whether a pod would evict others; one of priority 0 rarely can, and a kube-apiserver names the policy in all."""
+    """Return whether `preemptionPolicy` matters; kube-apiserver fills it in everywhere."""
     priority = spec.get("priority")
     ranked = priority > 0 if isinstance(priority, int) else bool(spec.get("priorityClassName"))
     return ranked and _preempts(policy, spec)
@@ -224,7 +224,7 @@ def _preempts(policy: object, _: Json) -> bool:
 
 
 def _keeps_together(mode: object, _: Json) -> bool:
-    """Whether a group may only be evicted as a whole; v1.36 and v1.37 spell that differently."""
+    """Return whether a group is only evicted as a whole; v1.36 and v1.37 spell that differently."""
     return mode == "PodGroup" or "all" in entries_of(mode)
 
 
@@ -248,7 +248,7 @@ class IgnoredField(msgspec.Struct, frozen=True):
 
     @property
     def steps(self) -> list[str]:
-        """The names of the path."""
+        """The names along the path."""
         return self.path.split(".")
 
     @property
@@ -350,7 +350,7 @@ _BY_KIND: Mapping[str, Sequence[IgnoredField]] = {
 
 
 def _names_in(declared: Sequence[IgnoredField]) -> re.Pattern[bytes]:
-    """A pattern that encoded objects without any of the fields do not match."""
+    """Return a pattern that matches encoded objects with any of the fields."""
     names = sorted({each.name for each in declared})
     return re.compile(f'"(?:{"|".join(names)})"'.encode())
 

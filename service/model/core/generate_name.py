@@ -26,22 +26,22 @@ class Named(Protocol):
 
 
 def undrawn(prefix: str) -> str:
-    """The name of a manifest that only has this `generateName` yet."""
+    """Return a placeholder name for a manifest whose name will be generated."""
     return prefix[:PREFIX_CHARACTERS_MAX] + UNDRAWN
 
 
 def is_undrawn(manifest: Named) -> bool:
-    """Whether a manifest's name is still to be drawn."""
+    """Return whether a manifest still needs a generated name."""
     return manifest.name.endswith(UNDRAWN)
 
 
 def prefix_of(manifest: Named) -> str:
-    """What the name begins with that is still to be drawn."""
+    """Return the prefix of the name that is to be generated."""
     return manifest.name.removesuffix(UNDRAWN)
 
 
 def suffix_of(number: int) -> str:
-    """The end of a name that a number stands for; there are 27 to the power of 5 of them."""
+    """Return the suffix that a number stands for, of 27 to the power of 5 suffixes."""
     letters = []
     for _ in range(SUFFIX_CHARACTERS):
         number, letter = divmod(number, len(ALPHABET))

@@ -1,4 +1,4 @@
-"""Objects of kinds that are kept for the rules of scheduling, and how such a kind is declared.
+"""Declared kinds: one `KindSpec` makes a kind known to every layer.
 
 Nodes, namespaces, pods, quotas and pod groups have code of their own in every layer. All other
 kinds have one declaration, a `KindSpec`: how objects of it are checked, read, addressed, described
@@ -41,12 +41,12 @@ class DeclaredObject(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
 
 
 def alike(one: DeclaredObject[B], other: DeclaredObject[B]) -> bool:
-    """Whether rules read the same of two objects of one key, whatever else was reported of them."""
+    """Return whether rules read the same from two objects of one key, whatever else differs."""
     return replace(one, created=other.created) == other
 
 
 class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The declaration of one kind of objects that are kept for rules."""
+    """The declaration of one kind of objects."""
 
     kind: str
     plural: str
@@ -80,7 +80,7 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def rules(self) -> KindRules:
-        """Which objects of the kind are valid."""
+        """The rules of valid objects of the kind."""
         return kind_rules(
             self.kind,
             self.name_check,
@@ -91,5 +91,5 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def version_of(self, sent: object) -> str:
-        """Return the API version of an object that says this of it; it may be silent."""
+        """Return the API version of an object that states this one, by default the kind's own."""
         return next((each for each in self.other_versions if each == sent), self.api_version)

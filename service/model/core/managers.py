@@ -26,7 +26,7 @@ class Manager(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_managers(entries: object) -> tuple[Manager, ...]:
-    """The managers of a stored object, as `written` made them."""
+    """Return the managers of a stored object, as `written` encoded them."""
     listed = entries if isinstance(entries, list) else []
     return tuple(
         Manager(
@@ -41,7 +41,7 @@ def read_managers(entries: object) -> tuple[Manager, ...]:
 
 
 def written(managers: Iterable[Manager]) -> list[Json]:
-    """The managers as `metadata.managedFields` shows them."""
+    """Return managers as `metadata.managedFields` shows them."""
     return [
         {
             "manager": each.name,

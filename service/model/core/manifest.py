@@ -70,12 +70,12 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def head(self) -> bytes:
-        """How the bodies of the kind begin."""
+        """The beginning of bodies of the kind."""
         raise NotImplementedError
 
     @property
     def subject(self) -> Subject:
-        """The object itself, as scheduling reads it."""
+        """The object as scheduling reads it."""
         raise NotImplementedError
 
     @property
@@ -100,18 +100,18 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def warnings(self) -> FieldWarnings:
-        """The warnings about fields that are passed over, whatever the cluster."""
+        """Warnings about ignored fields that do not depend on the cluster."""
         return warnings_in_members(self.kind, self.rest)
 
     @property
     def managers(self) -> tuple[Manager, ...]:
-        """Who manages its fields; nobody until it is applied for the first time."""
+        """The managers of its fields; empty until it is first applied."""
         if _MANAGED not in self.metadata:
             return ()
         return read_managers(fields_of(self.metadata).get(MANAGED_FIELDS))
 
     def managed_by(self, managers: tuple[Manager, ...]) -> Self:
-        """Return the object with its fields managed by these."""
+        """Return the object with these managers of its fields."""
         fields = fields_of(self.metadata) if self.metadata else {}
         fields.pop(MANAGED_FIELDS, None)
         if managers:
@@ -123,7 +123,7 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         raise NotImplementedError
 
     def render(self) -> bytes:
-        """The whole object as canonical JSON, without `resourceVersion`."""
+        """Return the whole object as canonical JSON, without `resourceVersion`."""
         rest = b"," + self.rest if self.rest else b""
         name, identity = self.name.encode(), self._identity(self.uid).encode()
         return b'%b"name":"%b"%b%b}%b}' % (self.head, name, self.metadata, identity, rest)
@@ -146,15 +146,15 @@ class Draft(msgspec.Struct):
     problems: Problems
 
     def read_metadata(self) -> Metadata:
-        """The metadata, which has to be valid by now."""
+        """Return the metadata, which must be valid by now."""
         namespace = DEFAULT_NAMESPACE if self.rules.namespaced else ""
         sent = cast("Json", self.fields["metadata"])
-        if MANAGED_FIELDS in sent:  # whoever writes does not say who has written
+        if MANAGED_FIELDS in sent:  # clients do not set the managers of fields
             sent = {name: value for name, value in sent.items() if name != MANAGED_FIELDS}
         return read_metadata(sent, namespace)
 
     def other_fields(self) -> Json:
-        """The fields beside kind, version and metadata."""
+        """Return the fields other than kind, version, and metadata."""
         apart = ENVELOPE | {WARNINGS}
         return {name: value for name, value in self.fields.items() if name not in apart}
 
@@ -228,6 +228,6 @@ def _expect(draft: Draft, field: str, expected: str | None) -> None:
 
 
 def with_resource_version(body: bytes, revision: int) -> bytes:
-    """A rendered body with `metadata.resourceVersion`, as clients see it."""
+    """Return a rendered body with `metadata.resourceVersion`, as clients see it."""
     at = body.index(METADATA) + len(METADATA)
     return b'%b"resourceVersion":"%d",%b' % (body[:at], revision, body[at:])

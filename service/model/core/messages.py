@@ -19,7 +19,7 @@ _BOUNDS = {"<=": "of at most", ">=": "of at least"}
 
 
 def reword(error: str) -> FieldError:
-    """The field and what is wrong with it, from the text of a `msgspec.ValidationError`."""
+    """Return the field and the message for the text of a `msgspec.ValidationError`."""
     reason, _, path = error.partition(" - at `$")
     field = path.rstrip("`").removeprefix(".")
     if match := _MEMBER.fullmatch(reason):

@@ -76,7 +76,7 @@ def read_metadata(sent: Json, namespace: str) -> Metadata:
 
 
 def _controller_of(references: object) -> OwnerReference | None:
-    """The owner that manages an object: the first that says so, as in kube-scheduler."""
+    """Return the managing owner, the first marked as controller, as in kube-scheduler."""
     for each in map(entries_of, items_of(references)):
         if each.get("controller") is True:
             named = (each.get(field) for field in ("apiVersion", "kind", "name", "uid"))
@@ -86,7 +86,7 @@ def _controller_of(references: object) -> OwnerReference | None:
 
 @lru_cache(maxsize=4_096)
 def _owner(api_version: str, kind: str, name: str, uid: str) -> OwnerReference:
-    """An owner, which all that it owns have in common."""
+    """Return an owner reference that all objects of the owner share."""
     return OwnerReference(api_version=api_version, kind=kind, name=name, uid=uid)
 
 
@@ -103,14 +103,14 @@ def _take_required_node(kept: Json) -> str | None:
 
 
 def with_required_node(members: bytes, node_name: str) -> bytes:
-    """Kept metadata with the annotation for the node that a pending pod is to be placed on."""
+    """Return metadata with the annotation for the only node a pending pod may be placed on."""
     fields = fields_of(members)
     annotations = entries_of(fields.get("annotations")) | {REQUIRED_NODE: node_name}
     return following(fields | {"annotations": annotations})
 
 
 def in_utc(time: str) -> str:
-    """An RFC 3339 time in UTC, so that it sorts as a string; a wrong one stays as it is."""
+    """Return an RFC 3339 time in UTC, which sorts as a string; a malformed one stays as it is."""
     if not time or time.endswith("Z"):
         return time
     try:
@@ -120,12 +120,12 @@ def in_utc(time: str) -> str:
 
 
 def members_of(fields: Mapping[str, object]) -> bytes:
-    """Encoded members: `b'"name":"a","labels":{}'`."""
+    """Encode fields as members: `b'"name":"a","labels":{}'`."""
     return encode(fields)[1:-1]
 
 
 def following(fields: Mapping[str, object]) -> bytes:
-    """Encoded members, each with a comma before it: `b',"namespace":"a","labels":{}'`."""
+    """Encode fields as members with a comma before each: `b',"namespace":"a","labels":{}'`."""
     return b"," + members_of(fields) if fields else b""
 
 
@@ -143,11 +143,11 @@ class Condition(Protocol):
 
     @property
     def status(self) -> str:
-        """Whether it is so: True, False or Unknown."""
+        """Whether it holds: True, False, or Unknown."""
 
 
 def with_condition(status: Json, condition: Condition) -> Json:
-    """A status with the condition added, or put in place of the one of its type.
+    """Return a status with the condition added, or in place of the one of its type.
 
     The time of transition stays what it was where the condition's status does not change.
     """
@@ -163,11 +163,11 @@ def with_condition(status: Json, condition: Condition) -> Json:
 
 
 def without_condition(status: Json, type_: str) -> Json:
-    """A status without its condition of a type."""
+    """Return a status without its condition of a type."""
     kept = [c for c in items_of(status.get("conditions")) if entries_of(c).get("type") != type_]
     return status | {"conditions": kept}
 
 
 def may_have_rules(annotations: Iterable[str]) -> bool:
-    """Whether one of these keys of annotations is of rules, perhaps of an unknown version."""
+    """Return whether any annotation key is one of rules, perhaps of an unknown version."""
     return any(key.startswith(RULES_PREFIX) for key in annotations)

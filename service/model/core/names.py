@@ -50,28 +50,28 @@ def _too_long(limit: int) -> str:
 
 
 def dns_subdomain(text: str) -> str | None:
-    """The name of a node, a pod and most other objects."""
+    """Check the name of a node, a pod, or most other objects."""
     if len(text) > SUBDOMAIN_LENGTH_MAX:
         return _too_long(SUBDOMAIN_LENGTH_MAX)
     return None if _DNS_SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
 
 
 def dns_label(text: str) -> str | None:
-    """The name of a namespace or a container."""
+    """Check the name of a namespace or a container."""
     if len(text) > LABEL_LENGTH_MAX:
         return _too_long(LABEL_LENGTH_MAX)
     return None if _DNS_LABEL.fullmatch(text) else _LABEL_RULE
 
 
 def namespace_entry(text: str) -> str | None:
-    """An entry of a term's `namespaces`; there is no wildcard."""
+    """Check an entry of a term's `namespaces`; there is no wildcard."""
     if text == "*":
         return "is no namespace; to select all namespaces use namespaceSelector: {}"
     return dns_label(text)
 
 
 def label_key(text: str) -> str | None:
-    """A label's key, also called a qualified name: `name` or `prefix.example.com/name`."""
+    """Check a label's key, also called a qualified name: `name` or `prefix.example.com/name`."""
     return _too_long(KEY_LENGTH_MAX) if len(text) > KEY_LENGTH_MAX else _label_key(text)
 
 
@@ -86,12 +86,12 @@ def _label_key(text: str) -> str | None:
 
 
 def annotation_key(text: str) -> str | None:
-    """An annotation's key: a label's key in any case."""
+    """Check an annotation's key: a label's key in any case."""
     return label_key(text.lower())
 
 
 def label_value(text: str) -> str | None:
-    """A label's value."""
+    """Check a label's value."""
     return _too_long(LABEL_LENGTH_MAX) if len(text) > LABEL_LENGTH_MAX else _label_value(text)
 
 
@@ -101,17 +101,17 @@ def _label_value(text: str) -> str | None:
 
 
 def integer(text: str) -> str | None:
-    """The bound of a Gt or Lt requirement."""
+    """Check the bound of a Gt or Lt requirement."""
     return None if parse_integer(text) is not None else "must be an integer for Gt and Lt"
 
 
 def topology_key(text: str) -> str | None:
-    """The key of a topology domain; unlike in older designs it can't be empty."""
+    """Check the key of a topology domain; unlike in older designs it can't be empty."""
     return label_key(text) if text else "can not be empty"
 
 
 def ip_address(text: str) -> str | None:
-    """An IPv4 or IPv6 address, or nothing."""
+    """Check an IPv4 or IPv6 address, or an empty text."""
     try:
         ipaddress.ip_address(text or "0.0.0.0")  # noqa: S104 - the wildcard
     except ValueError:
@@ -120,24 +120,24 @@ def ip_address(text: str) -> str | None:
 
 
 def port_name(text: str) -> str | None:
-    """An IANA service name: at most 15 of a-z, 0-9 and single hyphens, with a letter."""
+    """Check an IANA service name: at most 15 of a-z, 0-9, and single hyphens, with a letter."""
     if len(text) <= 15 and _PORT_NAME.fullmatch(text) and not text.endswith("-"):  # noqa: PLR2004
         return None
     return "must be at most 15 lower case letters, digits or single hyphens, with a letter"
 
 
 def uid(text: str) -> str | None:
-    """An identity given by whoever created the object."""
+    """Check an identity given by the creator of the object."""
     if len(text) > UID_LENGTH_MAX:
         return _too_long(UID_LENGTH_MAX)
     return None if _UID.fullmatch(text) else "must consist of letters, digits, '.', '_', ':' or '-'"
 
 
 def timestamp(text: str) -> str | None:
-    """A point in time as of RFC 3339."""
+    """Check an RFC 3339 time."""
     return None if _TIME.fullmatch(text) else "must be a time such as 2026-01-31T12:00:00Z"
 
 
 def scheduler_name(text: str) -> str | None:
-    """Any name of at most 253 characters."""
+    """Check any name of at most 253 characters."""
     return _too_long(SUBDOMAIN_LENGTH_MAX) if len(text) > SUBDOMAIN_LENGTH_MAX else None

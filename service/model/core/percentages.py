@@ -12,12 +12,12 @@ _count = whole_number(0, INT32_MAX)
 
 
 def scaled_up(amount: int | str, of: int) -> int:
-    """Return a number, or so many percent of another one, rounded up."""
+    """Return a number, or a percentage of another one, rounded up."""
     return amount if isinstance(amount, int) else -(-percent_of(amount) * of // _WHOLE)
 
 
 def scaled_down(amount: int | str, of: int) -> int:
-    """Return a number, or so many percent of another one, rounded down."""
+    """Return a number, or a percentage of another one, rounded down."""
     return amount if isinstance(amount, int) else percent_of(amount) * of // _WHOLE
 
 

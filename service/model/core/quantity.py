@@ -57,7 +57,7 @@ def _exact_nanos(text: str) -> int:
 
 
 def _scale(suffix: str) -> tuple[int, int]:
-    """The multiplier that a suffix stands for, as a factor and a power of ten."""
+    """Return the multiplier that a suffix stands for, as a factor and a power of ten."""
     if suffix in _BINARY:
         return 1024 ** _BINARY[suffix], 0
     if suffix in _DECIMAL:
@@ -69,41 +69,41 @@ def _scale(suffix: str) -> tuple[int, int]:
 
 
 def _scaled(number: int, exponent: int) -> int:
-    """`number * 10**exponent`, rounded up."""
+    """Return `number * 10**exponent`, rounded up."""
     if exponent >= 0:
         return int(number * 10**exponent)
     return int(-(-number // 10**-exponent))
 
 
 def ceil_milli(nanos: int) -> int:
-    """Nanos to millis, rounded up."""
+    """Round nanos up to millis."""
     return -(-nanos // MILLI)
 
 
 def ceil_whole(nanos: int) -> int:
-    """Nanos to whole units, rounded up."""
+    """Round nanos up to whole units."""
     return -(-nanos // NANO)
 
 
 def amount(resource: str, nanos: int) -> int:
-    """Nanos of a resource in the unit it is counted in: cpu in milli, everything else whole."""
+    """Convert nanos of a resource to its counting unit: milli for cpu, else whole units."""
     return ceil_milli(nanos) if resource == "cpu" else ceil_whole(nanos)
 
 
 def amounts(quantities: Quantities | None) -> dict[str, int]:
-    """Resource name to amount: cpu in milli, everything else whole."""
+    """Return amounts by resource name, in milli for cpu and in whole units for all others."""
     if not quantities:
         return {}
     return {name: amount(name, parse_quantity(text)) for name, text in quantities.items()}
 
 
 def format_amount(resource: str, counted: int) -> str:
-    """The shortest exact decimal text of an amount in the unit that the resource is counted in."""
+    """Return the shortest exact decimal text of an amount in its resource's counting unit."""
     return format_quantity(counted * (MILLI if resource == "cpu" else NANO))
 
 
 def format_quantity(nanos: int) -> str:
-    """The shortest exact decimal text: whole units, else millis, else nanos."""
+    """Return the shortest exact decimal text of nanos, in whole units, else millis, else nanos."""
     if nanos % NANO == 0:
         return str(nanos // NANO)
     return f"{nanos // MILLI}m" if nanos % MILLI == 0 else f"{nanos}n"

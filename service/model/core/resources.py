@@ -27,7 +27,7 @@ from service.model.core.validators import (
 NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 """The resources that Kubernetes itself counts on every node."""
 OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
-"""The resources of opportunity cost: those of which exclusive pods keep others out."""
+"""The resources of opportunity cost, which exclusive pods deny to other pods."""
 COMPUTE = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
@@ -39,7 +39,7 @@ HUGE_PAGES = ("hugepages-", "requests.hugepages-")
 
 
 def quantity(value: object, path: str, problems: Problems) -> None:
-    """A quantity of at least 0."""
+    """Accept a quantity of at least 0."""
     try:
         nanos = parse_quantity(value if isinstance(value, str | int | float) else "")
     except InvalidQuantity as error:
@@ -50,7 +50,7 @@ def quantity(value: object, path: str, problems: Problems) -> None:
 
 
 def quantities(key: TextCheck) -> Rule:
-    """A map from resource name to quantity."""
+    """Return a rule for a map from resource name to quantity."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, dict):
@@ -67,7 +67,7 @@ def quantities(key: TextCheck) -> Rule:
 
 
 def nanos_or_none(value: object) -> int | None:
-    """A quantity in nanos; None where it is not a valid one."""
+    """Return a quantity in nanos, or None for an invalid one."""
     try:
         return parse_quantity(value) if isinstance(value, str | int | float) else None
     except InvalidQuantity:
@@ -75,7 +75,7 @@ def nanos_or_none(value: object) -> int | None:
 
 
 def _fits(resource: str, sent: object, path: str, problems: Problems) -> None:
-    """Whether the resource can be counted in its unit, by 64-bit integers."""
+    """Note if a quantity cannot be counted in its resource's unit in 64 bits."""
     nanos = nanos_or_none(sent)
     if nanos is None:
         return
@@ -86,12 +86,12 @@ def _fits(resource: str, sent: object, path: str, problems: Problems) -> None:
 
 
 def is_extended(resource: str) -> bool:
-    """A resource that nodes advertise under a name with a domain of its own."""
+    """Return whether nodes advertise a resource under a domain of its own."""
     return "/" in resource and "kubernetes.io/" not in resource
 
 
 def is_pod_level(resource: str) -> bool:
-    """Whether a resource may be requested for the pod as a whole."""
+    """Return whether a resource can be requested for the pod as a whole."""
     return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
 
 
@@ -103,12 +103,12 @@ def is_charged(resource: str) -> bool:
 
 
 def may_be_overcommitted(resource: str) -> bool:
-    """Whether more of a resource may be used than was requested."""
+    """Return whether limits on a resource may exceed its requests."""
     return not is_extended(resource) and not resource.startswith("hugepages-")
 
 
 def container_resource(name: str) -> str | None:
-    """A resource that a container may ask for."""
+    """Check the name of a resource that a container requests."""
     if name in NATIVE_RESOURCES or name.startswith("hugepages-"):
         return names.label_key(name)
     if "/" not in name:
@@ -119,7 +119,7 @@ def container_resource(name: str) -> str | None:
 
 
 def pod_resource(name: str) -> str | None:
-    """A resource that may be asked for the pod as a whole."""
+    """Check the name of a resource that is requested for the pod as a whole."""
     return None if is_pod_level(name) else "must be cpu, memory or hugepages-<size>"
 
 

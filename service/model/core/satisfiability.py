@@ -21,7 +21,7 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 def can_hold(requirements: Iterable[Requirement]) -> bool:
-    """Whether some labels satisfy all requirements."""
+    """Return whether some labels satisfy all requirements."""
     by_key = defaultdict[str, list[Requirement]](list)
     for requirement in requirements:
         by_key[requirement.key].append(requirement)
@@ -29,17 +29,17 @@ def can_hold(requirements: Iterable[Requirement]) -> bool:
 
 
 def selector_can_match(selector: LabelSelector | None) -> bool:
-    """Whether some labels satisfy a selector; None selects nothing."""
+    """Return whether some labels satisfy a selector; None selects nothing."""
     return selector is not None and can_hold(requirements_of(selector))
 
 
 def requirements_of(selector: LabelSelector) -> list[Requirement]:
-    """All that a selector requires; labels that must have one value are `In` with that value."""
+    """Return all requirements of a selector; labels with one value become `In`."""
     return [*labels_required(selector.match_labels or {}), *(selector.match_expressions or ())]
 
 
 def labels_required(labels: dict[str, str]) -> list[Requirement]:
-    """The requirements that labels have exactly these values."""
+    """Return requirements that labels have exactly these values."""
     return [
         NodeSelectorRequirement(key=key, operator="In", values=(value,))
         for key, value in labels.items()
@@ -49,7 +49,7 @@ def labels_required(labels: dict[str, str]) -> list[Requirement]:
 def node_terms_can_match(
     terms: Iterable[NodeSelectorTerm], required: Sequence[Requirement]
 ) -> bool:
-    """Whether some node satisfies all terms and requirements, whatever its name and labels."""
+    """Return whether some node satisfies all terms and requirements."""
     expressions, fields = list(required), list[Requirement]()
     for term in terms:
         if not all(map(is_parsable, term.match_expressions or ())):
@@ -60,7 +60,7 @@ def node_terms_can_match(
 
 
 def _some_value_satisfies(requirements: Sequence[Requirement]) -> bool:
-    """Whether one label, present with some value or absent, satisfies all requirements on its key."""
+    """Return whether some value of a label, or its absence, satisfies all requirements."""
     operators = {requirement.operator for requirement in requirements}
     if not operators & {"In", "Exists", "Gt", "Lt"}:
         return True
@@ -78,7 +78,7 @@ def _some_value_satisfies(requirements: Sequence[Requirement]) -> bool:
 
 
 def _is_between(value: str, requirements: Sequence[Requirement]) -> bool:
-    """Whether a value satisfies the requirements that compare numbers."""
+    """Return whether a value satisfies the requirements that compare numbers."""
     if not any(each.operator in {"Gt", "Lt"} for each in requirements):
         return True
     number = parse_integer(value)
@@ -87,7 +87,7 @@ def _is_between(value: str, requirements: Sequence[Requirement]) -> bool:
 
 
 def _bounds(requirements: Sequence[Requirement]) -> tuple[int, int]:
-    """The least and the greatest number that satisfy `Gt` and `Lt`; a bound that is no number allows none."""
+    """Return the least and greatest numbers that `Gt` and `Lt` allow."""
     lowest, highest = _INT64_MIN, _INT64_MAX
     for requirement in requirements:
         if requirement.operator not in {"Gt", "Lt"}:

@@ -23,7 +23,7 @@ _INTEGER_DIGITS_MAX = 64
 
 
 def matches(selector: LabelSelector | None, labels: Labels) -> bool:
-    """Whether labels satisfy a selector: None matches nothing, an empty one everything."""
+    """Return whether labels satisfy a selector; None matches nothing, `{}` everything."""
     if selector is None:
         return False
     wanted = selector.match_labels or {}
@@ -33,14 +33,14 @@ def matches(selector: LabelSelector | None, labels: Labels) -> bool:
 
 
 def is_empty(selector: LabelSelector) -> bool:
-    """`{}`: present, but requiring nothing."""
+    """Return whether a selector is present but requires nothing: `{}`."""
     return not selector.match_labels and not selector.match_expressions
 
 
 def requirement_matches(
     requirement: LabelSelectorRequirement | NodeSelectorRequirement, labels: Labels
 ) -> bool:
-    """In, NotIn, Exists, DoesNotExist; the negative ones hold where the key is absent."""
+    """Return whether labels satisfy a requirement; NotIn holds if the key is absent."""
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":
@@ -56,7 +56,7 @@ def requirement_matches(
 
 
 def parse_integer(text: str) -> int | None:
-    """A signed 64-bit decimal integer as Go's `strconv.ParseInt` reads it, else None."""
+    """Return a signed 64-bit decimal integer as Go's `strconv.ParseInt` reads it, or None."""
     if len(text) > _INTEGER_DIGITS_MAX or not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -64,7 +64,7 @@ def parse_integer(text: str) -> int | None:
 
 
 def is_label_value(text: str) -> bool:
-    """At most 63 of letters, digits, `-`, `_`, `.`, with a letter or digit at both ends."""
+    """Return whether a text is empty or at most 63 of the characters of label values."""
     return len(text) <= _LABEL_VALUE_LENGTH_MAX and _LABEL_VALUE.fullmatch(text) is not None
 
 
@@ -77,7 +77,7 @@ def _number_matches(operator: str, value: str | None, bounds: tuple[str, ...] | 
 
 
 def is_parsable(requirement: NodeSelectorRequirement) -> bool:
-    """Whether kube-scheduler can read a requirement: values are label values, bounds integers.
+    """Return whether kube-scheduler can read a requirement: label values, and integer bounds.
 
     A term with one that it can't read matches no node, while its sibling terms still may.
     """
@@ -94,7 +94,7 @@ def is_parsable(requirement: NodeSelectorRequirement) -> bool:
 
 
 def node_term_is_empty(term: NodeSelectorTerm | None) -> bool:
-    """A term that is null or requires nothing."""
+    """Return whether a term is null or requires nothing."""
     return term is None or not (term.match_expressions or term.match_fields)
 
 
@@ -105,7 +105,7 @@ def node_term_matches(
     *,
     empty_matches_all: bool = False,
 ) -> bool:
-    """Whether a node satisfies one term: all its expressions and all its fields.
+    """Return whether a node satisfies one term: all its expressions and all its fields.
 
     `empty_matches_all` is the setting `emptyNodeSelectorTerm: MatchAll`; in Kubernetes an empty
     term matches no node.
@@ -121,7 +121,7 @@ def node_term_matches(
 
 
 def _field(requirement: NodeSelectorRequirement, node_name: str) -> str:
-    """The node's field that a `matchFields` requirement names; only the name is one."""
+    """Return the node's field that a `matchFields` requirement names; only the name is one."""
     return node_name if requirement.key == "metadata.name" else ""
 
 
@@ -132,7 +132,7 @@ def node_terms_match(
     *,
     empty_matches_all: bool = False,
 ) -> bool:
-    """Whether a node satisfies any of the terms."""
+    """Return whether a node satisfies any of the terms."""
     return any(
         node_term_matches(term, node_name, labels, empty_matches_all=empty_matches_all)
         for term in terms

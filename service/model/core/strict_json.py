@@ -54,7 +54,7 @@ def decode_strict(raw: bytes) -> object:
 
 
 def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str, bytes]:
-    """The fields of the outermost object, each still as JSON; no two have the same name.
+    """Return the fields of the outermost object, each still as JSON; no name occurs twice.
 
     The values of the fields that the caller will `read` (None: all) are not checked here: the caller
     has to decode them strictly. The others are decoded here, to find errors.
@@ -76,7 +76,7 @@ def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str,
 
 
 def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
-    """The members of an object with white space, escapes in a name, or a name twice."""
+    """Return the members of an object that is not spelled canonically."""
     try:
         compact = msgspec.json.format(raw, indent=-1)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -96,7 +96,11 @@ def refuse_unread(name: str, member: bytes) -> None:
 
 
 def decode_items(raw: bytes, items_max: int = sys.maxsize) -> list[bytes]:
-    """The items of the outermost list, each still as JSON; InvalidManifest if there are too many."""
+    """Return the items of the outermost list, each still as JSON.
+
+    Raises:
+        InvalidManifest: there are too many.
+    """
     try:
         items = _decode_items(raw)
         if len(items) <= items_max:
@@ -131,7 +135,7 @@ def _too_deep() -> MalformedJSON:
 
 
 def _refuse_deep(raw: bytes) -> None:
-    """Peel off innermost pairs of brackets, a level at a time."""
+    """Refuse JSON that is nested too deeply, by peeling off innermost brackets level by level."""
     if raw.count(b"[") + raw.count(b"{") <= DEPTH_MAX:
         return
     brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
@@ -154,7 +158,7 @@ def _key_count(raw: bytes) -> int:
 
 
 def _duplicate_key(raw: bytes) -> str:
-    """The first key that occurs twice in one object, for the message."""
+    """Return the first key that occurs twice in one object, for the message."""
     found: list[str] = []
 
     def note(pairs: list[tuple[str, object]]) -> None:
@@ -191,7 +195,7 @@ def _wrong_scalars(value: object, path: str) -> Iterator[FieldError]:
 
 
 def _unreadable_numbers(raw: bytes) -> list[FieldError]:
-    """Where the numbers are that no float or machine integer can hold."""
+    """Return errors about numbers that no float or machine integer can hold."""
     try:
         value = json.loads(raw, parse_int=_clipped_int, parse_float=_clipped_float)
     except RecursionError:
@@ -207,6 +211,6 @@ def _clipped_int(digits: str) -> int:
 
 
 def _clipped_float(digits: str) -> float:
-    """The number; one that is out of range becomes an integer that is refused."""
+    """Return the number; one out of range becomes an integer, which is refused."""
     number = float(digits)
     return 2**64 if isinf(number) else number

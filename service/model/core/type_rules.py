@@ -32,11 +32,11 @@ def declared(
     mistakes: Mapping[str, str] | None = None,
     also: Iterable[RecordCheck] = (),
 ) -> Rule:
-    """An object as a type declares it.
+    """Return a rule for an object as a type declares it.
 
     Args:
         type_: the type to which the object is decoded.
-        rules: rules for fields of which the type does not say enough, and for fields that it lacks.
+        rules: rules for fields that the type lacks or leaves too open.
         required: fields that must be present though the type has a default for them.
         mistakes: what to say of a field that people tend to write by mistake.
         also: checks across fields.

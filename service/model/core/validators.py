@@ -55,7 +55,7 @@ class Problems:
 
     @property
     def full(self) -> bool:
-        """Whether so many errors were found that there is no need to look for more."""
+        """Whether there are enough errors to stop looking for more."""
         return len(self.errors) >= ERRORS_MAX
 
     def raise_any(self) -> None:
@@ -65,7 +65,7 @@ class Problems:
 
 
 def shown(value: object) -> object:
-    """A value short enough to repeat in an error, else None."""
+    """Return a value that is short enough to repeat in an error, else None."""
     if isinstance(value, str):
         return value if len(value) <= SHOWN_LENGTH_MAX else value[:SHOWN_LENGTH_MAX] + "…"
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -81,12 +81,12 @@ TextCheck = Callable[[str], str | None]
 
 
 def at(path: str, field: str) -> str:
-    """The path of a field of the object at `path`."""
+    """Return the path of a field of the object at `path`."""
     return f"{path}.{field}" if path else field
 
 
 def key_at(path: str, key: str) -> str:
-    """The path of a map's entry: `labels[example.com/a]`."""
+    """Return the path of a map's entry: `labels[example.com/a]`."""
     return f"{path}[{key[:SHOWN_LENGTH_MAX]}]"
 
 
@@ -95,7 +95,7 @@ def anything(value: object, path: str, problems: Problems) -> None:
 
 
 def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
-    """A string that passes all checks; with `empty_ok` an empty one needs no check."""
+    """Return a rule for a string that passes all checks, or is empty where that is allowed."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, str):
@@ -112,7 +112,7 @@ def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
 
 
 def one_of(*choices: str) -> Rule:
-    """One of a few words."""
+    """Return a rule for one of a few words."""
     allowed = frozenset(choices)
     message = "must be one of " + ", ".join(choice or '""' for choice in choices)
 
@@ -125,7 +125,7 @@ def one_of(*choices: str) -> Rule:
 
 
 def whole_number(low: int, high: int, message: str | None = None) -> Rule:
-    """An integer within bounds, both included."""
+    """Return a rule for an integer within bounds, both included."""
     both = f"must be between {low} and {high}, inclusive"
     too_low = message or both
     too_high = message if message and str(high) in message else both
@@ -140,7 +140,7 @@ def whole_number(low: int, high: int, message: str | None = None) -> Rule:
 
 
 def number(low: float, high: float) -> Rule:
-    """A number within bounds, both included."""
+    """Return a rule for a number within bounds, both included."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -152,13 +152,13 @@ def number(low: float, high: float) -> Rule:
 
 
 def boolean(value: object, path: str, problems: Problems) -> None:
-    """True or false."""
+    """Accept true and false."""
     if not isinstance(value, bool):
         problems.add(path, "must be true or false", value)
 
 
 def nullable(rule: Rule) -> Rule:
-    """An element of a list that may be null."""
+    """Return a rule for a value that may also be null."""
 
     def checked(value: object, path: str, problems: Problems) -> None:
         if value is not None:
@@ -168,7 +168,7 @@ def nullable(rule: Rule) -> Rule:
 
 
 def list_of(item: Rule, *, at_least: str | None = None, values: bool = False) -> Rule:
-    """A list of a bounded length; `at_least` is the complaint about an empty one."""
+    """Return a rule for a list of bounded length; `at_least` is the error of an empty one."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, list):
@@ -189,7 +189,7 @@ def list_of(item: Rule, *, at_least: str | None = None, values: bool = False) ->
 
 
 def map_of(key: TextCheck, item: Rule) -> Rule:
-    """An object used as a map; entries are named `path[key]`."""
+    """Return a rule for an object used as a map; entries are named `path[key]`."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, dict):
@@ -214,7 +214,7 @@ def record(
     mistakes: Mapping[str, str] | None = None,
     also: Iterable[RecordCheck] = (),
 ) -> Rule:
-    """An object with named fields.
+    """Return a rule for an object with named fields.
 
     Args:
         fields: a rule for each known field.
@@ -246,7 +246,7 @@ def record(
 
 
 def unknown(name: str, known: Iterable[str], mistakes: Mapping[str, str]) -> str:
-    """What to say of an unknown field, with the nearest known one where one is near."""
+    """Return the message about an unknown field, with the nearest known one if one is near."""
     if name in mistakes:
         return f"unknown field; did you mean {mistakes[name]}?"
     near = _nearest(name, known)
@@ -254,7 +254,7 @@ def unknown(name: str, known: Iterable[str], mistakes: Mapping[str, str]) -> str
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word that is most like another; None if that is too long to be a typing error."""
+    """Return the known word most like another, or None if that is too long to be a typing error."""
     if not isinstance(word, str) or len(word) > GUESSED_LENGTH_MAX:
         return None
     by_lower = {each.lower(): each for each in known}
@@ -263,17 +263,17 @@ def _nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def items_of(value: object) -> list[object]:
-    """The elements of a list, or none where it is something else; for checks across fields."""
+    """Return the elements of a list, or none of another value; for checks across fields."""
     return value if isinstance(value, list) else []
 
 
 def entries_of(value: object) -> dict[str, object]:
-    """The entries of an object, or none where it is something else."""
+    """Return the entries of an object, or none of another value; for checks across fields."""
     return value if isinstance(value, dict) else {}
 
 
 def without_nulls(value: object) -> object:
-    """A copy without fields that are null; nulls in lists stay."""
+    """Return a copy without fields that are null; nulls in lists stay."""
     if isinstance(value, dict):
         return {k: without_nulls(v) for k, v in value.items() if v is not None}
     return [without_nulls(v) for v in value] if isinstance(value, list) else value

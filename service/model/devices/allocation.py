@@ -67,7 +67,7 @@ def _result(grant: Grant) -> Json:
 def _config(
     devices: Json, grants: Sequence[Grant], classes: Mapping[str, DeclaredManifest | None]
 ) -> list[Json]:
-    """What drivers are told: of each class once, then of the claim, for the requests that were met."""
+    """Return the configuration for drivers: each class's once, then the claim's."""
     met = dict.fromkeys((each.request, each.class_name) for each in grants)
     found: list[Json] = []
     for class_name in dict.fromkeys(name for _, name in met):
@@ -90,7 +90,7 @@ def _config(
 
 
 def _for_all(config: Json) -> Json:
-    """A configuration that names every request, as one that names none."""
+    """Return a configuration for every request without naming the requests."""
     return {name: value for name, value in config.items() if name != "requests"}
 
 
@@ -226,22 +226,22 @@ def names_for(pod_name: str, pod_claim: str, pod_uid: str) -> Iterable[str]:
 
 
 def consumers_of(claim: DeclaredManifest) -> Mapping[str, str]:
-    """The names of the pods that a claim is reserved for, by their uids."""
+    """Return the names of the pods that a claim is reserved for, by their uids."""
     return {each.uid: each.name for each in _body(claim).status.reserved_for}
 
 
 def is_allocated(claim: DeclaredManifest) -> bool:
-    """Whether a claim has its devices."""
+    """Return whether a claim has its devices."""
     return _body(claim).status.allocation is not None
 
 
 def was_allocated_here(claim: DeclaredManifest) -> bool:
-    """Whether a claim has devices that Moorage gave it."""
+    """Return whether Moorage gave a claim its devices."""
     return is_allocated(claim) and ALLOCATED_HERE in claim.kept.annotations
 
 
 def was_made_for(claim: DeclaredManifest, pod_uid: str) -> bool:
-    """Whether Moorage made a claim for this very pod."""
+    """Return whether Moorage made a claim for this very pod."""
     return claim.kept.annotations.get(MADE_HERE) == pod_uid
 
 

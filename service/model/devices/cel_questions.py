@@ -1,7 +1,7 @@
-"""Questions to expressions, asked where they come up, and answered wherever that is safe.
+"""Questions to CEL expressions that come up in decisions, and their answers.
 
-Decisions do not evaluate expressions themselves. What they do not know yet is noted as open; whoever
-had the request decided has it answered, and has the request decided again.
+Decisions do not evaluate expressions themselves: a question without an answer is noted as open. The
+caller has open questions answered where that is safe, and then decides again.
 """
 
 from contextlib import nullcontext
@@ -50,7 +50,7 @@ class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True)
 
     @property
     def key(self) -> Key:
-        """What equal questions have in common."""
+        """A key that equal questions share."""
         return self.text, self.driver, self.content
 
     def answer(self, guard: Guard = nullcontext) -> Any:
@@ -79,7 +79,7 @@ class PolicyQuestion(msgspec.Struct, frozen=True, tag="policy", array_like=True)
 
     @property
     def key(self) -> Key:
-        """What equal questions have in common; they are too large to be kept."""
+        """A digest that equal questions share, as they are too large to be kept."""
         asked = (self.texts, self.new, self.old, self.namespace, self.request)
         return (blake2b(msgspec.msgpack.encode(asked), digest_size=20).digest(),)
 
@@ -115,7 +115,7 @@ class Answers:
         return key in self._known
 
     def get(self, key: Key) -> Any:
-        """Return an answer; None if there is none, or if that is the answer."""
+        """Return an answer, which may be None, or None if there is none yet."""
         return self._known.get(key)
 
     def put(self, key: Key, answer: Any) -> None:
@@ -139,7 +139,7 @@ class OpenQuestions:
         self.turn = 0
         """Changes with each decision: within one, what is open stays open."""
         self.are_deferred = False
-        """Whether somebody answers open questions; otherwise they are answered at once."""
+        """Whether open questions are answered later; otherwise they are answered at once."""
         self.open: dict[Key, Question] = {}
         """The questions without an answer; always this one dictionary."""
 
@@ -152,7 +152,7 @@ class OpenQuestions:
         return len(self.open) >= OPEN_MAX
 
     def begin(self, *, are_deferred: bool) -> None:
-        """Forget what is open of the last decision; say whether open questions are answered."""
+        """Forget the last decision's open questions, and note whether new ones are answered."""
         self.turn += 1
         self.are_deferred = are_deferred
         self.open.clear()
@@ -164,7 +164,7 @@ class OpenQuestions:
         return found
 
     def selects(self, text: str, device: Device) -> bool | str | None:
-        """Whether an expression selects a device, or why that is unknown; None if it is open."""
+        """Return whether an expression selects a device, an error, or None if it is open."""
         # The usual case must not make a question first.
         key = (text, device.driver, device.content)
         found: bool | str | None = ANSWERS.get(key)

@@ -52,7 +52,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     is_shared: bool = False
     """It takes of counters that it shares with others, so that it can't be given by itself."""
     has_conditions: bool = False
-    """It has binding conditions, which nobody here waits for."""
+    """It has binding conditions, which are not supported."""
 
 
 class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
     """Slices of an older generation of the pool do not count."""
     slice_count: int = 1
-    """The number of slices of which the pool is made in this generation."""
+    """The number of slices in this generation of the pool."""
     node_name: str | None = None
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
@@ -115,13 +115,13 @@ class MatchAttribute(msgspec.Struct, frozen=True, kw_only=True):
     """Names of requests, or of those that may take their place; empty: all of the claim."""
 
     def concerns(self, request: DeviceRequest) -> bool:
-        """Whether devices that are given for a request are compared."""
+        """Return whether the attribute is compared among the devices for a request."""
         names = self.requests
         return not names or request.full_name in names or request.parent in names
 
 
 Alternatives: TypeAlias = tuple[DeviceRequest, ...]
-"""The requests of which the first that can be met is; mostly one."""
+"""Alternative requests, usually one; the first that can be met is met."""
 
 
 class DeviceClaimSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceID, ...] = ()
     """The devices that it was given for itself; those with admin access stay free for others."""
     node_selector: NodeSelector | None = None
-    """The nodes on which the devices can be used; None: all."""
+    """The nodes on which the devices can be used, or None for all."""
     consumers: int = 0
     """How many pods it is reserved for."""
     controller_uid: str = ""
@@ -174,7 +174,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     device: DeviceID
     admin_access: bool = False
     node_name: str | None = None
-    """The only node that reaches the device; None: `node_selector` says which do."""
+    """The only node that reaches the device, or None if `node_selector` selects the nodes."""
     node_selector: NodeSelector | None = None
 
 
@@ -184,12 +184,12 @@ class ClaimAllocation(msgspec.Struct, frozen=True, kw_only=True):
     pod_claim: str
     """The name that the pod's spec has for the claim."""
     claim: str | None
-    """Name of the claim; None: it is still to be made from its template."""
+    """Name of the claim, or None if it is still to be made from its template."""
     grants: tuple[Grant, ...] = ()
 
 
 def nodes_of(grants: Iterable[Grant]) -> NodeSelector | None:
-    """Return which nodes reach all devices that a claim is given; None: all do.
+    """Return a selector of the nodes that reach all devices of a claim, or None for all nodes.
 
     As in Kubernetes, a device of one node decides alone; else every requirement is taken once.
     """

@@ -50,7 +50,7 @@ VERSIONS = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
 
 
 def device_object(kept: DeclaredObject[Partial]) -> DeviceObject | None:
-    """What rules read of an object of these kinds; None for one of any other kind."""
+    """Return the parts of an object of these kinds that rules read, or None for another kind."""
     read = _READERS.get(kept.kind)
     return None if read is None else read(kept)
 
@@ -130,7 +130,7 @@ def _template(kept: DeclaredObject[ResourceClaimTemplateBody]) -> ResourceClaimT
 
 
 def claim_spec(spec: ResourceClaimSpec) -> DeviceClaimSpec:
-    """What rules read of the spec of a claim."""
+    """Return the parts of a claim's spec that rules read."""
     devices = spec.devices
     return DeviceClaimSpec(
         requests=tuple([_alternatives(each) for each in devices.requests]),

@@ -67,7 +67,7 @@ _NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
 def _few_expressions(rule: Rule) -> Rule:
-    """A rule for an object whose expressions are not longer, all together, than can soon be checked."""
+    """Return a rule for an object whose expressions are short enough in all to be checked soon."""
 
     def checked(value: object, path: str, problems: Problems) -> None:
         length = sum(map(written_out, _expressions_in(value)))
@@ -112,12 +112,12 @@ def _driver(name: str) -> str | None:
 
 
 def _pool(name: str) -> str | None:
-    """One or more DNS subdomains, with slashes between."""
+    """Check one or more DNS subdomains, with slashes between."""
     return next(filter(None, map(names.dns_subdomain, name.split("/"))), None)
 
 
 def _qualified(name: str) -> str | None:
-    """The name of an attribute or a capacity, perhaps with a domain."""
+    """Check the name of an attribute or a capacity, perhaps with a domain."""
     domain, slash, identifier = name.rpartition("/")
     if slash and (_driver(domain) is not None):
         return "must have a lowercase DNS subdomain before the '/'"

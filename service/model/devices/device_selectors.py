@@ -75,7 +75,7 @@ class DeviceSelector:
         """What maps are asked for by name, which a device may not have."""
 
     def selects(self, driver: str, content: bytes, guard: Guard = nullcontext) -> bool:
-        """Whether the expression is true of a device of a driver with these contents.
+        """Return whether the expression is true of a device of a driver with these contents.
 
         Raises:
             ExpressionError: it has no answer, such as where an attribute is absent.
@@ -119,12 +119,12 @@ def device_selector(text: str) -> DeviceSelector:
 
 
 def full_name(name: str, driver: str) -> str:
-    """The name of an attribute with its domain, which is the driver's if the name has none."""
+    """Return the name of an attribute with its domain, by default the driver's."""
     return name if "/" in name else f"{driver}/{name}"
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a semantic version."""
+    """Return whether a text is a semantic version."""
     return _VERSION.fullmatch(text) is not None
 
 
@@ -184,7 +184,7 @@ def _version(text: str) -> dict[str, str]:
 
 
 def _numbers(value: object) -> _Precedence:
-    """A version by its precedence: a pre-release comes before its release."""
+    """Return a sort key of a version by precedence: a pre-release comes before its release."""
     if not isinstance(value, dict) or VERSION not in value:
         raise ValueError("no such overload")
     found = _VERSION.fullmatch(_plain(value[VERSION]))
@@ -197,7 +197,7 @@ def _numbers(value: object) -> _Precedence:
 
 
 def _plain(value: object) -> str:
-    """The text of a map's entry, which the library hands over wrapped."""
+    """Return the text of a map's entry, which the library wraps."""
     told = value if isinstance(value, str) else value.value()  # type: ignore[attr-defined]
     return str(told)
 
@@ -232,7 +232,7 @@ def library() -> tuple[Any, Any]:
 
 
 def _functions(cel: Any) -> list[Any]:
-    """The functions of Kubernetes' library, by name: those on texts, and those on what they return."""
+    """Return the functions of Kubernetes' library by name: those on texts, and on results."""
     kind = cel.Type
     on_texts: Mapping[str, tuple[Any, Callable[..., Any]]] = {
         "quantity": (kind.DYN, _quantity),

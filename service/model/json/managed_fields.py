@@ -72,7 +72,7 @@ def apply(
     """Merge what a manager wants into an object; what only this manager wanted before is removed.
 
     Args:
-        live: the object as it is stored; None if there is none.
+        live: the object as it is stored, or None.
         managers: those of the stored object.
         applied: what the manager wants, decoded.
         manager: its name.
@@ -128,7 +128,7 @@ def apply(
 def update(
     old: Json, new: Json, managers: tuple[Manager, ...], *, manager: str, now: str, at_most: int
 ) -> tuple[Manager, ...]:
-    """Who manages an object after another write: whoever changed a field manages it alone."""
+    """Return the managers after another write; the manager who changes a field manages it alone."""
     before, after = _flat(old), _flat(new)
     changed = _changing(before, after)
     gone = before.keys() - after.keys()
@@ -150,7 +150,7 @@ def update(
 
 
 def _at_most(managers: tuple[Manager, ...], count: int) -> tuple[Manager, ...]:
-    """The managers, of which those that updated first are made one if there are too many."""
+    """Return the managers, with the oldest updates merged into one if there are too many."""
     updating = sorted((m for m in managers if m.operation == "Update"), key=lambda m: m.time)
     if len(managers) <= count or len(updating) < 2:  # noqa: PLR2004 - one alone cannot be made one
         return managers
@@ -186,7 +186,7 @@ def _ordered(managers: Iterable[Manager]) -> tuple[Manager, ...]:
 
 
 def _changing(before: Mapping[Path, object], wanted: Mapping[Path, object]) -> set[Path]:
-    """The paths that get another value."""
+    """Return the paths that get another value."""
     return {
         path
         for path, value in wanted.items()
@@ -203,7 +203,7 @@ def _differs(one: object, other: object) -> bool:
 
 
 def _met(fields: Fields, changing: Iterable[Path]) -> Fields:
-    """The fields that a change of these paths changes: the same, and those below them."""
+    """Return the fields that a change of these paths changes: the same, and those below them."""
     changed = frozenset(changing)
     return frozenset(
         path
@@ -216,7 +216,7 @@ def _met(fields: Fields, changing: Iterable[Path]) -> Fields:
 
 
 def _flat(value: Json) -> dict[Path, object]:
-    """What an object says: the values of its leaves by their paths, and its items."""
+    """Return the values of an object's leaves by their paths, and its list items."""
     return dict(_leaves(value, (), ""))
 
 
@@ -240,7 +240,7 @@ def _leaves(value: object, path: Path, place: str) -> Iterator[tuple[Path, objec
 
 
 def _keyed(value: object, place: str) -> dict[str, object] | None:
-    """The items of a list that is merged, by their keys; None if it is replaced as a whole."""
+    """Return a mergeable list's items by their keys, or None for a list that is replaced."""
     if not isinstance(value, list) or not value:
         return None
     if at_place(APPLY_SETS, place):
@@ -258,7 +258,7 @@ def _keyed(value: object, place: str) -> dict[str, object] | None:
 
 
 def _key_of(item: object, keys: tuple[str, ...]) -> str | None:
-    """The key of an item; fields that it does not say and that have no default are left out of it."""
+    """Return the key of an item, or None; absent fields without a default are left out of it."""
     if not isinstance(item, dict):
         return None
     said = {key: item.get(key, APPLY_KEY_DEFAULTS.get(key)) for key in keys}
@@ -329,7 +329,7 @@ def _remove(value: object, path: Path, place: str = "") -> None:
 
 
 def _dotted(path: Path) -> str:
-    """A path as errors name fields: `spec.containers[name=c].image`."""
+    """Return a path as errors name fields: `spec.containers[name=c].image`."""
     text = ""
     for segment in path:
         kind, _, rest = segment.partition(":")

@@ -130,11 +130,11 @@ PATCH_SETS: Mapping[str, bool] = {"finalizers": True, "podCIDRs": True, "spec.fi
 
 
 def below(place: str, field: str) -> str:
-    """The place of a field of what is at a place, as the tables name it; items are at the place of their list."""
+    """Return the schema path of a field below `place`; list items share the path of their list."""
     return f"{place.rpartition('.')[2]}.{field}"
 
 
 def at_place(table: Mapping[str, T], place: str) -> T | None:
-    """What a table says of a place; None if it says nothing."""
+    """Return the entry of a table for a schema path, or None."""
     found = table.get(place)
     return table.get(place.rpartition(".")[2]) if found is None else found

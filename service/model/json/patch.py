@@ -43,13 +43,13 @@ def apply_patch(patch_type: PatchType, target: Json, patch: object) -> Json:
 
 
 def invalid(path: str, message: str, value: object = None) -> InvalidManifest:
-    """A refusal of one field of a patch."""
+    """Return the error that refuses one field of a patch."""
     shown = value if isinstance(value, str | int) else None
     return InvalidManifest([FieldError(path, message, shown)])
 
 
 def merge_patch(target: object, patch: object) -> object:
-    """RFC 7396: objects merge, null removes, everything else replaces."""
+    """Apply a merge patch (RFC 7396): objects merge, null removes, everything else replaces."""
     if not isinstance(patch, dict):
         return deepcopy(patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -62,7 +62,7 @@ def merge_patch(target: object, patch: object) -> object:
 
 
 def json_patch(target: object, patch: object) -> object:
-    """RFC 6902: operations one after the other, all or none."""
+    """Apply a JSON patch (RFC 6902): one operation after the other, all or none."""
     if not isinstance(patch, list):
         raise invalid("", "must be a list of operations")
     if len(patch) > OPERATIONS_MAX:
@@ -119,7 +119,7 @@ def _bytes_of(text: str) -> int:
 
 
 def _pointer(operation: Json, field: str, path: str) -> list[str]:
-    """A JSON pointer (RFC 6901) as its parts."""
+    """Return the parts of a JSON pointer (RFC 6901)."""
     pointer = operation.get(field)
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         raise invalid(f"{path}.{field}", "must be a JSON pointer such as /metadata/name", pointer)
@@ -220,7 +220,7 @@ def _test(document: object, operation: Json, path: str) -> object:
 
 
 def _equal(one: object, other: object) -> bool:
-    """Equality of JSON values; unlike in Python, true is not 1."""
+    """Return whether two JSON values are equal; unlike in Python, true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

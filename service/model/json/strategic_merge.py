@@ -23,7 +23,11 @@ _PATCH = "$patch"
 
 
 def strategic_merge_patch(target: object, patch: object, path: str = "") -> object:
-    """The patched value; raises `InvalidManifest` with a path inside the patch."""
+    """Return the patched value.
+
+    Raises:
+        InvalidManifest: it does not fit, with a path inside the patch.
+    """
     if not isinstance(patch, dict):
         return deepcopy(patch)
     directive = patch.get(_PATCH)
@@ -115,7 +119,7 @@ def _keyed(item: object, key: str) -> object:
 
 
 def _retain_keys(result: Json, patch: Json, path: str) -> None:
-    """`$retainKeys` removes every field that it does not name."""
+    """Apply `$retainKeys`, which removes every field that it does not name."""
     if _RETAIN not in patch:
         return
     names = patch[_RETAIN]
@@ -137,7 +141,7 @@ def _delete_values(result: Json, patch: Json, path: str) -> None:
 
 
 def _ordered(result: Json, patch: Json, path: str) -> Json:
-    """`$setElementOrder/<list>` puts the items that it names first, in its order."""
+    """Apply `$setElementOrder/<list>`, which puts the items that it names first, in its order."""
     for directive, order in patch.items():
         name = directive.removeprefix(_ORDER)
         if directive.startswith(_ORDER) and isinstance(order, list) and name in result:
@@ -158,7 +162,7 @@ def _mark(item: object, key: str | None) -> object:
 
 
 def _place_of(path: str, name: str) -> str:
-    """The place of a field as the tables name it: `containers.ports` for those of `spec.containers[0]`."""
+    """Return a field's schema path: `containers.ports` for those of `spec.containers[0]`."""
     return below(path.rpartition("[")[0] if path.endswith("]") else path, name)
 
 

@@ -19,7 +19,7 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 
 
 def _value() -> bytes:
-    """A value up to the next comma or bracket of its own level. Nothing is tried twice, so that it takes linear time.
+    """Return a pattern for a value up to the next comma or bracket of its own level.
 
     Regular expressions know no recursion, so the levels are written out.
     """
@@ -47,7 +47,7 @@ Step = Iterator[None]
 
 
 def whole(member: Member) -> bytes:
-    """A member that is not one of those taken apart."""
+    """Return a member that is not read item by item."""
     assert isinstance(member, bytes)
     return member
 
@@ -67,7 +67,7 @@ class LargeObject:
         self._at = 0
 
     def require_strict(self, read: Collection[str]) -> None:
-        """Check that the members that nobody will `read` hold JSON that means one thing only.
+        """Check that the members that will not be `read` hold strict JSON.
 
         Raises:
             MalformedJSON, InvalidManifest: it is not.

@@ -1,4 +1,4 @@
-"""Who wrote what, and who was refused: rows of an audit, each of which has the hash of the one before it.
+"""The audit: who wrote what, and who was refused, in rows that are chained by their hashes.
 
 Each cluster has its own chain, which its commits extend. Rows on the whole server (clusters that are created or deleted,
 and refusals) are in the chain `SERVER_CHAIN`. `Verifier` finds rows that were altered, removed or inserted.
@@ -42,7 +42,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     caller: AuditedCaller
     cluster: str | None = None
-    """The name of the cluster; None: the cluster whose chain this is."""
+    """The name of the cluster, or None for the cluster whose chain this is."""
     revision: int | None = None
     """The last revision that the request made."""
     status: int = COMMITTED
@@ -123,7 +123,7 @@ class Verifier:
         """How many rows were found right."""
 
     def follow(self, rows: Iterable[AuditRow]) -> Broken | None:
-        """Check more rows, and return what is wrong with the first bad one; None if all are right."""
+        """Check more rows, and return what is wrong with the first bad one, or None."""
         for row in rows:
             reason = self._reason(row)
             if reason:

@@ -27,7 +27,7 @@ LOCKED_LAG_CHANGES_MAX = 2_000
 COMPACTION_STEP_ROWS_MAX = 1_000
 """How much one step of compaction deletes (P12)."""
 RESTORE_LIFT_REVISIONS = 1_000_000_000
-"""How far a restored cluster's revision is raised, beyond all that anybody can have seen (P3)."""
+"""How far a restored cluster's revision is raised, beyond every revision that was seen (P3)."""
 
 
 Verb = Literal["Put", "Delete"]
@@ -54,7 +54,7 @@ class ObjectRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def key(self) -> ObjectKey:
-        """What identifies the object."""
+        """The identity of the object."""
         return ObjectKey(self.kind, self.namespace, self.name)
 
 
@@ -76,7 +76,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The manifest as JSON, without its resourceVersion; of a Delete, the last state."""
     created: bool = False
     node_name: str | None = None
-    """The node that a pod is on; None for a pending pod and for all other kinds."""
+    """The node that a pod is on, or None for a pending pod and for all other kinds."""
     labels_before: bytes | None = None
     """The labels before this change as a JSON object, where a Put changed them; else None. A
     watcher with a label selector needs them to tell that an object ceased to match."""
@@ -91,7 +91,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return ObjectKey(self.kind, self.namespace, self.name)
 
     def row(self) -> ObjectRow:
-        """The object that a Put leaves."""
+        """Return the object that a Put leaves."""
         return ObjectRow(
             kind=self.kind,
             namespace=self.namespace,
@@ -134,12 +134,12 @@ class BodySelection(msgspec.Struct, frozen=True, kw_only=True):
     """The changes that are read with their bodies; those of others are empty."""
 
     kinds: frozenset[str] | None = None
-    """Only of these kinds; None: of all."""
+    """Only these kinds, or None for all."""
     namespace: str | None = None
-    """Only in this namespace; None: in all, and in none."""
+    """Only this namespace, or None for all objects."""
 
     def has(self, change: Change) -> bool:
-        """Whether a change is read with its body."""
+        """Return whether a change is read with its body."""
         is_of_kind = self.kinds is None or change.kind in self.kinds
         return is_of_kind and self.namespace in {None, change.namespace}
 
@@ -161,7 +161,7 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
     revision: int
     tip: UUID | None
-    """The commit that the page ends with; None if the page is empty and no tip was given."""
+    """The commit that the page ends with, or None if the page is empty and no tip was given."""
 
 
 class Diverged(msgspec.Struct, frozen=True):
@@ -195,7 +195,7 @@ class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> IdempotencyKey:
-        """What identifies the record in its cluster."""
+        """The identity of the record in its cluster."""
         return IdempotencyKey(self.operation, self.key, self.chunk)
 
 
@@ -220,7 +220,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     audit: Sequence[AuditEntry] = ()
     """The rows of the audit that are stored in the same commit: who asked for the changes."""
     leases: Sequence[HeldLeases] = ()
-    """What has to be held still when this is committed; until then nobody else can take it."""
+    """Leases that must still be held when this is committed; until then no one else can take them."""
 
     @property
     def last_revision(self) -> int:
@@ -231,7 +231,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
 class ReplicaMismatch(Exception):  # noqa: N818 - a finding, not a failure
     """The stored objects are not those that the commit expected: drop the replica and load it anew.
 
-    Nothing was committed. If this happens, there is a bug, or somebody wrote to the tables by hand
+    Nothing was committed. If this happens, there is a bug, or the tables were changed by hand
     (P1).
     """
 

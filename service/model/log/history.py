@@ -1,4 +1,4 @@
-"""What is known of a cluster's earlier revisions, by its log: the types that API and store share.
+"""Earlier revisions of a cluster as the log knows them: the types that API and store share.
 
 Every change in the log holds the object that it left, so an earlier state is known where the log
 still has the change that made it. It is not known of an object that was changed or deleted since,
@@ -17,11 +17,11 @@ class PastSelection(msgspec.Struct, frozen=True, kw_only=True):
     """The objects that a read of an earlier revision is about."""
 
     kind: str | None
-    """Their kind; None means all kinds."""
+    """Their kind, or None for all kinds."""
     namespace: str | None = None
-    """Their namespace; None means all namespaces."""
+    """Their namespace, or None for all namespaces."""
     name: str | None = None
-    """The name of the only one; None means all of them."""
+    """The name of the only one, or None for all of them."""
 
 
 class PastKey(NamedTuple):
@@ -40,7 +40,7 @@ class PastIndex(msgspec.Struct, frozen=True, kw_only=True):
     reach: int
     """The revision up to which the log is gone, or is not looked at: none before it can be read."""
     unknown: int
-    """The number of objects of which it is not known what they were; if it is not 0, the keys are incomplete."""
+    """The number of objects whose earlier state is unknown; if it is not 0, the keys are incomplete."""
     keys: list[PastKey]
 
 
@@ -51,7 +51,7 @@ class PastState(NamedTuple):
     namespace: str
     name: str
     revision: int | None
-    """The revision that had last changed it then; None if it was not there."""
+    """The revision that had last changed it then, or None if it did not exist."""
 
 
 class PastChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,19 +61,19 @@ class PastChanges(msgspec.Struct, frozen=True, kw_only=True):
     reach: int
     """The revision up to which the log is gone, or is not looked at."""
     unknown: int
-    """The number of objects of which it is not known what they were."""
+    """The number of objects whose earlier state is unknown."""
     states: list[PastState]
 
 
 class ReadableHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """The revisions from which on everything is known."""
+    """The oldest revisions that can be read completely."""
 
     head: Head
     reach: int
     """The revision up to which the log is gone, or is not looked at."""
     by_kind: Mapping[str, int]
-    """The oldest readable revision of each kind of which that is later than `reach`."""
+    """The oldest readable revision of each kind for which it is later than `reach`."""
 
     def oldest_of(self, kind: str) -> int:
-        """The oldest revision at which all objects of a kind can be read."""
+        """Return the oldest revision at which all objects of a kind can be read."""
         return self.by_kind.get(kind, self.reach)

@@ -9,7 +9,7 @@ from service.model.log.commit import Head, ObjectRow
 from service.model.log.events import EventRow
 
 PAGE_BYTES_MAX = 4 * 1024 * 1024
-"""A page of objects, or of the log, ends with what reaches so many bytes, however little that is."""
+"""A page of objects, or of the log, ends with the entry that reaches this many bytes."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class ObjectPage(msgspec.Struct, frozen=True):
     rows: list[ObjectRow]
 
     def is_last(self, limit: int) -> bool:
-        """Whether this is the last page: neither the limit of rows nor `PAGE_BYTES_MAX` ended it."""
+        """Return whether this is the last page, ended by neither the limit nor `PAGE_BYTES_MAX`."""
         return len(self.rows) < limit and sum(len(row.body) for row in self.rows) < PAGE_BYTES_MAX
 
 

@@ -82,7 +82,7 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
         return self._with_fields(fields | {"status": status})
 
     def readiness(self) -> NodeCondition | None:
-        """The condition Ready; None if the node has none."""
+        """Return the condition Ready, or None."""
         found = _ready(entries_of(self._fields().get("status")))
         told = {name: each for name, each in found.items() if isinstance(each, str)}
         return msgspec.convert(told, NodeCondition) if "status" in told else None
@@ -158,7 +158,7 @@ def _shape(rest: Json) -> NodeShape:
 
 
 def _ready(status: Json) -> Json:
-    """The condition Ready; empty if the node has none."""
+    """Return the condition Ready, or an empty object."""
     for condition in map(entries_of, items_of(status.get("conditions"))):
         if condition.get("type") == READY:
             return condition
@@ -166,7 +166,7 @@ def _ready(status: Json) -> Json:
 
 
 def _others(status: Json) -> tuple[tuple[str, str], ...]:
-    """Type and status of the conditions besides Ready that may ask for a taint, each once."""
+    """Return type and status of each other condition that may ask for a taint."""
     found: dict[str, str] = {}
     for condition in map(entries_of, items_of(status.get("conditions"))):
         kind, told = condition.get("type"), condition.get("status")
@@ -210,5 +210,5 @@ def _manifest(metadata: Metadata, shape: NodeShape) -> NodeManifest:
 
 
 def _convert(items: object, to: type[tuple[T, ...]]) -> tuple[T, ...]:
-    """A list that is valid, with nulls for absent fields, as values."""
+    """Convert a valid list, with nulls for absent fields, to values."""
     return msgspec.convert(without_nulls(items_of(items)), to)

@@ -20,7 +20,7 @@ from service.model.nodes.node import NodeCondition, NodeSpec, NodeStatus
 
 
 def _taints_differ(spec: Record, path: str, problems: Problems) -> None:
-    """A node has at most one taint for each key and effect."""
+    """Check that no two taints have the same key and effect."""
     seen = set()
     for index, taint in enumerate(items_of(spec.get("taints"))):
         pair = (repr(entries_of(taint).get("key")), repr(entries_of(taint).get("effect")))

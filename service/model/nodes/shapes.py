@@ -29,7 +29,7 @@ class NodeShapes:
         self._known: OrderedDict[bytes, NodeShape] = OrderedDict()
 
     def find(self, rest: bytes) -> NodeShape | None:
-        """The shape that is known under these bytes."""
+        """Return the shape that is known under these bytes, or None."""
         found = self._known.get(rest)
         if found is not None:
             self._known.move_to_end(rest)

@@ -220,7 +220,7 @@ class PlanBody(Partial, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing is to be done for it any more."""
+        """Whether there is nothing left to do for it."""
         return self.status.phase in ("Succeeded", "Cancelled")
 
 
@@ -270,7 +270,7 @@ class GoalFields(NamedTuple):
     optional: Sequence[str] = ()
 
     def has(self, name: str) -> bool:
-        """Whether the goal takes a field."""
+        """Return whether the goal takes a field."""
         return name in self.needed or name in self.optional
 
 

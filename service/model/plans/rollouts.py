@@ -35,7 +35,7 @@ class RolloutBounds(NamedTuple):
 def bounds_of(
     replicas: int, max_surge: int | str | None, max_unavailable: int | str | None
 ) -> RolloutBounds:
-    """Return the bounds of a release of so many pods; None: as the default is.
+    """Return the bounds of a release of this many pods; None stands for the default.
 
     The source of the rounding is `ResolveFenceposts` of Kubernetes' `pkg/controller/deployment/util`: up
     for the surge, down for what may be unavailable, and if both are nothing, one may be unavailable.

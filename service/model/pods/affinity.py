@@ -20,7 +20,7 @@ from service.model.pods.pod import (
 def required_node_affinity_matches(
     spec: PodSpec, node_name: str, labels: Labels, *, empty_matches_all: bool = False
 ) -> bool:
-    """`nodeSelector` and both required variants of node affinity, all of which must hold."""
+    """Return whether a node satisfies `nodeSelector` and all required node affinity."""
     if any(labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
         return False
     return all(
@@ -32,7 +32,7 @@ def required_node_affinity_matches(
 
 
 def required_node_selectors(spec: PodSpec) -> Iterator[NodeSelector]:
-    """Both required variants of node affinity, as far as a pod has them."""
+    """Yield the selectors of both required variants of node affinity."""
     node_affinity = (spec.affinity or Affinity()).node_affinity
     if node_affinity is None:
         return
@@ -44,7 +44,7 @@ def required_node_selectors(spec: PodSpec) -> Iterator[NodeSelector]:
 
 
 def spread_selector(constraint: TopologySpreadConstraint, labels: Labels) -> LabelSelector | None:
-    """A spread constraint's selector with `{key, In, [the pod's own value]}` for each label key.
+    """Return a spread constraint's selector with the pod's own value for each of its label keys.
 
     Keys that the pod lacks are ignored, a nil selector stays nil, and what is there already is not
     added twice. `{}` with a key that the pod carries is no longer empty, and counts.
@@ -63,7 +63,7 @@ def spread_selector(constraint: TopologySpreadConstraint, labels: Labels) -> Lab
 
 
 def all_terms(affinity: Affinity) -> Iterable[PodAffinityTerm]:
-    """The terms of all six lists of pod affinity and anti-affinity."""
+    """Yield the terms of all six lists of pod affinity and anti-affinity."""
     for rules in (affinity.pod_affinity, affinity.pod_anti_affinity):
         lists = rules or PodAffinity()
         yield from lists.required_during_scheduling_required_during_execution or ()

@@ -202,7 +202,7 @@ def _preferred_data(value: object, path: str, problems: Problems) -> None:
 
 
 def _few_data_sets(value: object, path: str, problems: Problems) -> None:
-    """Each data set is looked up for each node, so there are few of them, and each is named once."""
+    """Check that there are few data sets, each named once, as each is looked up for each node."""
     entries = [entries_of(each).get("dataSet") for each in items_of(value)]
     most = problems.limits.data_sets_max
     if len(entries) > most:
@@ -217,7 +217,7 @@ DATA_AFFINITY = declared(DataAffinity, {"required": _required_data, "preferred":
 
 
 def _not_repeated(constraints: object, path: str, problems: Problems) -> None:
-    """At most one constraint for each topology key and action."""
+    """Check that there is at most one constraint for each topology key and action."""
     seen = set()
     for index, constraint in enumerate(items_of(constraints)):
         fields = entries_of(constraint)
@@ -234,14 +234,14 @@ _CONSTRAINTS = list_of(_SPREAD_CONSTRAINT)
 
 
 def spread_constraints(value: object, path: str, problems: Problems) -> None:
-    """The list `topologySpreadConstraints` of a pod."""
+    """Return the rule for `topologySpreadConstraints` of a pod."""
     _CONSTRAINTS(value, path, problems)
     _not_repeated(value, path, problems)
     _few_fallbacks(value, path, problems)
 
 
 def _few_fallbacks(constraints: object, path: str, problems: Problems) -> None:
-    """Each constraint that may fall back multiplies what a placement has to try."""
+    """Check that few constraints may fall back, as each multiplies what a placement has to try."""
     fallbacks = [
         index
         for index, each in enumerate(items_of(constraints))
@@ -254,7 +254,7 @@ def _few_fallbacks(constraints: object, path: str, problems: Problems) -> None:
 
 
 def default_spread_constraints(value: object, path: str, problems: Problems) -> None:
-    """The constraints of pods that have none; nothing has been merged into their selectors."""
+    """Return the rule for the constraints of pods that have none."""
     spread_constraints(value, path, problems)
     for i, constraint in enumerate(map(entries_of, items_of(value))):
         if constraint.get("namespaceSelector") is not None:
@@ -269,7 +269,7 @@ def default_spread_constraints(value: object, path: str, problems: Problems) -> 
 
 
 def system_has_no_list(choice: str, constraints: str) -> RecordCheck:
-    """Check that whoever takes the built-in default constraints has no others."""
+    """Check that there are no other constraints beside the built-in default ones."""
 
     def check(fields: Record, path: str, problems: Problems) -> None:
         if fields.get(choice) == "System" and fields.get(constraints):

@@ -78,19 +78,19 @@ class RulesOrigin(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class AnnotatedSpec(PodSpec, frozen=True, kw_only=True):
-    """A spec whose rules are in part, or all, from the pod's annotation, of which it has the value."""
+    """A spec with rules from the pod's annotation, and the annotation's value."""
 
     annotation: str
     rules_from: RulesOrigin
 
 
 def rules_from(spec: PodSpec) -> RulesOrigin | None:
-    """Return from which annotation rules of a spec are; None if all are its own."""
+    """Return the annotation that rules of a spec come from, or None if all are its own."""
     return spec.rules_from if isinstance(spec, AnnotatedSpec) else None
 
 
 def annotation_of(spec: PodSpec) -> str | None:
-    """Return the value of the annotation that a spec was put together with; None if of none."""
+    """Return the value of the annotation that was merged into a spec, or None."""
     return spec.annotation if isinstance(spec, AnnotatedSpec) else None
 
 
@@ -180,7 +180,7 @@ def _check(value: str, problems: Problems) -> None:
 
 
 def _nothing_to_merge(rules: Record, path: str, problems: Problems) -> None:
-    """Labels are merged into selectors of the spec when a pod is created, and into no others."""
+    """Refuse label keys, which are merged into selectors of the spec only."""
     for where, term in pod_terms(entries_of(rules)):
         for field in _LABEL_KEYS:
             if term.get(field):

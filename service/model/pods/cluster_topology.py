@@ -12,13 +12,13 @@ _THIS_CLUSTER = "this"
 
 
 def topology_value(labels: Mapping[str, str], key: str) -> str | None:
-    """The value that a node with these labels has for a topology key; None if it has none."""
+    """Return the value of a topology key for a node with these labels, or None."""
     value = labels.get(key)
     return _THIS_CLUSTER if value is None and key == CLUSTER_KEY else value
 
 
 def counts_other_namespaces(pod: Pod) -> bool:
-    """Whether required affinity over clusters counts pods of other namespaces than the pod's own."""
+    """Return whether required affinity over clusters counts pods of other namespaces."""
     affinity = pod.spec.affinity
     drawn = None if affinity is None else affinity.pod_affinity
     if drawn is None:

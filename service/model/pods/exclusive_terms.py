@@ -38,7 +38,7 @@ def required_terms(
 
 
 def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
-    """Whether a term applies to all namespaces, no matter which ones exist.
+    """Return whether a term applies to all namespaces that can exist.
 
     Every requirement excludes some sets of labels, except that a namespace has a name.
     """
@@ -64,7 +64,7 @@ def exclusive_keys(
     """Return the topology keys within whose domains the pod keeps out all others; mostly none.
 
     Such a term matches a pod without labels in a namespace without labels. Its selector is `{}`, or
-    one that asks for the absence of labels, which means the same if nobody has them.
+    one that asks for the absence of labels, which means the same if no namespace has them.
     """
     keys = [
         term.topology_key
@@ -76,7 +76,7 @@ def exclusive_keys(
 
 
 def _reaches_anybody(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
-    """Whether a term applies to a namespace that has no labels but its name."""
+    """Return whether a term applies to a namespace that has no labels but its name."""
     selector = term.namespace_selector
     if selector is not None and matches(without_tautologies(selector), {}):
         return True

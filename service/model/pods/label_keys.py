@@ -94,7 +94,7 @@ def _merge(term: Json, labels: Mapping[str, str], *, elsewhere: bool) -> None:
 
 
 def _is_kept(term: Json, old: Json) -> bool:
-    """Whether a term equals a stored one, with or without the requirements merged into that one."""
+    """Return whether a term equals a stored one, with or without what was merged into it."""
     if not (isinstance(term.get("labelSelector"), dict) and _wanted(term)):
         return False
     bare, merged = _split(term)

@@ -17,7 +17,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def uses_namespace_selector(affinity: Affinity | None) -> bool:
-    """Whether any term has one."""
+    """Return whether any term has a namespace selector."""
     return affinity is not None and any(
         term.namespace_selector is not None for term in all_terms(affinity)
     )

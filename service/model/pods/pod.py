@@ -329,7 +329,7 @@ class PodResize(Value, frozen=True, kw_only=True):
 class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All that decisions need of one pod. It is small, as all pods of a template share `spec`.
 
-    `node_name` is where the pod is placed; None while it is pending. `required_node_name` is the
+    `node_name` is where the pod is placed, or None while it is pending. `required_node_name` is the
     `spec.nodeName` of a pod that is still to be placed: what the NodeName filter checks.
     """
 
@@ -350,7 +350,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     controller: OwnerReference | None = None
     """The owner that manages the pod, if one does."""
     started: str = ""
-    """`status.startTime`, RFC 3339 in UTC; "" until somebody has reported it."""
+    """`status.startTime`, RFC 3339 in UTC, or "" until it is reported."""
     nominated_node_name: str | None = None
     """The node on which preemption makes room for the pod."""
     preempted: bool = False

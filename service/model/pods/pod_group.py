@@ -27,7 +27,7 @@ PodGroupPhase = Literal["Pending", "Scheduling", "Running", "Unknown", "Finished
 
 
 class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of which `min_member` pods at least get nodes together."""
+    """A group whose members get nodes only if at least `min_member` of them do."""
 
     namespace: str
     name: str

@@ -121,7 +121,7 @@ def check_pod_limits(spec: Record, path: str, problems: Problems) -> None:
 
 
 def exceeds(spec: Record, limits: Limits) -> bool:
-    """Whether a spec asks for more than a new pod may."""
+    """Return whether a spec asks for more than a new pod may."""
     problems = Problems(limits)
     check_pod_limits(spec, "spec", problems)
     return bool(problems.errors)

@@ -126,13 +126,13 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def warnings(self) -> FieldWarnings:
-        """The warnings about fields that are passed over, whatever the cluster."""
+        """Warnings about ignored fields that do not depend on the cluster."""
         known = self.template.warnings
         return known if self.status is None else known + warnings_in_part("status", self.status)
 
     @override
     def render(self) -> bytes:
-        """The whole pod as canonical JSON, without `resourceVersion`."""
+        """Return the whole pod as canonical JSON, without `resourceVersion`."""
         pod = self.pod
         members = self.metadata
         if pod.required_node_name and not pod.node_name:
@@ -205,7 +205,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.with_status(fields | {CLAIM_STATUSES: [*known, *new]})
 
     def status_fields(self) -> Json:
-        """The decoded status, empty where there is none."""
+        """Return the decoded status, empty if there is none."""
         return _fields_of_status(self.status)
 
     def created_now(self, templates: TemplateCache) -> "PodManifest":
@@ -222,7 +222,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         )
 
     def keeping_terms(self, stored: "PodManifest", templates: TemplateCache) -> "PodManifest":
-        """This update with the terms of the stored pod as they were at its creation.
+        """Return this update with the stored pod's terms as they were at its creation.
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
@@ -256,12 +256,12 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     @property
     def phase(self) -> str:
-        """The phase in the status; empty if it names none."""
+        """The phase in the status, or ""."""
         return cast("str", self.status_fields().get("phase") or "")
 
     @property
     def has_ended_with_its_node(self) -> bool:
-        """Whether Moorage has ended the pod because its node was deleted."""
+        """Whether Moorage ended the pod because its node was deleted."""
         return self.pod.finished and is_ended_with_its_node(self.status_fields())
 
     def reopened(self) -> "PodManifest":
@@ -274,7 +274,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self if _NOMINATED in self.status_fields() else self.with_nomination(node_name)
 
     def same_pod(self, other: "PodManifest") -> bool:
-        """Whether labels, rules and spec (after defaulting) are the same, whatever the node."""
+        """Return whether labels, rules, and the defaulted spec are the same, whatever the node."""
         if self.pod.labels != other.pod.labels:
             return False
         if annotation_of(self.template.spec) != annotation_of(other.template.spec):
@@ -283,7 +283,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return mine == theirs or bool(_decode_object(mine) == _decode_object(theirs))
 
     def states(self, field: str) -> bool:
-        """Whether the spec has this field, and not as null."""
+        """Return whether the spec has this field, and not as null."""
         members = self.template.spec_json
         return field.encode() in members and _decode_object(members).get(field) is not None
 
@@ -346,7 +346,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return replace(self, pod=pod, status=status.encoded)
 
     def has_other_status(self, other: "PodManifest") -> bool:
-        """Whether the two statuses differ, whatever the order of their fields."""
+        """Return whether the two statuses differ, whatever the order of their fields."""
         return _differ(self.status, other.status)
 
 
@@ -383,7 +383,7 @@ def _fields_of_status(status: bytes | None) -> Json:
 
 
 def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
-    """A client's status with the conditions kept of the old one; None where that changes nothing."""
+    """Return a client's status with conditions of the old one, or None if nothing changes."""
     if old is None:
         return None
     return (_known_kept if _are_small(status, old) else _keep)(status, old)
@@ -457,7 +457,7 @@ def load_pod(body: bytes, templates: TemplateCache) -> PodManifest:
 
 
 def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
-    """A pod of a known template; None for any other."""
+    """Return a pod of a known template, or None."""
     plain = cut(body)
     metadata = loaded_metadata(plain.metadata, DEFAULT_NAMESPACE) if plain is not None else None
     if plain is None or metadata is None or plain.first != SPEC:
@@ -493,7 +493,7 @@ def _load_any(body: bytes, templates: TemplateCache) -> PodManifest:
 
 
 def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | None:
-    """A pod of a known template with plain metadata; None for any other."""
+    """Return a pod of a known template with plain metadata, or None."""
     if plain.kind not in _OWN_KIND or plain.first != SPEC:
         return None
     spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
@@ -509,7 +509,7 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
 
 
 def _is_known_status(raw: bytes, limits: Limits) -> bool:
-    """Whether these are the bytes of a small status that is valid, as many pods have it."""
+    """Return whether these are the bytes of a small valid status, which many pods share."""
     return len(raw) <= _STATUS_BYTES_MAX and _is_valid_status(raw, limits)
 
 
@@ -525,7 +525,7 @@ def _is_valid_status(raw: bytes, limits: Limits) -> bool:
 
 
 def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, str | None] | None:
-    """The known template of a spec, and the spec's `nodeName`; None where either is not plain."""
+    """Return the known template of a spec and its `nodeName`, or None if either is not plain."""
     begin = spec.find(_NODE_NAME)
     if begin < 0:
         template = templates.find(spec)

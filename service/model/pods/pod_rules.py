@@ -109,7 +109,7 @@ CONTAINER = declared(
 
 
 def _names_differ(spec: Record, path: str, problems: Problems) -> None:
-    """A name identifies one container or init container of the pod."""
+    """Check that no two containers or init containers have the same name."""
     seen = set()
     for field in ("initContainers", "containers"):
         for index, container in enumerate(items_of(spec.get(field))):
@@ -136,7 +136,7 @@ def _gated_is_unplaced(spec: Record, path: str, problems: Problems) -> None:
 
 
 def _host_network_ports(spec: Record, path: str, problems: Problems) -> None:
-    """In the host's network a container's port is the host's."""
+    """Check that in the host's network a container's ports are the host's."""
     if spec.get("hostNetwork") is not True:
         return
     for field in ("initContainers", "containers"):
@@ -155,7 +155,7 @@ def _not_empty(text: str) -> str | None:
 
 
 def _names_its_claim(volume: Record, path: str, problems: Problems) -> None:
-    """The claim of an ephemeral volume has a name that ends with that of the volume."""
+    """Check that an ephemeral volume has a name, as its claim is named after it."""
     if volume.get("ephemeral") is not None and not volume.get("name"):
         problems.add(at(path, "name"), REQUIRED)
 

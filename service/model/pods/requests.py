@@ -45,12 +45,12 @@ class PodRequests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_requests(spec: PodSpec) -> PodRequests:
-    """The requests of an incoming pod: every container silent about a resource has its default."""
+    """Return the requests of an incoming pod, with defaults for what containers do not state."""
     return _requests(spec, None, lambda _: _DEFAULTS)
 
 
 def placed_requests(spec: PodSpec, resize: PodResize | None) -> PodRequests:
-    """The requests of a placed pod, which an in-place resize under way may raise.
+    """Return the requests of a placed pod, which an in-place resize under way may raise.
 
     With pod-level requests only resources that are missing on both levels get the default.
     """
@@ -79,7 +79,7 @@ def exact_limits(spec: PodSpec) -> Nanos:
 def _each_container(
     spec: PodSpec, resize: PodResize | None
 ) -> tuple[list[Nanos], list[tuple[Nanos, bool]]]:
-    """The requests of each container, and of each init container with whether it is a sidecar."""
+    """Return the requests of each container and init container, and which are sidecars."""
     statuses = _statuses(resize)
     infeasible = resize is not None and resize.infeasible
     containers = [_effective(c, statuses.get(c.name), infeasible) for c in spec.containers]
@@ -125,12 +125,12 @@ def requirements(spec: PodSpec) -> object:
 
 
 def is_sidecar(container: Container) -> bool:
-    """An init container that keeps running beside the others."""
+    """Return whether an init container keeps running alongside the others."""
     return container.restart_policy == "Always"
 
 
 def is_counted(resource: str) -> bool:
-    """Whether kube-scheduler counts a resource at all; it ignores names it doesn't know."""
+    """Return whether kube-scheduler counts a resource; it ignores names that it does not know."""
     return (
         resource in NATIVE_RESOURCES
         or "/" in resource
@@ -139,7 +139,7 @@ def is_counted(resource: str) -> bool:
 
 
 def host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
-    """(ip, protocol, port) of all host ports; those of ordinary init containers don't count."""
+    """Return (ip, protocol, port) of all host ports, without those of ordinary init containers."""
     running = (*spec.containers, *(c for c in spec.init_containers if is_sidecar(c)))
     return tuple(
         (port.host_ip or "0.0.0.0", port.protocol, port.host_port)  # noqa: S104 - the wildcard
@@ -169,7 +169,7 @@ def _statuses(resize: PodResize | None) -> dict[str, ContainerStatus]:
 
 
 def _effective(container: Container, status: ContainerStatus | None, infeasible: bool) -> Nanos:  # noqa: FBT001
-    """One container's requests: the greatest of spec, actual and allocated while it resizes.
+    """Return one container's requests: the greatest of spec, actual, and allocated during a resize.
 
     A resize that is infeasible never happens, so the spec then does not count.
     """
@@ -190,7 +190,7 @@ def _sum(one: Nanos, other: Nanos) -> Nanos:
 
 
 def _aggregate(containers: Iterable[Nanos], inits: Sequence[tuple[Nanos, bool]]) -> Nanos:
-    """Containers and sidecars run together; each init container runs beside earlier sidecars."""
+    """Add up containers and sidecars; each init container runs alongside earlier sidecars."""
     running: Nanos = {}
     for container in containers:
         running = _sum(running, container)
@@ -207,7 +207,7 @@ def _aggregate(containers: Iterable[Nanos], inits: Sequence[tuple[Nanos, bool]])
 
 
 def _pod_total(spec: PodSpec, containers: list[Nanos], inits: list[tuple[Nanos, bool]]) -> Nanos:
-    """Pod-level requests replace what the containers add up to, then overhead comes on top."""
+    """Return the total: pod-level requests or the containers' sum, plus overhead."""
     total = _aggregate(containers, inits) | _pod_level(spec)
     return _sum(total, _exact(spec.overhead))
 

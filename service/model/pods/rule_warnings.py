@@ -117,7 +117,7 @@ def _of_nodes(spec: PodSpec, rules: NodeAffinity) -> Iterator[FieldWarning]:
 
 
 def _terms_that_cannot_match(selector: NodeSelector, selected: Sequence[Requirement]) -> list[int]:
-    """The indices of the terms that no node can satisfy; what an empty term means, the cluster says."""
+    """Return the indices of terms that no node can satisfy; empty terms depend on the cluster."""
     return [
         index
         for index, term in enumerate(selector.node_selector_terms)
@@ -142,7 +142,7 @@ def _about_terms(path: str, indices: Sequence[int], count: int) -> Iterator[Fiel
 def _combinations(
     selectors: Sequence[NodeSelector], selected: Sequence[Requirement]
 ) -> list[list[NodeSelectorTerm]] | None:
-    """The combinations of one term of each selector that some node can satisfy; None: too many to look at.
+    """Return combinations of one satisfiable term of each selector, or None if too many.
 
     A term that is null or empty is left out, so that the rest of its combination stands for it.
     """
@@ -162,7 +162,7 @@ def _why_idle(
     allowed: Sequence[Sequence[NodeSelectorTerm]] | None,
     selected: Sequence[Requirement],
 ) -> str | None:
-    """Why a preference can rank no node before another; None if it can."""
+    """Return why a preference ranks no node above another, or None if it can."""
     if node_term_is_empty(preference):
         return "prefers nothing, since an empty preference matches no node"
     if not node_terms_can_match([preference], []):
@@ -179,7 +179,7 @@ def _why_idle(
 def _implies(
     terms: Sequence[NodeSelectorTerm], selected: Sequence[Requirement], preference: NodeSelectorTerm
 ) -> bool:
-    """Whether all that a preference asks for is required word by word."""
+    """Return whether all that a preference asks for is required word by word."""
     required = [*selected, *(each for term in terms for each in term.match_expressions or ())]
     fields = [each for term in terms for each in term.match_fields or ()]
     return all(each in required for each in preference.match_expressions or ()) and all(
@@ -188,7 +188,7 @@ def _implies(
 
 
 def _required(path: str, rules: PodAffinity) -> list[_Placed]:
-    """The required terms, first those that also hold during execution."""
+    """Return the required terms, first those that also hold during execution."""
     lists = (
         (_EXECUTION, rules.required_during_scheduling_required_during_execution),
         (_SCHEDULING, rules.required_during_scheduling_ignored_during_execution),
@@ -229,7 +229,7 @@ def _of_preferred(path: str, rules: PodAffinity) -> Iterator[FieldWarning]:
 
 
 def _can_select(term: PodAffinityTerm) -> bool:
-    """Whether a pod with some labels, in some namespace, is selected by a term."""
+    """Return whether a term selects a pod with some labels in some namespace."""
     if not selector_can_match(term.label_selector):
         return False
     if term.except_namespace_selector == LabelSelector():
@@ -246,7 +246,7 @@ def _repeated(required: Sequence[_Placed]) -> Iterator[FieldWarning]:
 
 
 def _contradictions(attracting: PodAffinity, repelling: PodAffinity) -> Iterator[FieldWarning]:
-    """Warn of a term that draws the pod to the very pods that another keeps away from it."""
+    """Yield warnings about terms that attract the pod to the very pods that another term repels."""
     wanted = _required(_AFFINITY, attracting)
     for path, term in _required(_ANTI_AFFINITY, repelling):
         if term.max_per_domain is not None or not _can_select(term):
@@ -261,7 +261,7 @@ def _contradictions(attracting: PodAffinity, repelling: PodAffinity) -> Iterator
 
 
 def _same_scope(first: PodAffinityTerm, second: PodAffinityTerm) -> bool:
-    """Whether two terms select the same pods and have the same topology key."""
+    """Return whether two terms select the same pods and have the same topology key."""
     names = (
         "topology_key",
         "label_selector",

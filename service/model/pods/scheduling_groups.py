@@ -34,7 +34,7 @@ from service.model.core.validators import (
 from service.model.pods.pod_group import POD_GROUP_LABEL, UPSTREAM
 
 WORKLOAD_GROUPS_MAX = 8
-"""A Workload has at most so many pod groups, as in Kubernetes."""
+"""The most pod groups of a Workload, as in Kubernetes."""
 
 Json = Mapping[str, object]
 
@@ -51,12 +51,12 @@ class GroupMembership(msgspec.Struct, frozen=True):
 
     @property
     def field(self) -> str:
-        """The field of a pod that says so."""
+        """The field of the pod that names the group."""
         return "spec.workloadRef" if self.workload else "spec.schedulingGroup.podGroupName"
 
 
 def membership_of(spec: Json) -> GroupMembership | None:
-    """Return the group that a valid spec names; None if it names none."""
+    """Return the group that a valid spec names, or None."""
     named = entries_of(spec.get("schedulingGroup")).get("podGroupName")
     if named:
         return GroupMembership(str(named))
@@ -124,7 +124,7 @@ class ScheduledGroupSpec(Partial, frozen=True, kw_only=True):
 
     @property
     def topology_key(self) -> str | None:
-        """The label of which all members' nodes have to have the same value; None: there is none."""
+        """The label whose value all members' nodes must share, or None."""
         constraints = self.scheduling_constraints
         return constraints.topology[0].key if constraints and constraints.topology else None
 
@@ -152,7 +152,7 @@ class WorkloadBody(Partial, frozen=True, kw_only=True):
     """The groups of an application."""
 
     def pod_group(self, name: str) -> WorkloadPodGroup | None:
-        """The pod group of this name; None if there is none."""
+        """Return the pod group of this name, or None."""
         return next((each for each in self.spec.pod_groups if each.name == name), None)
 
 
@@ -172,7 +172,7 @@ _POLICY: Rule = record(
     },
     also=(_exactly_one,),
 )
-"""A third policy, of which nothing is known here, is an error."""
+"""Any other policy is an error."""
 
 
 def _one_constraint(constraints: Record, path: str, problems: Problems) -> None:

@@ -41,7 +41,7 @@ class ByteTemplate(NamedTuple):
         return b"".join(pieces)
 
     def before_cut(self, at: int) -> int | None:
-        """Return where a position would be if the names were empty; None if it is inside a name."""
+        """Return where a position would be if the names were empty, or None inside a name."""
         begin = 0
         for name, part in zip(self.names, self.parts, strict=False):
             begin += len(part)
@@ -54,7 +54,7 @@ class ByteTemplate(NamedTuple):
 
 
 def known_name(text: bytes) -> str | None:
-    """Return the name of an object as a string that all pods share; None if it is no valid name."""
+    """Return the name of an object as a string that all pods share, or None if it is invalid."""
     return _name(text) if len(text) <= SUBDOMAIN_LENGTH_MAX else None
 
 
@@ -67,7 +67,7 @@ def _name(text: bytes) -> str | None:
 def split_claims(spec: PodSpec) -> tuple[PodSpec, tuple[str, ...]]:
     """Return a spec whose volumes name no claims, and the claims that they named, in their order.
 
-    Volumes of which scheduling reads nothing are left out.
+    Volumes that scheduling does not read are left out.
     """
     if not spec.volumes:
         return spec, ()
@@ -134,7 +134,7 @@ def cut_node_name(spec: bytes) -> ByteTemplate | None:
 
 
 def names_node(spec: PodSpec) -> bool:
-    """Whether a single required term has a single field, which is the name of a node."""
+    """Return whether a single required term has a single field, which is the name of a node."""
     fields = _required_fields(spec)
     return fields is not None and len(fields) == 1 and fields[0].operator == "In"
 

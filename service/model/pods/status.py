@@ -20,32 +20,32 @@ OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
 
 
 def is_finished(status: Json) -> bool:
-    """Whether a pod has run to its end and holds nothing any more."""
+    """Return whether a pod has run to its end and holds nothing any more."""
     return status.get("phase") in FINISHED
 
 
 def started_at(status: Json) -> str:
-    """Since when the pod runs, RFC 3339 in UTC; "" where nobody has reported it."""
+    """Return the time since when the pod runs, RFC 3339 in UTC, or "" until it is reported."""
     return in_utc(cast("str", status.get("startTime") or ""))
 
 
 def nominated_node(status: Json) -> str | None:
-    """The node on which preemption makes room for the pod; None where there is none."""
+    """Return the node on which preemption makes room for the pod, or None."""
     return cast("str | None", status.get("nominatedNodeName")) or None
 
 
 def is_preempted(status: Json) -> bool:
-    """Whether the pod has to go because preemption needs its place."""
+    """Return whether the pod is being evicted because preemption needs its place."""
     return _disruption_reason(status) == PREEMPTED_REASON
 
 
 def is_ended_with_its_node(status: Json) -> bool:
-    """Whether Moorage has said that the pod ended because its node was deleted."""
+    """Return whether Moorage ended the pod because its node was deleted."""
     return status.get("phase") == "Failed" and _disruption_reason(status) == DELETED_NODE_REASON
 
 
 def _disruption_reason(status: Json) -> object:
-    """Return why the pod has to go; None if it need not. The first such condition counts."""
+    """Return the reason of the first condition DisruptionTarget, or None if that does not hold."""
     for condition in map(entries_of, items_of(status.get("conditions"))):
         if condition.get("type") == DISRUPTION_TARGET:
             return condition.get("reason") if condition.get("status") == "True" else None
@@ -53,7 +53,7 @@ def _disruption_reason(status: Json) -> object:
 
 
 def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
-    """Which claim to devices was made for each that the pod's spec has a template for."""
+    """Return the claim that was made for each claim template in the pod's spec."""
     return tuple(
         [
             (cast("str", each["name"]), cast("str | None", each.get("resourceClaimName")))
@@ -63,7 +63,7 @@ def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
 
 
 def resize_of(status: Json) -> PodResize | None:
-    """Read the state of an in-place resize; None if no container reports its actual resources."""
+    """Return the state of an in-place resize, or None if no container reports one."""
     fields = ("containerStatuses", "initContainerStatuses")
     lists = {field: items_of(status.get(field)) for field in fields}
     if not any(entries_of(s).get("resources") for both in lists.values() for s in both):
@@ -78,7 +78,7 @@ def resize_of(status: Json) -> PodResize | None:
 
 
 def preserve_server_fields(status: Json, old_status: Json) -> Json:
-    """A client's status with what Moorage wrote into the stored one: conditions, and claims it made."""
+    """Return a client's status with what Moorage wrote into the stored one."""
     kept = _keeping_conditions(status, old_status)
     made = old_status.get(CLAIM_STATUSES)
     return kept | {CLAIM_STATUSES: made} if made and CLAIM_STATUSES not in kept else kept

@@ -51,7 +51,7 @@ DECODED_FACTOR = 6
 """The decoded objects of a template take about as many times the bytes of its JSON."""
 
 FAMILIES_SHARE = 8
-"""One part in so many of a cache's bytes is for what the specs of daemons have in common."""
+"""The share of a cache's bytes that is for families of specs: one part in this many."""
 
 
 Labels = Mapping[str, str]
@@ -63,7 +63,7 @@ class Amendment(Protocol, Hashable):
     """Something that admission adds to the specs of new pods."""
 
     def amend(self, spec: Json) -> None:
-        """Add it to a valid spec, which is changed; a second time changes nothing."""
+        """Apply the change to a valid spec in place. Idempotent."""
 
 
 class PodTemplate(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class PodTemplate(msgspec.Struct, frozen=True):
     exceeds: bool = False
 
     def decoded(self) -> Json:
-        """The whole spec."""
+        """Return the whole spec."""
         return msgspec.json.decode(self.spec_json, type=Json)
 
 
@@ -102,7 +102,7 @@ class _Entry:
         self.created: dict[tuple[object, ...], PodTemplate] = {}
 
     def has_gap(self, sent: bytes, at: int) -> bool:
-        """Whether another member of the spec itself could stand at this place of its bytes."""
+        """Return whether another member of the spec could begin at this place of its bytes."""
         if self._gaps is None:
             self._gaps = _gaps(sent)
         return at in self._gaps
@@ -126,7 +126,7 @@ class _Family:
         self.size = 0
 
     def has_gap(self, sent: ByteTemplate, at: int) -> bool:
-        """Whether another member of the spec itself could stand at this place of its bytes."""
+        """Return whether another member of the spec could begin at this place of its bytes."""
         if self._gaps is None:
             self._gaps = _gaps(sent.filled((b"",) * len(sent.names)))
         return sent.before_cut(at) in self._gaps
@@ -183,21 +183,21 @@ class SpecFamilies:
 
     @property
     def size_in_bytes(self) -> int:
-        """How many bytes all families count, toward the bound."""
+        """The bytes of all families that count toward the bound."""
         return self._bytes
 
     @property
     def sizes(self) -> list[int]:
-        """How many bytes each family counts, the least recently used first."""
+        """The bytes of each family, the least recently used first."""
         return [each.size for each in self._known.values()]
 
     @property
     def members(self) -> int:
-        """How many members have specs of their own that are still in use."""
+        """The number of members whose own specs are still in use."""
         return len(self._members)
 
     def find(self, sent: bytes, gap: int) -> PodTemplate | None:
-        """The template for a spec whose family is known, if its names are valid."""
+        """Return the template for a spec whose family is known, if its names are valid, or None."""
         return self._find(cut_node_name(sent), gap) or self._find(cut_claim_names(sent), gap)
 
     def _find(self, cut: ByteTemplate | None, gap: int) -> PodTemplate | None:
@@ -243,14 +243,14 @@ class SpecFamilies:
 
 
 def _known_names(cut: ByteTemplate) -> tuple[str, ...] | None:
-    """The names as strings; None if one of them is not valid."""
+    """Return the names as strings, or None if one of them is invalid."""
     names = [known_name(name) for name in cut.names]
     valid = tuple(name for name in names if name is not None)
     return valid if len(valid) == len(names) else None
 
 
 def _is_family(family: _Family, sent: ByteTemplate) -> bool:
-    """Whether changing the names in a spec gives the same template as parsing that spec in full.
+    """Return whether replacing the names in a spec gives the same template as parsing that spec.
 
     It does not if the bytes that look like the names are something else, such as a preference, or if
     more depends on them. No name is treated differently from others, so trying one is enough.
@@ -276,7 +276,7 @@ class TemplateCache:
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
 
     def find(self, sent: bytes, *, gap: int = 0) -> PodTemplate | None:
-        """The template for a spec as sent, without `nodeName`, if it is known to be valid.
+        """Return the known template for a spec as sent, without `nodeName`, or None.
 
         `gap` is where the member `nodeName` was cut out, 0 if it came first or was not there.
         """
@@ -307,7 +307,7 @@ class TemplateCache:
         return template
 
     def of(self, spec: Json) -> PodTemplate:
-        """The template for a decoded spec that is valid; it may be changed."""
+        """Return the template for a decoded spec that is valid; the spec may be changed."""
         sent = encode(spec)
         return self.find(sent) or self.add(sent, spec)
 
@@ -433,7 +433,7 @@ def _gaps(sent: bytes) -> frozenset[int]:
 
 
 def build_template(spec: Json, spec_json: bytes) -> PodTemplate:
-    """Make the template of a whole spec, which is valid and has its defaults, by decoding it."""
+    """Build the template of a whole spec, which is valid and has its defaults, by decoding it."""
     decoded, claims = split_claims(msgspec.convert(without_nulls(spec), PodSpec))
     decoded = with_connections(decoded)
     _refuse_uncountable(decoded)
@@ -463,6 +463,6 @@ def _refuse_uncountable(spec: PodSpec) -> None:
 
 
 def split_node_name(spec: Json) -> tuple[Json, object]:
-    """Separate a spec from its `nodeName`, which may be any value; None if it is absent or empty."""
+    """Separate a spec from its `nodeName`, or None if that is absent or empty."""
     rest = {name: value for name, value in spec.items() if name != "nodeName"}
     return rest, spec.get("nodeName") or None

@@ -40,12 +40,12 @@ class LimitRangeItem(Partial, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> Quantities:
-        """The limits of containers that state none: `max`, where there is no `default`."""
+        """The limits of containers that state none: `max`, if there is no `default`."""
         return {**(self.max or {}), **(self.default or {})}
 
     @property
     def requests(self) -> Quantities:
-        """The requests of containers that state none: `min` or the limit, where there is no other."""
+        """The requests of containers that state none: `min` or the limit, if there is no other."""
         return {**(self.min or {}), **self.limits, **(self.default_request or {})}
 
 
@@ -106,7 +106,7 @@ class ContainerDefaults(msgspec.Struct, frozen=True):
 
 
 def defaults_of(body: LimitRangeBody) -> ContainerDefaults | None:
-    """Return what a limit range has added to containers; None if that is nothing."""
+    """Return the amendment that a limit range makes to containers, or None."""
     items = [each for each in body.spec.limits if each.type == CONTAINER]
     limits = {name: sent for each in items for name, sent in each.limits.items()}
     requests = {name: sent for each in items for name, sent in each.requests.items()}

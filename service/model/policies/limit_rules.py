@@ -36,7 +36,7 @@ _LOWER_THAN = (
     ("defaultRequest", "max"),
     ("default", "max"),
 )
-"""Pairs of which the first quantity may not be greater than the second one."""
+"""Pairs of fields whose first quantity must not exceed the second one."""
 
 Nanos = Mapping[str, dict[str, int]]
 

@@ -33,7 +33,7 @@ _BINARY = ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki"))
 
 
 def shipped_scope(name: str) -> str:
-    """The name under which Kubernetes has shipped a scope that was proposed under another."""
+    """Return the name that Kubernetes ships for a scope that was proposed under another one."""
     return _SHIPPED.get(name, name)
 
 
@@ -72,7 +72,7 @@ class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
     silent: Mapping[str, tuple[str, ...]]
 
     def is_in(self, scope: MatchScope, *, empty_list_means_all: bool) -> bool:
-        """Whether the pod is in a scope."""
+        """Return whether the pod is in a scope."""
         match shipped_scope(scope.scope_name):
             case "BestEffort":
                 return self.best_effort
@@ -106,7 +106,7 @@ def pod_charge(spec: PodSpec, resize: PodResize | None = None) -> PodCharge:
 
 
 def format_amount(resource: str, nanos: int) -> str:
-    """An amount as text: bytes in the largest binary unit that is exact, all else in whole or milli."""
+    """Return an amount as text: bytes in the largest exact binary unit, else whole or milli."""
     whole, fraction = divmod(nanos, NANO)
     if not fraction and whole and _is_bytes(resource):
         for power, suffix in _BINARY:
@@ -132,7 +132,7 @@ def _has_class(name: str, scope: MatchScope) -> bool:
 
 
 def _named(requests: Nanos, limits: Nanos) -> Nanos:
-    """Requests and limits under the names that quotas have for them."""
+    """Return requests and limits under the names that quotas have for them."""
     named: Nanos = {}
     for resource, nanos in requests.items():
         if resource in NATIVE_RESOURCES or resource.startswith("hugepages-"):

@@ -1,6 +1,6 @@
 """Resource quotas and priority classes between JSON and objects.
 
-A quota is rendered without `status`: the replica knows what is used, and adds it when somebody asks.
+A quota is rendered without `status`: the replica knows what is used, and adds it to answers.
 Scopes get the names under which Kubernetes has shipped them, operators their default.
 """
 

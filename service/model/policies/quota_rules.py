@@ -72,7 +72,7 @@ _CONFLICTS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")
 
 
 def quota_resource(name: str) -> str | None:
-    """A resource that a quota may limit."""
+    """Check the name of a resource that a quota limits."""
     wrong = names.label_key(name)
     if wrong is not None or "/" in name:
         return wrong
@@ -88,7 +88,7 @@ def _is_integer(resource: str) -> bool:
 
 
 def _hard(value: object, path: str, problems: Problems) -> None:
-    """A map from resource to quantity."""
+    """Accept a map from resource to quantity."""
     if not isinstance(value, dict):
         problems.add(path, "must be an object", value)
         return
@@ -103,7 +103,7 @@ def _hard(value: object, path: str, problems: Problems) -> None:
 
 
 def scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
-    """The scopes that a spec names, each with its path below `spec`."""
+    """Yield the scopes that a spec names, each with its path below `spec`."""
     for index, scope in enumerate(items_of(spec.get("scopes"))):
         if isinstance(scope, str):
             yield f"scopes[{index}]", scope
@@ -115,7 +115,7 @@ def scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
 
 
 def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
-    """Scopes must not exclude each other, and have to be about the resources that are limited."""
+    """Check that scopes do not exclude each other, and apply to the limited resources."""
     found = list(scopes_of(spec))
     present = {scope for _, scope in found}
     for one, other in _CONFLICTS:
@@ -154,7 +154,7 @@ _QUOTA_SPEC = declared(
 
 
 def _class_has_value(fields: Record, path: str, problems: Problems) -> None:
-    """Built-in priority classes have their values; all others have one that is not the system's."""
+    """Check the value of a priority class: fixed for built-in ones, limited for others."""
     name, value = entries_of(fields.get("metadata")).get("name"), fields.get("value")
     where = at(path, "value")
     if not isinstance(name, str):

@@ -93,7 +93,7 @@ class RuntimeClassMerge(msgspec.Struct, frozen=True):
             spec["tolerations"] = _merged(own, self.tolerations)
 
     def conflict(self, spec: PodSpec) -> str | None:
-        """Say, in Kubernetes' words, why a pod that says this itself is refused; None if it is not."""
+        """Return, in Kubernetes' words, why a pod that states this itself is refused, or None."""
         if spec.overhead is not None and _amounts(spec.overhead) != _amounts(self.overhead or ()):
             rule = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
             return (
@@ -138,7 +138,7 @@ def _amounts(
 
 
 def _merged(own: list[object], added: tuple[Toleration, ...]) -> list[object]:
-    """Put tolerations together; of two of which one tolerates more, only that one stays."""
+    """Merge tolerations; if one tolerates all that another one does, only the wider one stays."""
     both = [(each, msgspec.convert(without_nulls(each), Toleration)) for each in own]
     both += [(msgspec.to_builtins(each), each) for each in added]
     kept: list[tuple[object, Toleration]] = []
@@ -153,7 +153,7 @@ def _merged(own: list[object], added: tuple[Toleration, ...]) -> list[object]:
 
 
 def _tolerates_all(one: Toleration, other: Toleration) -> bool:
-    """Whether a toleration tolerates all that another one does."""
+    """Return whether a toleration tolerates all that another one does."""
     if one == other:
         return True
     if one.key != other.key and (one.key or one.operator != "Exists"):
@@ -164,7 +164,7 @@ def _tolerates_all(one: Toleration, other: Toleration) -> bool:
 
 
 def _is_shorter(one: Toleration, other: Toleration) -> bool:
-    """Whether a toleration of NoExecute ends before another one does."""
+    """Return whether a toleration of NoExecute ends before another one does."""
     if one.effect != "NoExecute" or one.toleration_seconds is None:
         return False
     return other.toleration_seconds is None or other.toleration_seconds > one.toleration_seconds

@@ -1,4 +1,4 @@
-"""All kinds of objects that are kept for the rules of scheduling: one entry makes a kind known everywhere."""
+"""All declared kinds: one entry makes a kind known everywhere."""
 
 from collections.abc import Mapping
 
@@ -38,7 +38,7 @@ _NAMESPACE = "Namespace"
 
 
 def sees(visible: frozenset[str] | None, kind: str, namespace: str, name: str) -> bool:
-    """Whether an object is shown to a caller who may read these namespaces; None: all of the cluster."""
+    """Return whether a caller who can read these namespaces, or all for None, can see an object."""
     if visible is None or kind in EVERYBODYS:
         return True
     return (name if kind == _NAMESPACE else namespace) in visible

@@ -132,7 +132,7 @@ def parse_declared(
 
 
 def parse_any_declared(raw: bytes | object, templates: TemplateCache) -> DeclaredManifest:
-    """Parse a manifest of any kind that is kept for rules.
+    """Parse a manifest of any declared kind.
 
     Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or another.
     """

@@ -30,13 +30,13 @@ class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
         return self == EVERYTHING
 
     def required(self, field: str) -> str | None:
-        """The value that a field has to have; None if it may have several."""
+        """Return the only value that a field may have, or None."""
         return next(
             (each.value for each in self.fields if each.wanted and each.field == field), None
         )
 
     def passes(self, manifest: Subject) -> bool:
-        """Whether an object is one of those that are asked for."""
+        """Return whether an object passes the filter."""
         if self.labels is not None and not matches(self.labels, manifest.labels):
             return False
         for each in self.fields:

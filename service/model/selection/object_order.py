@@ -76,7 +76,7 @@ ORDER_FIELDS: Mapping[str, _OrderField] = {
         _POD, OBJECT_FIELDS[PHASE].of_manifest, lambda o: (o.status and o.status.phase) or PENDING
     ),
 }
-"""Every field that lists can be ordered by, and of which kinds."""
+"""The fields that lists can be ordered by, with the kinds that have them."""
 
 _decode = msgspec.json.Decoder(_Ordered).decode
 
@@ -91,18 +91,18 @@ class Order(msgspec.Struct, frozen=True):
     descending: bool
 
     def key_of(self, manifest: Subject) -> OrderKey:
-        """The place of an object that is in memory."""
+        """Return the sort key of an object in memory."""
         value = ORDER_FIELDS[self.field].of_manifest(manifest)
         return value, manifest.namespace, manifest.name
 
     def value_in(self, body: bytes) -> str | int:
-        """The value of an object with this body."""
+        """Return the sort value of an object with this body."""
         return ORDER_FIELDS[self.field].of_json(_decode(body))
 
     def may_be(self, value: str | int) -> bool:
-        """Whether a value is of the field's type."""
+        """Return whether a value is of the field's type."""
         return isinstance(value, int) == (self.field == _PRIORITY)
 
     def follows(self, key: OrderKey, after: OrderKey) -> bool:
-        """Whether one place is behind another one."""
+        """Return whether one sort key comes after another."""
         return key < after if self.descending else key > after

@@ -23,11 +23,11 @@ from service.model.volumes.volume_kinds import (
 )
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-"""Annotation of what was bound by a controller, not by whoever wrote it."""
+"""Annotation of objects that a controller bound, and not the author of the manifest."""
 BOUND_HERE = "moorage.dev/bound-claim"
 """Annotation of a volume that Moorage bound: the uid of the claim."""
 RELEASED = "Released"
-"""The phase of a volume whose claim is gone: it is for somebody else to free."""
+"""The phase of a volume whose claim was deleted, until an operator frees it."""
 UNBOUND = (None, "", "Pending", "Available")
 """The phases of claims and volumes that are bound to nothing; absent: none was told yet."""
 
@@ -86,7 +86,7 @@ def volume_bound_to(volume: DeclaredManifest, claim: DeclaredManifest) -> Declar
 
 
 def volume_released(volume: DeclaredManifest) -> DeclaredManifest:
-    """Return a volume whose claim is gone: nobody else gets it, as there may be data on it."""
+    """Return a volume as released: its claim was deleted, and no other gets it, as it may hold data."""
 
     def edit(fields: Json) -> None:
         part_of(fields, "status")["phase"] = RELEASED
@@ -124,7 +124,7 @@ def volume_keeping_binding(sent: DeclaredManifest, stored: DeclaredManifest) -> 
 
 
 def _leaves_claim(sent: DeclaredManifest, stored: DeclaredManifest) -> bool:
-    """Whether an update of a volume is about the claim that it is bound to, or about none.
+    """Return whether an update of a bound volume names the same claim, or none.
 
     Only a volume that was released can become available.
     """
@@ -163,7 +163,7 @@ def volume_named_by(claim: DeclaredManifest) -> str:
 
 
 def was_bound_here(volume: DeclaredManifest, claim: DeclaredManifest) -> bool:
-    """Whether a volume was bound to this very claim by Moorage, and still is."""
+    """Return whether Moorage bound a volume to this very claim, and it still is."""
     reference = _volume_body(volume).spec.claim_ref
     return (
         reference is not None

@@ -35,7 +35,7 @@ DRIVERS_OF_PROVISIONERS = {
 """The driver that makes the volumes of each in-tree provisioner. Kubernetes v1.35 counts the volumes
 of no other one towards limits; it does not ask whether a node says that it has migrated."""
 NO_PROVISIONER = frozenset({"", "kubernetes.io/no-provisioner"})
-"""The provisioners of classes whose volumes somebody else makes."""
+"""The provisioners of classes without dynamic provisioning."""
 ONE_POD = "ReadWriteOncePod"
 """The access mode of claims that one pod at a time may use."""
 ZONE_KEYS = (
@@ -47,7 +47,7 @@ ZONE_KEYS = (
 """The labels of volumes that say in which zones and regions they can be used."""
 
 Topology: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Label keys, each with the values of which a node has to have one."""
+"""Label keys, each with the values that a node may have."""
 ZoneLabels: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
 """Label keys of a volume, each with its values; a value is one zone, or several."""
 
@@ -78,7 +78,7 @@ class InTreeSource(Protocol):
 
 
 def in_tree_disk(source: InTreeSource) -> DiskName | None:
-    """Return as what an in-tree disk counts towards limits; None: as none."""
+    """Return the name under which an in-tree disk counts toward limits, or None if it does not."""
     if source.aws_elastic_block_store is not None:
         return DiskName(EBS_DRIVER, source.aws_elastic_block_store.volume_id)
     if source.gce_persistent_disk is not None:
@@ -103,7 +103,7 @@ class ClaimRef(Partial, frozen=True, kw_only=True, gc=False):
     """Its uid; absent: any claim of that name."""
 
     def names(self, claim: "PersistentVolumeClaim") -> bool:
-        """Whether it is this claim, and not one of the same name that was there before."""
+        """Return whether it is this claim, and not an earlier one of the same name."""
         same_name = self.name == claim.name and self.namespace == claim.namespace
         return same_name and self.uid in ("", claim.uid)
 
@@ -123,7 +123,7 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True):
     volume_mode: str = "Filesystem"
     attributes_class: str = ""
     selector: LabelSelector | None = None
-    """Which volumes it may be bound to by their labels; None: any."""
+    """A selector of the volumes it may be bound to, or None for any."""
     selected_node: str | None = None
     """The node for which the volume is being provisioned."""
     controller_uid: str = ""
@@ -152,10 +152,10 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its status says that it is available, or it has no status yet."""
     terminating: bool = False
     affinity: NodeSelector | None = None
-    """The nodes on which it can be used; None: all. Terms have no `matchFields`: those are ignored."""
+    """The nodes on which it can be used, or None for all. Terms have no `matchFields`: those are ignored."""
     zones: ZoneLabels = ()
     disk: DiskName | None = None
-    """The disk as which it counts towards the limits of nodes; None: it does not count."""
+    """The disk that counts toward the limits of nodes, or None if it does not count."""
     handle: str | None = None
     """What its CSI driver calls it, if it has one."""
 
@@ -194,7 +194,7 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     class_name: str = ""
     size_max: int | None = None
-    """The largest size of one volume; None: unknown, so that no volume is promised room."""
+    """The largest size of one volume, or None if unknown, so that no volume is promised capacity."""
     nodes: LabelSelector | None = None
     """None: no node."""
 

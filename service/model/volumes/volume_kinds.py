@@ -284,7 +284,7 @@ class VolumeAttachmentBody(Partial, frozen=True, kw_only=True):
 
 
 def volume_object(kept: DeclaredObject[Partial]) -> VolumeObject | None:
-    """What rules read of an object of these kinds; None for one of any other kind."""
+    """Return the parts of an object of these kinds that rules read, or None for another kind."""
     read = _READERS.get(kept.kind)
     return None if read is None else read(kept)
 
@@ -340,7 +340,7 @@ def _storage(amounts: Quantities | None) -> int:
 
 
 def _affinity(required: NodeSelector | None) -> NodeSelector | None:
-    """Without `matchFields`, which kube-scheduler doesn't read of volumes.
+    """Return a volume's node affinity, in which kube-scheduler does not read `matchFields`.
 
     A term that has nothing else matches every node.
     """
@@ -355,7 +355,7 @@ def _is_of_fields(term: NodeSelectorTerm | None) -> bool:
 
 
 def _zones(labels: Mapping[str, str]) -> ZoneLabels:
-    """Without labels that have an empty part, which kube-scheduler ignores."""
+    """Return zone labels without those that have an empty part, which kube-scheduler ignores."""
     parts = {key: labels[key].split(ZONES_SEPARATOR) for key in ZONE_KEYS if key in labels}
     return tuple((key, frozenset(values)) for key, values in parts.items() if all(values))
 

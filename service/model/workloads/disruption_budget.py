@@ -79,7 +79,7 @@ class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True):
         return self.selector is not None and not is_empty(self.selector)
 
     def protects(self, pod: Pod) -> bool:
-        """Whether the eviction of a pod takes one of those that are allowed."""
+        """Return whether evicting a pod uses up one of the allowed disruptions."""
         return (
             self.protects_any
             and bool(pod.labels)
@@ -97,7 +97,7 @@ class Need(NamedTuple):
 
 
 def need_of(spec: PodDisruptionBudgetSpec, *, matching: int, wanted: int) -> Need:
-    """How many pods have to stay, as Kubernetes' disruption controller computes it.
+    """Return how many pods have to stay, as Kubernetes' disruption controller computes it.
 
     Args:
         spec: the budget.

@@ -1,7 +1,7 @@
 """Pod groups between JSON and objects.
 
 A group of scheduler-plugins is rendered without `status`: the replica computes it from the members
-when somebody asks. One of Kubernetes keeps the `status` that its controllers report.
+for answers. One of Kubernetes keeps the `status` that its controllers report.
 """
 
 from typing import ClassVar, cast
@@ -45,7 +45,7 @@ class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def head(self) -> bytes:
-        """How the bodies of this API version begin."""
+        """The beginning of bodies in this API version."""
         return _HEADS[self.api_version]
 
     @property
