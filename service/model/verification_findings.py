@@ -1,4 +1,4 @@
-"""What `moorage verify` finds in a database: the check, what it is about, and what is wrong."""
+"""Findings of `moorage verify` in a database."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Check(StrEnum):
-    """What is verified, by the name that the command line has for it."""
+    """A check, by its name on the command line."""
 
     LOG = "log"
     """The commits are one chain without gaps, which ends at the head."""
@@ -36,7 +36,7 @@ FINDINGS_MAX = 100
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong."""
+    """One inconsistency."""
 
     check: Check
     subject: str

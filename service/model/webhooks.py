@@ -1,4 +1,4 @@
-"""Webhooks: where records of a cluster are sent, how far they were, and what failures lead to.
+"""Webhooks: the destinations of a cluster's records, their progress, and the handling of failures.
 
 All here is decided from a row and the database's time alone; the store keeps what comes of it.
 """
@@ -40,9 +40,9 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True):
     delivered_at: datetime | None
     """When the receiver last acknowledged a message."""
     attempt_at: datetime
-    """Not before this time is another delivery tried."""
+    """The earliest time of the next delivery."""
     failures: int
-    """How many attempts have failed one after the other."""
+    """The number of consecutive failed attempts."""
     last_error: str | None
     stopped: bool
     """Whether failures, or the receiver's 410, have ended deliveries until the webhook is enabled again."""
@@ -63,7 +63,7 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """A webhook with what is true of its cluster at the instant in which it is read or changed."""
+    """A webhook, and the state of its cluster at the same instant."""
 
     row: WebhookRow | None
     now: datetime
@@ -82,7 +82,7 @@ class WebhookGone(Exception):  # noqa: N818 - as errors are called here
 
 
 def renewed_secret(row: WebhookRow, secret: str, now: datetime, seconds: float) -> WebhookRow:
-    """Give a webhook another secret; the present one stays valid for some seconds."""
+    """Return a webhook with another secret; the present one stays valid for some seconds."""
     until = now + timedelta(seconds=seconds)
     return msgspec.structs.replace(
         row, secret=secret, previous_secret=row.secret, previous_until=until

@@ -14,7 +14,7 @@ import msgspec
 
 from service.api.openapi import object_types
 from service.model.core import primitives
-from service.model.core.field_warnings import PASSED_OVER, IgnoredField
+from service.model.core.field_warnings import IGNORED_FIELDS, IgnoredField
 from service.model.devices import device_fields
 from service.model.nodes import node
 from service.model.pods import (
@@ -261,7 +261,7 @@ def _answer(place: Place, name: str, warning: IgnoredField | None, *, is_kept: b
 
 def _warning(kind: str, path: str) -> IgnoredField | None:
     """The warning about all values of a field; one about single keys of a map leaves it honoured."""
-    found = (each for each in PASSED_OVER if (each.kind, each.path) == (kind, path))
+    found = (each for each in IGNORED_FIELDS if (each.kind, each.path) == (kind, path))
     return next(found, None)
 
 

@@ -1,4 +1,4 @@
-"""Calls of functions in CEL, and what evaluating a part of an expression costs at most."""
+"""Function calls in CEL, and upper bounds of the cost of evaluating a part of an expression."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from service.model.cel.values import SCALAR, Bounds
 COST_MAX = 1_000_000
 """Kubernetes' limit for one expression (CELSelectorExpressionMaxCost, and PerCallLimit of policies)."""
 WEIGHT_MAX = 32_000_000
-"""Our limit: half of the time and memory that an evaluation is given."""
+"""Our limit: half of an evaluation's time and memory."""
 LOOKUP_WEIGHT = 400
 COPIED_ITEM_WEIGHT = 40
-"""What an item weighs if a list is copied."""
+"""The weight of an item when a list is copied."""
 
 
 class Estimate(NamedTuple):
-    """What evaluating a part costs at most, and its value."""
+    """The cost bound of evaluating a part, and the bounds of its value."""
 
     cost: int
     weight: int
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of a function, with the estimates of what it is given."""
+    """A function call, with the estimates of its target and arguments."""
 
     node: Node
     target: Estimate | None
@@ -41,13 +41,13 @@ class Call(NamedTuple):
         return [*([self.target] if self.target is not None else []), *self.args]
 
     def value(self, index: int) -> Bounds:
-        """Return what the target (0) or an argument (from 1) of a member function is like."""
+        """Return the bounds of the target (0) or an argument (from 1) of a member function."""
         given = self.given
         return given[index].value if index < len(given) else SCALAR
 
 
 class CallWeight(NamedTuple):
-    """What a call adds to the estimates of what it is given."""
+    """The weight that a call adds to the estimates of its target and arguments."""
 
     weight: int
     value: Bounds

@@ -1,4 +1,4 @@
-"""What an expression of CEL can cost at most, worked out from its syntax tree alone.
+"""Upper bounds of the cost of a CEL expression, from its syntax tree alone.
 
 The *cost* is Kubernetes': its estimate in `cel-go`'s `checker/cost.go` with the functions of
 `k8s.io/apiserver/pkg/cel/library/cost.go`, v1.35, so that what is refused there is refused here.
@@ -37,12 +37,12 @@ TOO_COSTLY = "too complex, exceeds cost limit"
 
 _STEP_WEIGHT = 100
 _TYPE = Bounds()
-"""What names that are no variables stand for."""
+"""The bounds of names that are not variables."""
 _LOOKED_UP = frozenset({"map", "struct", "param"})
 
 
 def estimate(node: Node, variables: Mapping[str, Bounds]) -> Estimate:
-    """Return what an expression costs at most if its variables are within these bounds."""
+    """Return a bound of an expression's cost if its variables are within these bounds."""
     return _Estimator(variables).of(node)
 
 
@@ -147,7 +147,7 @@ class _Estimator:
 
 
 def _accumulated(turns: Bounds, step: Bounds) -> Bounds:
-    """Return what a list, or a map, is like to which each turn may add an item."""
+    """Return the bounds of a list or map that gets at most one more item each turn."""
     item = step.item
     keys = step.keys
     added = item.weight + (0 if keys is None else keys.weight)

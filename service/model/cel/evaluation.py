@@ -19,21 +19,21 @@ from service.model.cel.syntax import Node, parsed
 from service.model.cel.values import SMALLEST, Bounds, bounds_of
 
 VARIABLES = ("object", "oldObject", "namespaceObject", "request")
-"""What expressions can speak of, as in a ValidatingAdmissionPolicy."""
+"""The variables of policies, as in a ValidatingAdmissionPolicy."""
 EXPRESSION_LENGTH_MAX = 2048
 ITEMS_MAX = 500
-"""How many items a list, or fields a map, of an object may have that expressions are asked about."""
+"""The most items of a list, or fields of a map, of an object that expressions are evaluated on."""
 OBJECT_BYTES_MAX = 262_144
-"""How long such an object may be as JSON."""
+"""The greatest length of such an object as JSON."""
 BUDGET_MAX = 10_000_000
-"""What all policies together may cost for one object (RuntimeCELCostBudget)."""
+"""The budget of all policies together for one object (RuntimeCELCostBudget)."""
 _KEPT_MAX = 128
 _ERROR_LENGTH_MAX = 200
 WRITTEN_OUT_MAX = 32 * 1024
-"""How long an expression may be when its macros are written out, in characters."""
+"""The greatest length of an expression with its macros expanded, in characters."""
 _DOUBLINGS_COUNTED_MAX = 30
 SERIALIZED_BYTES_MAX = 256 * 1024
-"""How long the library's form of an expression may be, which is some 10,000 parts."""
+"""The greatest length of the library's form of an expression, some 10,000 parts."""
 _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 
 
@@ -42,7 +42,7 @@ class ExpressionError(Exception):
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Bounds the time and the memory of what is done within, where a process can bound its own."""
+"""A context that bounds time and memory, in processes that can bound their own."""
 
 
 class TooCostly(ExpressionError):  # noqa: N818 - a kind of it
@@ -60,7 +60,7 @@ class Expression:
         self._true_or_false = true_or_false
 
     def costs(self, variables: Mapping[str, Bounds]) -> Estimate:
-        """Return what evaluating it costs at most if its variables are within these bounds."""
+        """Return a bound of its cost if its variables are within these bounds."""
         return estimate(self.syntax(), variables)
 
     def syntax(self) -> Node:
@@ -117,7 +117,7 @@ def _compiled(text: str) -> tuple[Expression, Node]:
 def holds_within_budget(
     texts: Sequence[str], variables: Mapping[str, object], guard: Guard = nullcontext
 ) -> tuple[int, str | None] | None:
-    """Return the first of some expressions that is not true, with why it has no answer; or None.
+    """Return the first expression that is not true, and why it has no answer if so, or None.
 
     All of them together may cost ten times what one may, as in Kubernetes.
     """
@@ -138,7 +138,7 @@ def holds_within_budget(
 
 
 def compiled_by(library: tuple[Any, Any], text: str) -> Expression:
-    """Compile an expression with the library and an environment of it, which has its variables.
+    """Compile an expression with the library, in an environment that declares its variables.
 
     Raises:
         ExpressionError: it is no expression, names what the environment lacks, is not true or false,
@@ -158,7 +158,7 @@ def compiled_by(library: tuple[Any, Any], text: str) -> Expression:
 
 
 def written_out(text: str) -> int:
-    """Return how long an expression is at most when its macros are written out.
+    """Return a bound of the length of an expression with its macros expanded.
 
     `optMap` and `optFlatMap` write out twice what they are called on, so compiling takes twice as
     long with each that is called on the one before: 18 took two seconds.
@@ -182,7 +182,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _told(error: object) -> str:
-    """Return the first line of what the library says, without what is the same in all of it."""
+    """Return the first line of a message of the library, without its constant parts."""
     first = str(error).strip().partition("\n")[0]
     for prefix in ("INVALID_ARGUMENT: ", "ERROR: ", "<input>:"):
         first = first.removeprefix(prefix)

@@ -1,4 +1,4 @@
-"""What Kubernetes says that functions of CEL cost.
+"""The costs of CEL functions according to Kubernetes.
 
 Source: `checker/cost.go` of cel-go and `k8s.io/apiserver/pkg/cel/library/cost.go`, v1.35.
 """
@@ -23,7 +23,7 @@ def _part(size: int, factor: float) -> int:
 
 
 def call_cost(call: Call) -> tuple[int, Size | None]:
-    """Return what a call adds to the cost of its arguments, and the size of its value.
+    """Return the cost that a call adds to that of its arguments, and the size of its value.
 
     No size means that the value's own is used.
     """
@@ -124,7 +124,7 @@ _OVERLOADS: Mapping[str, _Cost] = {
     ),
 }
 _SAME_SIZE = frozenset({"dyn", "_[_]"})
-"""Functions whose value is one that was given, or a part of it."""
+"""Functions whose value is one of their arguments, or a part of one."""
 
 
 def _size_sum(one: Size, other: Size) -> Size:

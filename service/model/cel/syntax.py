@@ -38,13 +38,13 @@ class Node(NamedTuple):
 
     kind: int
     type: str
-    """What the checker knows of its type: `dyn` if nothing."""
+    """The type according to the checker; `dyn` if unknown."""
     name: str = ""
     """Of a variable, field, or function."""
     args: tuple["Node", ...] = ()
     """Operands, arguments, and items; of a map, its keys and values in turns."""
     target: "Node | None" = None
-    """What a member function is called on."""
+    """The target of a member function."""
     overloads: tuple[str, ...] = ()
     """Which forms of the function the types leave."""
     value: str | bytes | int | None = None
@@ -55,7 +55,7 @@ class Node(NamedTuple):
 
 
 def parsed(serialized: bytes) -> Node:
-    """Return the tree of an expression that the library has serialized."""
+    """Return the syntax tree of an expression that the library has serialized."""
     checked = _fields(_one(_fields(serialized), 2))
     overloads = {key: _overloads(value) for key, value in map(_entry, checked.get(2, ()))}
     types = {key: _type(value) for key, value in map(_entry, checked.get(3, ()))}

@@ -1,4 +1,4 @@
-"""What is known of a value of CEL before an expression is evaluated: how large it can get.
+"""Bounds of CEL values before an expression is evaluated.
 
 Two measures are kept apart. The *size* is what `size()` returns, as Kubernetes' own estimate of
 costs follows it; it is unlimited where Kubernetes has no bound. The *weight* is ours and always
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 UNLIMITED = 2**64 - 1
 """An unknown size or cost; greater values are capped to this."""
 ITEM_WEIGHT = 64
-"""The weight of a value without a text, and what a text or list weighs when it is empty."""
+"""The weight of a value that is not a text, and of an empty text or list."""
 _CHARACTER_BYTES = 4
 
 
@@ -22,7 +22,7 @@ class Size(NamedTuple):
     greatest: int
 
     def joined(self, other: "Size") -> "Size":
-        """Return the range that has both."""
+        """Return the smallest range that contains both."""
         return Size(min(self.least, other.least), max(self.greatest, other.greatest))
 
 
@@ -56,7 +56,7 @@ class Bounds:
         self.size = size
         self.weight = capped(weight)
         self.count = capped(count)
-        """How many items a loop over it can meet."""
+        """The most items that a loop over it visits."""
         self.items = items
         """The bounds of every item, or of every value of a map, or None."""
         self.keys = keys
@@ -65,21 +65,21 @@ class Bounds:
         """The values of a map by their keys, as far as they differ."""
 
     def field(self, name: str) -> "Bounds":
-        """Return what a field, or the value of a key, is like."""
+        """Return the bounds of a field, or of a key's value."""
         if self.fields is not None and name in self.fields:
             return self.fields[name]
         return self.item
 
     @property
     def item(self) -> "Bounds":
-        """Return what any item, or any value of a map, is like."""
+        """Return the bounds of any item, or of any value of a map."""
         if self.items is None:
             self.items = joined(self.fields.values()) if self.fields else SCALAR
         return self.items
 
     @property
     def looped(self) -> "Bounds":
-        """Return what the variable of a loop over it is like: an item, or the key of a map."""
+        """Return the bounds of the variable of a loop over it: an item, or the key of a map."""
         if self.keys is None:
             return self.item
         return self.keys if self.kind in ("map", "struct") else self.keys.joined(self.item)
@@ -94,7 +94,7 @@ SCALAR = Bounds(size=ONE)
 
 
 def joined(values: Iterable[Bounds]) -> Bounds:
-    """Return bounds that hold for each of some values; those of a scalar if there is none."""
+    """Return bounds that hold for each of some values, or those of a scalar if there are none."""
     found = list(dict.fromkeys(values))
     if len(found) <= 1:
         return found[0] if found else SCALAR
@@ -173,4 +173,4 @@ def _anything_small() -> Bounds:
 
 
 SMALLEST = _anything_small()
-"""JSON of unknown structure, as small as can be: what is too much for it is too much for all."""
+"""The smallest JSON of unknown structure: an expression too costly for it is too costly for all."""

@@ -1,4 +1,4 @@
-"""What functions of CEL weigh: bytes that they may write or compare, and nanoseconds."""
+"""The weights of CEL functions: bytes that they may write or compare, and nanoseconds."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,17 +13,17 @@ from service.model.cel.values import (
 )
 
 _CALLBACK_WEIGHT = 3_000
-"""What a call weighs of a function that is written in Python."""
+"""The weight of a call of a function written in Python."""
 _FORMATTED_NUMBER_WEIGHT = 1_400
-"""What a number can weigh as text: `%f` of the greatest one with the greatest precision."""
+"""The greatest weight of a number as text: `%f` of the greatest one with the greatest precision."""
 _REGEX_BYTE_WEIGHT = 60
 _REGEX_WEIGHT_MAX = 12_000_000
-"""What compiling a regular expression can weigh without classes of Unicode: its program is limited."""
+"""The greatest weight of compiling a regular expression without Unicode classes."""
 _UNICODE_CLASS_WEIGHT = 150_000
 _REPEATED_CLASS_WEIGHT = 25_000_000
-"""What such classes weigh where they are repeated, until the limit of the program is reached."""
+"""The weight of repeated Unicode classes, up to the limit of the program's size."""
 _UNKNOWN_PATTERN_WEIGHT_MAX = 400
-"""A pattern that is not known before it is asked for may weigh so much, which is 80 characters."""
+"""The greatest weight of a pattern that is not a constant: 80 characters."""
 
 
 def _weighs(call: Call) -> int:
@@ -142,7 +142,7 @@ def _matching(call: Call) -> CallWeight:
 
 
 def regex_weight(pattern: str) -> int:
-    """Return what compiling a regular expression weighs at most: repetitions are written out."""
+    """Return a bound of the weight of compiling a regular expression, repetitions expanded."""
     times = 1
     for part in pattern.split("{")[1:]:
         bounds = part.partition("}")[0].split(",")
@@ -194,4 +194,4 @@ WEIGHTS: Mapping[str, Callable[[Call], CallWeight]] = {
     **dict.fromkeys(("getDayOfYear", "getFullYear", "getHours", "getMilliseconds"), _time),
     **dict.fromkeys(("getMinutes", "getMonth", "getSeconds"), _time),
 }
-"""By name: what a call weighs beside its arguments, and its value. Others are not evaluated."""
+"""The weight of a call and its value, by function; other functions are not evaluated."""

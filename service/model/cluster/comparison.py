@@ -1,4 +1,4 @@
-"""By what placements over several clusters choose among them, of each cluster."""
+"""The criteria by which placements over several clusters choose a cluster."""
 
 import msgspec
 

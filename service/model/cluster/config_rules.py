@@ -1,4 +1,4 @@
-"""Which cluster configurations are valid.
+"""The rules of cluster configurations.
 
 Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
 """
@@ -172,7 +172,7 @@ def _one_global_default(config: Record, path: str, problems: Problems) -> None:
 
 
 def only_one_default(name: str) -> str:
-    """Say, in Kubernetes' words, that another priority class is the default already."""
+    """Return, in Kubernetes' words, that another priority class is already the default."""
     return f"PriorityClass {name} is already marked as default. Only one default can exist"
 
 

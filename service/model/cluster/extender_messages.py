@@ -1,4 +1,4 @@
-"""What is sent to an extender and what it answers, as it is on the wire.
+"""The messages to extenders and their answers, as they are on the wire.
 
 The types are those of Kubernetes' package k8s.io/kube-scheduler/extender/v1. Its fields have no JSON
 tags, so that their names on the wire are those in Go; the objects within are as elsewhere. How much

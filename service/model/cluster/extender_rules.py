@@ -1,7 +1,7 @@
 """Which extenders a profile may name, after ValidateExtenders of kube-scheduler v1.35.
 
 Moorage commits placements and chooses victims itself, so extenders neither bind nor preempt.
-Files of the server and private keys do not belong into a configuration that its readers see.
+Files of the server and private keys do not belong in a configuration that readers can see.
 """
 
 import binascii
@@ -29,7 +29,7 @@ _TIMEOUT_SECONDS_MAX = 60
 _WEIGHT_MAX = 5_000
 """The greatest weight of an extender, as of a plugin."""
 _EXTENDERS_MAX = 10
-"""How many extenders a profile has at most: each is a call for each pod."""
+"""The most extenders of a profile, as each is a call for each pod."""
 
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")

@@ -1,7 +1,7 @@
 """Features that a cluster can switch off.
 
 A field of a feature that is off is dropped from new objects, kept in those that have it, and not
-read. So a cluster can go back to the time before the feature, and forth again, and loses nothing.
+read. So a feature can be switched off and on again without losing data.
 """
 
 import msgspec

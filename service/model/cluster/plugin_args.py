@@ -1,4 +1,4 @@
-"""The arguments of Kubernetes' plugins, each declared by its plugin as those of any other."""
+"""The arguments of Kubernetes' plugins, declared like those of any other plugin."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal

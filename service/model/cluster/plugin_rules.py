@@ -1,6 +1,6 @@
-"""Which plugins configurations may name, and with which arguments.
+"""The plugins that configurations may name, and their arguments.
 
-The engine declares those of Kubernetes when it is imported, and servers what is installed beside them.
+The engine declares Kubernetes' plugins when it is imported, and servers declare installed ones.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ _OF_ALL: Mapping[str, Rule] = {"apiVersion": text(), "kind": text()}
 
 
 class DeclaredPlugin(Protocol):
-    """What configurations have to know of a plugin, which is a class of the engine's."""
+    """The attributes of a plugin, a class of the engine, that configurations read."""
 
     name: ClassVar[str]
     filters: ClassVar[bool]
@@ -64,11 +64,11 @@ class Declared(NamedTuple):
 
 
 KNOWN: dict[str, Declared] = {}
-"""All that are known, in the order in which they filter."""
+"""All known plugins, in the order in which they filter."""
 
 
 def declare(plugin: type[DeclaredPlugin], *, by_default: bool) -> None:
-    """Make a plugin known to all configurations. Raises ValueError if one of that name is."""
+    """Make a plugin known to all configurations. Raises ValueError if its name is taken."""
     if plugin.name in KNOWN:
         raise ValueError(f"there is a plugin {plugin.name} already")
     KNOWN[plugin.name] = Declared(plugin, by_default)

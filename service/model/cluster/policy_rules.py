@@ -1,4 +1,4 @@
-"""Which admission policies are valid: their expressions have to compile."""
+"""The rules of admission policies: their expressions must compile."""
 
 from service.model.cel.evaluation import EXPRESSION_LENGTH_MAX, ExpressionError, compiled
 from service.model.cluster.admission_policies import AdmissionPolicy

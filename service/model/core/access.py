@@ -1,4 +1,4 @@
-"""Principals, who make requests, and what each of them may do where.
+"""Principals, who make requests, and their rights.
 
 A principal has grants; a grant gives it a role on one cluster or all, in one namespace or all. A role is a set of
 verbs, and an operation asks for one verb.
@@ -61,12 +61,12 @@ class Principal(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = ()
     """The groups that it is in, as an identity provider says."""
     expires_at: datetime | None = None
-    """When the proof of an identity provider ends."""
+    """When the identity provider's token expires."""
     is_admin: bool = False
-    """Whether it may do everything on this server; it follows from the grants, whatever is given for it."""
+    """Whether it may do everything on this server; always derived from the grants."""
 
     def __post_init__(self) -> None:
-        """Look for the grant of everything once, so that no right of an admin has to be looked up later."""
+        """Derive `is_admin` once, so that no right of an admin has to be looked up later."""
         msgspec.structs.force_setattr(self, "is_admin", ADMIN in self.grants)
 
     @property
@@ -115,7 +115,7 @@ def is_name(name: str) -> bool:
 
 
 PrincipalKind = Literal["User", "Group"]
-"""A group is one that an identity provider names in its tokens; who is in it has its grants."""
+"""A group is named in an identity provider's tokens; its members have its grants."""
 
 
 class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +141,7 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Precondition = Callable[[PrincipalRow | None], None]
-"""A function that raises an error if the stored principal, None for a new one, may not be changed."""
+"""A function that raises if the stored principal (None for a new one) must not be changed."""
 
 
 class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccessVersion(NamedTuple):
-    """A state of all principals and tokens; equal versions are the same state, whatever was restored between them."""
+    """A version of all principals and tokens; equal versions are equal states, despite restores."""
 
     number: int
     """It rises with each change, and falls with a restore."""

@@ -1,4 +1,4 @@
-"""Objects of declared kinds between JSON and values."""
+"""Manifests of declared kinds."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,7 +24,7 @@ from service.model.core.validators import Limits, entries_of, without_nulls
 
 
 class DeclaredManifest(ObjectManifest, frozen=True, kw_only=True):
-    """An object of any of these kinds."""
+    """An object of a declared kind."""
 
     declared: KindSpec
     """The declaration of its kind."""

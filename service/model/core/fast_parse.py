@@ -1,4 +1,4 @@
-"""Plain objects, which are read by their bytes: most objects of bulk loads are plain.
+"""Fast parsing of plain objects by their bytes; most objects of bulk loads are plain.
 
 A plain object is compact JSON that has its kind first, then metadata of name, namespace, labels and
 annotations, then the rest. Usually only the name of such an object is new: all else is equal, byte
@@ -73,7 +73,7 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Shared(msgspec.Struct, frozen=True, gc=False):
-    """Metadata but for the name, which all pods of one owner have in common."""
+    """Metadata without the name, which all pods of one owner share."""
 
     namespace: str
     labels: dict[str, str]
@@ -105,7 +105,7 @@ def cut_any(raw: bytes) -> Plain | None:
 
 
 def compact(raw: bytes) -> bytes:
-    """Remove the white space around the tokens of a document; what is no JSON stays as it is."""
+    """Remove white space around the tokens of a document; text that is not JSON stays as it is."""
     if raw[:1] == b"{" and raw[-1:] == b"}" and raw.find(b'": ', 0, 64) < 0:
         return raw
     try:
@@ -214,7 +214,7 @@ def _are_keys(annotations: tuple[str, ...]) -> bool:
 
 
 def _valid(fields: Fields, members: bytes, default: str) -> _Shared | None:
-    """Return all metadata but the name, if it is valid; `members` is the encoded form of `fields`."""
+    """Return metadata without the name, or None if invalid; `members` is `fields` encoded."""
     if fields.get("creationTimestamp", "") is None:  # clients in Go send it so
         del fields["creationTimestamp"]
         members = following(fields)

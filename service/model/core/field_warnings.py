@@ -1,7 +1,7 @@
-"""Warnings about fields: those that mean something to Kubernetes and nothing here, and rules without effect.
+"""Warnings about fields that Kubernetes reads and Moorage ignores, and about rules without effect.
 
-A field of a manifest is honoured, refused with its path, or passed over with a warning; none is
-dropped in silence. `PASSED_OVER` declares the fields of the last sort. They are looked for once in
+A field of a manifest is honored, refused with its path, or ignored with a warning; none is
+dropped in silence. `IGNORED_FIELDS` declares the fields of the last sort. They are looked for once in
 each distinct spec (`service.model.pods.template_cache`); other parts of manifests are decoded for it only if
 the name of such a field stands in their bytes.
 """
@@ -16,7 +16,7 @@ from service.model.core.resources import is_charged
 from service.model.core.validators import at, entries_of, items_of, key_at
 
 WARNINGS_MAX = 100
-"""How many warnings an answer has at most; one more then tells how many others there are."""
+"""The most warnings of an answer; one more then says how many others there are."""
 
 PREEMPTION = "PreemptionIgnored"
 DEVICE_CLAIMS = "DeviceClaimsIgnored"
@@ -36,7 +36,7 @@ Json = Mapping[str, object]
 
 
 class WarningKind(NamedTuple):
-    """What the warnings of one code say; `meaning` is the text of their page `/warnings/<code>`."""
+    """The message of warnings of a code; `meaning` is the text of its page `/warnings/<code>`."""
 
     message: str
     meaning: str
@@ -180,12 +180,12 @@ FieldWarnings = Sequence[FieldWarning]
 
 
 def warning(field: str, code: str) -> FieldWarning:
-    """Make the warning of a code about a field."""
+    """Return the warning of a code about a field."""
     return FieldWarning(field, code, WARNINGS[code].message)
 
 
 class WarningList:
-    """Gathers the warnings of one answer, and counts those for which it has no room."""
+    """The warnings of one answer, and the number of those left out."""
 
     def __init__(self) -> None:
         self._told: list[FieldWarning] = []
@@ -198,7 +198,7 @@ class WarningList:
         self._left_out += max(0, len(warnings) - room)
 
     def told(self) -> list[FieldWarning] | msgspec.UnsetType:
-        """Return the warnings as an answer has them; an answer without warnings lacks the field."""
+        """Return the warnings as an answer shows them, or UNSET if there are none."""
         if not self._told:
             return msgspec.UNSET
         if not self._left_out:
@@ -233,7 +233,7 @@ def _is_not_charged(resource: object, _: Json) -> bool:
 
 
 class IgnoredField(msgspec.Struct, frozen=True):
-    """A field that is passed over, with a warning of this code.
+    """A field that is ignored, with a warning of this code.
 
     In `path`, `[]` stands for every entry of a list and `[*]` for every key of a map; `when` gets the
     field's value, or the key, and the object that the field is in.
@@ -244,7 +244,7 @@ class IgnoredField(msgspec.Struct, frozen=True):
     code: str
     when: Callable[[object, Json], bool] = _is_set
     setting: str = ""
-    """The cluster's setting by which it is honoured, and with other values refused or passed over."""
+    """The cluster's setting by which it is honored, or, with other values, refused or ignored."""
 
     @property
     def steps(self) -> list[str]:
@@ -324,7 +324,7 @@ _OF_CLAIMS = tuple(
 
 _NOT_KEPT = ("description", "metadata.labels", "metadata.annotations")
 
-PASSED_OVER: Sequence[IgnoredField] = (
+IGNORED_FIELDS: Sequence[IgnoredField] = (
     *(IgnoredField("Pod", path, code) for path, code in _OF_PODS.items()),
     *(IgnoredField("Pod", path, DEVICE_CLAIMS, setting="deviceClaims") for path in _OF_DEVICES),
     IgnoredField("Pod", "spec.preemptionPolicy", PREEMPTION, _may_preempt),
@@ -341,11 +341,11 @@ PASSED_OVER: Sequence[IgnoredField] = (
     IgnoredField("PodGroup", "spec.resourceClaims", DEVICE_CLAIMS),
     IgnoredField("ResourceQuota", "spec.hard[*]", "QuotaNotCharged", _is_not_charged),
 )
-"""The fields that are passed over, by the kind of their object."""
+"""The ignored fields, by the kind of their object."""
 
 _BY_KIND: Mapping[str, Sequence[IgnoredField]] = {
-    kind: [each for each in PASSED_OVER if each.kind == kind]
-    for kind in dict.fromkeys(each.kind for each in PASSED_OVER)
+    kind: [each for each in IGNORED_FIELDS if each.kind == kind]
+    for kind in dict.fromkeys(each.kind for each in IGNORED_FIELDS)
 }
 
 
@@ -363,7 +363,7 @@ _NAMES_OF_PODS = {
 
 
 def warnings_in(kind: str, fields: Json) -> tuple[FieldWarning, ...]:
-    """Find the fields of a valid manifest, or of a part of it, that are passed over.
+    """Find the ignored fields of a valid manifest, or of a part of it.
 
     There is one warning for each declaration, about the first such field of the object.
     """

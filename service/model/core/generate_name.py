@@ -1,4 +1,4 @@
-"""Names that Moorage makes of `metadata.generateName`, as an API server does.
+"""Names generated from `metadata.generateName`, as an API server does.
 
 Source: `SimpleNameGenerator` in k8s.io/apiserver/pkg/storage/names, and `SafeEncodeString` in
 k8s.io/apimachinery/pkg/util/rand, v1.35.
@@ -7,17 +7,17 @@ k8s.io/apimachinery/pkg/util/rand, v1.35.
 from typing import Protocol
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""What the end of a generated name is drawn from: no vowels, and nothing that is easily confused."""
+"""The characters of generated suffixes: no vowels, and none that is easily confused."""
 SUFFIX_CHARACTERS = 5
 NAME_CHARACTERS_MAX = 63
 PREFIX_CHARACTERS_MAX = NAME_CHARACTERS_MAX - SUFFIX_CHARACTERS
 """A longer `generateName` is cut, as in Kubernetes."""
 UNDRAWN = "*"
-"""How the name of a manifest ends whose name is still to be drawn; no valid name ends so."""
+"""The end of a placeholder name; no valid name ends with it."""
 
 
 class Named(Protocol):
-    """Whatever has a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:
@@ -50,4 +50,4 @@ def suffix_of(number: int) -> str:
 
 
 SUFFIXES = len(ALPHABET) ** SUFFIX_CHARACTERS
-"""How many ends of names there are."""
+"""The number of different suffixes."""

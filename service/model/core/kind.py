@@ -1,8 +1,8 @@
 """Declared kinds: one `KindSpec` makes a kind known to every layer.
 
 Nodes, namespaces, pods, quotas and pod groups have code of their own in every layer. All other
-kinds have one declaration, a `KindSpec`: how objects of it are checked, read, addressed, described
-and listed by commands follows from that. What a rule makes of them is the rule's business.
+kinds have one declaration each, from which follows how their objects are validated, read, addressed,
+described, and listed by commands.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ B = TypeVar("B", bound=Partial)
 
 
 class DeclaredObject(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
-    """All that rules read of one object: `body` is what its kind declares, without the metadata."""
+    """The parts of an object that rules read: `body` as its kind declares it, and the metadata."""
 
     kind: str
     name: str
@@ -52,9 +52,9 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     plural: str
     """The name in paths, as Kubernetes has it."""
     body: type[Partial]
-    """What rules read of an object beside its metadata; all other fields are kept as they are."""
+    """The parts of an object, other than metadata, that rules read; all other fields are kept."""
     fields: Mapping[str, Rule]
-    """A rule for each field of an object that `body` reads something of."""
+    """A rule for each field that `body` reads."""
     required: Sequence[str] = ()
     """The fields that have to be there."""
     api_version: str = "v1"
@@ -68,7 +68,7 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     computed: bool = False
     """Whether the `status` of objects is not stored but computed for each answer."""
     is_public: bool = False
-    """Whether all who may read part of a cluster see all objects, as with nodes; for kinds without namespaces."""
+    """Whether every reader of a part of the cluster sees all objects; for cluster-scoped kinds."""
     short_names: Sequence[str] = ()
     """Other names that commands take."""
     description: str

@@ -84,7 +84,7 @@ def kind_rules(
     required: Sequence[str] = (),
     spec: Rule = anything,
 ) -> KindRules:
-    """Return the rules of a kind, given those of some of its fields; other fields may be anything."""
+    """Return the rules of a kind, given those of some fields; other fields may be anything."""
     envelope = record(
         {
             "apiVersion": one_of(*versions),

@@ -1,4 +1,4 @@
-"""Field managers: who manages which fields of an object, as `metadata.managedFields` says."""
+"""Field managers of an object, as in `metadata.managedFields`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias, cast

@@ -1,4 +1,4 @@
-"""What manifests of all kinds have in common: how they are opened, checked and rendered."""
+"""Manifests of all kinds: how they are opened, checked, and rendered."""
 
 from collections.abc import Mapping
 from typing import Protocol, Self, cast
@@ -23,9 +23,9 @@ from service.model.core.validators import Limits, Problems, entries_of
 DEFAULT_NAMESPACE = "default"
 ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
 WARNINGS = "warnings"
-"""The field that an answer to a write adds to the object; it is no part of it and never stored."""
+"""The field that an answer to a write adds to the object; it is never stored."""
 METADATA = b'"metadata":{'
-"""It stands once in every rendered object, at its metadata."""
+"""The beginning of the metadata; it occurs once in every rendered object."""
 _MANAGED = f'"{MANAGED_FIELDS}":'.encode()
 
 
@@ -51,7 +51,7 @@ class Subject(Protocol):
 
 
 class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Base of all manifests: an object, and the bytes that make it whole again.
+    """Base of all manifests: an object, and the bytes to render it from.
 
     `metadata` is the members of the object's metadata without `name`, `uid` and
     `creationTimestamp`, each with a comma before it; `rest` is the members that follow the metadata. `created` is the time of creation, RFC 3339 in

@@ -1,4 +1,4 @@
-"""Rewriting msgspec's messages on values of wrong types in the words of all other errors."""
+"""Rewording msgspec's type errors in the words of all other errors."""
 
 import re
 

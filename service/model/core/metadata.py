@@ -32,7 +32,7 @@ RULES_PREFIX = "rules.moorage.dev/"
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of an object's metadata.
+    """The parts of an object's metadata that are read.
 
     `members` is all that is kept, encoded: each member with a comma before it.
     """
@@ -91,7 +91,7 @@ def _owner(api_version: str, kind: str, name: str, uid: str) -> OwnerReference:
 
 
 def _take_required_node(kept: Json) -> str | None:
-    """Take the annotation out; it is put back when the manifest is rendered."""
+    """Remove and return the annotation; it is put back when the manifest is rendered."""
     annotations = entries_of(kept.get("annotations"))
     if REQUIRED_NODE not in annotations:
         return None
@@ -135,7 +135,7 @@ def fields_of(members: bytes) -> Json:
 
 
 class Condition(Protocol):
-    """What the conditions of all kinds have in common."""
+    """A condition of an object of any kind."""
 
     @property
     def type(self) -> str:

@@ -1,4 +1,4 @@
-"""Which names, label keys and label values are valid.
+"""Validation of names, label keys, and label values.
 
 Each function takes a text and returns what is wrong with it, or None. The rules and the words are
 `k8s.io/apimachinery/pkg/util/validation`'s. Patterns are always matched in full, so that a final

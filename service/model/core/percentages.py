@@ -1,4 +1,4 @@
-"""Numbers of pods that are given as such, or as a percentage of how many are wanted."""
+"""Numbers of pods, given as such or as a percentage of the number wanted (IntOrString)."""
 
 import re
 

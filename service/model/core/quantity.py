@@ -26,7 +26,7 @@ _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "
 
 
 class InvalidQuantity(ValueError):  # noqa: N818 - as in service.model.core.errors
-    """The text is no quantity, or one that is too long, or too large."""
+    """The text is not a quantity, or is too long or too large."""
 
 
 @lru_cache(maxsize=16_384, typed=True)

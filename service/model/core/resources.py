@@ -1,4 +1,4 @@
-"""Which resources, quantities and ports are valid, in containers, pods and nodes.
+"""Validation of resources and quantities in containers, pods, and nodes.
 
 Source: `pkg/apis/core/validation`, v1.35, except that pod-level requests may be below the
 containers' sum and cpu may be finer than 1m.

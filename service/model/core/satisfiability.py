@@ -1,4 +1,4 @@
-"""Whether requirements on labels can hold together, for any labels that an object could have.
+"""Satisfiability of label requirements: whether any object could meet all of them.
 
 Keys do not depend on each other, so requirements on each key are looked at alone. Sources: as
 `service.model.core.selectors`.

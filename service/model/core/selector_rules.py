@@ -1,4 +1,4 @@
-"""Which label selectors and node selectors are valid.
+"""The rules of label selectors and node selectors.
 
 Source: `k8s.io/apimachinery/pkg/apis/meta/v1/validation` and `pkg/apis/core/validation`, v1.35.
 The bound of Gt and Lt is checked here already; kube-apiserver lets a wrong one through to the

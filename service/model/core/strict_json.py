@@ -1,4 +1,4 @@
-"""JSON that means one thing only.
+"""Strict JSON, which means one thing only.
 
 `msgspec` decodes fast but takes the last of several equal keys. Here a document is also encoded
 again: if that gives the same bytes, nothing was lost; if not (white space, other escapes), the
@@ -88,7 +88,7 @@ def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
 
 
 def refuse_unread(name: str, member: bytes) -> None:
-    """Decode a member for nothing but its errors; raises what `decode_strict` raises."""
+    """Decode a member only to raise the errors that `decode_strict` raises."""
     try:
         decode_strict(member)
     except InvalidManifest as error:
@@ -112,7 +112,7 @@ def decode_items(raw: bytes, items_max: int = sys.maxsize) -> list[bytes]:
 
 
 def too_many(items_max: int) -> InvalidManifest:
-    """Make the error for a list with more items than one request may have."""
+    """Return the error for a list with more items than one request may have."""
     message = f"has more than {items_max} items; send them in several requests"
     return InvalidManifest([FieldError("", message)])
 

@@ -1,4 +1,4 @@
-"""How instants are written wherever people or programs read them."""
+"""The text form of instants."""
 
 from datetime import UTC, datetime
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Rules that follow from the types to which manifests are decoded.
+"""Validation rules derived from the types to which manifests are decoded.
 
 A type says which fields an object has, which are required, whether others are errors, and of single
 fields the words and the bounds. So these stand once, for validation, decoding and the OpenAPI document.

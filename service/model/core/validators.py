@@ -1,4 +1,4 @@
-"""Rules that describe JSON and find everything that is wrong with it, not just the first thing.
+"""Validators that find everything that is wrong with a JSON value, not just the first error.
 
 A `Rule` takes a decoded value, its path and the `Problems` to add to. Rules are put together from
 the functions below and hold no state. A null is an absent field, as for kube-apiserver.
@@ -19,7 +19,7 @@ REQUIRED = "is required"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a manifest may ask for, so that one object can't occupy the scheduler.
+    """Limits on what a manifest may ask for, so that one object can't occupy the scheduler.
 
     `terms_max`: affinity terms, constraints, tolerations, taints, containers, …;
     `values_max`: the plain values of one requirement; `fallbacks_max`: the topology spread

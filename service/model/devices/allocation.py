@@ -1,4 +1,4 @@
-"""Claims to devices as placing writes them: allocated, reserved for pods, released, made for a pod.
+"""Changes of claims to devices by placements: allocating, reserving, releasing, and making them.
 
 What Moorage has allocated or made says so, so that it ends nothing else: what others have allocated
 is for them to take back. Clients write claims without knowing what these were given since, so what
@@ -118,7 +118,7 @@ def claim_reserved(claim: DeclaredManifest, pod_name: str, pod_uid: str) -> Decl
 
 
 def claim_released(claim: DeclaredManifest, pod_uid: str) -> DeclaredManifest:
-    """Return a claim that a pod uses no longer; without a user it loses devices that it was given here."""
+    """Return a claim without this consumer; without any, it loses devices that Moorage gave it."""
 
     def edit(fields: Json) -> None:
         status = part_of(fields, "status")
@@ -143,7 +143,7 @@ def claim_released(claim: DeclaredManifest, pod_uid: str) -> DeclaredManifest:
 def claim_keeping_status(
     sent: DeclaredManifest, stored: DeclaredManifest | None
 ) -> DeclaredManifest:
-    """Return a claim with the status that is stored, whatever was sent as that."""
+    """Return a sent claim with the status of the stored one."""
     status = _decoded(stored).get("status") if stored is not None else None
 
     def edit(fields: Json) -> None:
@@ -155,7 +155,7 @@ def claim_keeping_status(
 
 
 def claim_keeping_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
-    """Return an update of a claim with what it was given here, unless it was given something else."""
+    """Return an update of a claim with the devices that Moorage gave it, unless it has others."""
     old = entries_of(_decoded(stored).get("status"))
     new = entries_of(_decoded(sent).get("status"))
     if not was_allocated_here(stored):

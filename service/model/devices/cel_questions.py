@@ -22,11 +22,11 @@ from service.model.devices.device_selectors import device_selector
 Key = tuple[str | bytes, ...]
 """What equal questions have in common."""
 ANSWERS_MAX = 131_072
-"""How many answers a process keeps; the oldest are dropped."""
+"""The most answers that a process keeps; the oldest are dropped."""
 ANSWER_BYTES_MAX = 128 * 1024 * 1024
 """How long their questions may be together, where nothing else holds them any more."""
 OPEN_MAX = 4_096
-"""How many questions a decision notes before they are answered and it is made again."""
+"""The most questions that a decision notes before they are answered and it is made again."""
 
 
 TOO_MANY_ITEMS = "too many items"
@@ -133,7 +133,7 @@ ANSWERS = Answers()
 
 
 class OpenQuestions:
-    """What a decision asks expressions, and what of that is not answered yet."""
+    """The questions of a decision, and those without an answer yet."""
 
     def __init__(self) -> None:
         self.turn = 0

@@ -1,4 +1,4 @@
-"""Devices, the claims to them, and what else decides on which nodes a pod can have its devices.
+"""Devices, claims, and classes, as the plugin DynamicResources reads them.
 
 This is dynamic resource allocation with structured parameters. Slices, classes, claims and templates
 of claims are kept for the plugin DynamicResources. What rules read of one is a value here, with
@@ -28,7 +28,7 @@ AttributeValue: TypeAlias = tuple[str, str | int | bool]
 
 
 class DeviceID(NamedTuple):
-    """What names one device: only the three together do."""
+    """The identity of a device."""
 
     driver: str
     pool: str
@@ -48,9 +48,9 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
     """Attributes and capacity as JSON: equal for devices that no selector can tell apart."""
     attributes: Mapping[str, AttributeValue] = {}
-    """By full name, which is prefixed by a domain: that of the driver, where it has none itself."""
+    """Attributes by full name, prefixed by their domain or else by the driver's."""
     is_shared: bool = False
-    """It takes of counters that it shares with others, so that it can't be given by itself."""
+    """It consumes counters that it shares with other devices, so it can't be given by itself."""
     has_conditions: bool = False
     """It has binding conditions, which are not supported."""
 
@@ -69,7 +69,7 @@ class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
     is_known: bool = True
-    """Whether it says nothing of itself that is not read here, such as shared counters."""
+    """Whether it uses only supported features, and not shared counters, for example."""
     devices: tuple[Device, ...] = ()
 
     @property
@@ -91,7 +91,7 @@ class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     parent: str = ""
-    """The request in whose place it may be; "" if it is that itself."""
+    """The request that it is an alternative of, or ""."""
     class_name: str
     selectors: tuple[str, ...] = ()
     """Expressions that all have to be true of a device, besides those of the class."""

@@ -1,4 +1,4 @@
-"""The kinds of objects that say which devices there are, who claims them and who was given which.
+"""The kinds of devices: slices, classes, claims, and templates of claims.
 
 `service.model.devices.device_fields` has what rules read of each as it is written,
 `service.model.devices.device` what follows from that, and `service.model.devices.device_rules` which objects

@@ -1,7 +1,7 @@
-"""Which slices, classes and claims of devices are valid.
+"""The rules of slices, classes, and claims of devices.
 
 Source: `pkg/apis/resource/validation`, v1.35. Fields of features that are off in that version are
-passed over with a warning (`service.model.core.field_warnings`).
+ignored with a warning (`service.model.core.field_warnings`).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Which devices an expression of CEL selects: `device.driver`, `device.attributes`, `device.capacity`.
+"""Device selectors: CEL on `device.driver`, `device.attributes`, and `device.capacity`.
 
 The expressions are those of Kubernetes' DeviceClasses and ResourceClaims. Quantities and versions
 are not of CEL itself: here they are maps with one entry, which the functions of Kubernetes' library
@@ -26,7 +26,7 @@ from service.model.cel.values import ONE, Bounds, Size, map_of, text
 from service.model.core.quantity import NANO, parse_quantity
 
 SELECTOR_LENGTH_MAX = 10 * 1024
-"""How long an expression may be (CELSelectorExpressionMaxLength)."""
+"""The greatest length of an expression (CELSelectorExpressionMaxLength)."""
 QUANTITY, VERSION = "$quantity", "$version"
 """The entry of a map that stands for a quantity, in nanos as text, and for a semantic version."""
 _COMPILED_MAX = 64
@@ -55,7 +55,7 @@ DEVICE = Bounds(
         "capacity": map_of(_DOMAIN, map_of(_IDENTIFIER, _CAPACITY, _NAMES_MAX), _NAMES_MAX),
     },
 )
-"""How large a device can be, by which the cost of an expression about it is estimated."""
+"""The bounds of a device, for estimating the cost of expressions about it."""
 
 
 class DeviceSelector:
@@ -100,7 +100,7 @@ class DeviceSelector:
 
 @lru_cache(maxsize=_CHECKED_MAX)
 def selector_problem(text: str) -> str | None:
-    """Return why an expression cannot be asked about devices, or None if it can."""
+    """Return why an expression is not a device selector, or None."""
     try:
         DeviceSelector(text)
     except ExpressionError as error:

@@ -1,4 +1,4 @@
-"""Who manages which fields of an object: `metadata.managedFields` and server-side apply.
+"""Server-side apply, and the managers of fields after each write.
 
 Sources: `sigs.k8s.io/structured-merge-diff` for sets of fields, FieldsV1 and conflicts; for lists and
 maps see `service.model.json.merge_keys`. All functions return new values and leave their arguments as they are.
@@ -24,9 +24,9 @@ from service.model.json.merge_keys import (
 Json: TypeAlias = dict[str, object]
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-"""Manages what was there when an object was first applied."""
+"""The manager of fields that existed when an object was first applied."""
 ANCIENT = "ancient-changes"
-"""Takes over what the oldest of too many managers has changed."""
+"""The manager that takes over the fields of the oldest of too many managers."""
 
 _NOT_MANAGED = frozenset(
     {
@@ -50,11 +50,11 @@ _NOT_MANAGED = frozenset(
     }
 )
 _ITSELF: object = object()
-"""The value of an item that is there, whatever is in it."""
+"""The value that stands for the presence of an item, whatever is in it."""
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
-    """What an object is after it was applied, and who manages it then."""
+    """An object after an apply, and its managers."""
 
     fields: Json
     managers: tuple[Manager, ...]
@@ -69,7 +69,7 @@ def apply(
     now: str,
     force: bool,
 ) -> Applied:
-    """Merge what a manager wants into an object; what only this manager wanted before is removed.
+    """Merge the fields that a manager applies; remove those that only this manager applied before.
 
     Args:
         live: the object as it is stored, or None.
@@ -176,7 +176,7 @@ def _is(each: Manager, name: str, operation: Operation) -> bool:
 
 
 def _ordered(managers: Iterable[Manager]) -> tuple[Manager, ...]:
-    """Return those that manage anything: first those that apply, then by time and name, as in Kubernetes."""
+    """Return managers that manage anything: first those that apply, then by time and name."""
     return tuple(
         sorted(
             (each for each in managers if each.fields),
@@ -303,7 +303,7 @@ def _merge(live: object, applied: object, place: str) -> object:
 
 
 def _remove(value: object, path: Path, place: str = "") -> None:
-    """Remove what a path leads to, and what is empty then above it."""
+    """Remove the value at a path, and parents that become empty."""
     first, *rest = path
     if isinstance(value, dict):
         key = first.removeprefix("f:")

@@ -1,4 +1,4 @@
-"""Which lists of Kubernetes' objects are merged item by item, which maps are replaced as a whole.
+"""The merge keys of Kubernetes' lists, and the maps that are replaced as a whole.
 
 Source: the markers of fields in `k8s.io/api` (July 2026), from which Kubernetes' OpenAPI document
 has its `x-kubernetes-list-map-keys`, `-list-type` and `-map-type`, and `x-kubernetes-patch-merge-key`

@@ -18,13 +18,13 @@ PatchType = Literal["merge", "json", "strategic"]
 
 OPERATIONS_MAX = 1_000
 COPIED_ITEMS_MAX = 10_000
-"""How many values one JSON patch may copy, counting those inside lists and objects.
+"""The most values that one JSON patch may copy, counting those inside lists and objects.
 
 A patch may copy its own copies, which doubles the object each time. So each copy is measured before
 it is made.
 """
 COPIED_BYTES_MAX = 3 * 1024 * 1024
-"""How many bytes of text these values may have; Kubernetes' API server has the same limit."""
+"""The most bytes of text in these values; Kubernetes' API server has the same limit."""
 
 
 def apply_patch(patch_type: PatchType, target: Json, patch: object) -> Json:
@@ -87,7 +87,7 @@ def _is_op(operation: Json) -> bool:
 
 
 class _CopyBudget:
-    """What the copies of one patch may still add."""
+    """The remaining budget of the copies of one patch."""
 
     def __init__(self) -> None:
         self._items = COPIED_ITEMS_MAX

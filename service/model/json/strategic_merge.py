@@ -62,7 +62,7 @@ def _merge_field(result: Json, name: str, value: object, path: str) -> None:
 
 
 def _merge_list(target: object, patch: list[object], key: str, path: str) -> list[object]:
-    """Merge items by their key; new ones come after those that are there."""
+    """Merge items by their key; new ones come last."""
     if {_PATCH: "replace"} in patch:
         return [deepcopy(item) for item in patch if item != {_PATCH: "replace"}]
     merged = _KeyedItems(_list(target), key)

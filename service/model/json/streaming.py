@@ -1,4 +1,4 @@
-"""Taking a large JSON object apart in steps that are short each, however it is made.
+"""Reading a large JSON object in short steps, whatever its contents.
 
 `msgspec` reads a document in one call, in which nothing else of the process runs: of 60 MB almost half a second. Here
 each call is bounded by one item. Only the outermost structure is looked at: what is in the items and in the other members

@@ -25,7 +25,7 @@ def told_at(at: datetime) -> str:
 
 
 class AuditedCaller(msgspec.Struct, frozen=True):
-    """Who made a request, as far as the audit says it."""
+    """The maker of a request, as the audit records it."""
 
     principal: str
     address: str = ""
@@ -34,11 +34,11 @@ class AuditedCaller(msgspec.Struct, frozen=True):
 
 
 ITSELF = AuditedCaller("moorage")
-"""The caller of all work that no client asked for: the server itself."""
+"""The caller of all work of the server's own."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One row that is to be written; the database adds its number and the time."""
+    """A row to be written; the database adds its number and the time."""
 
     caller: AuditedCaller
     cluster: str | None = None
@@ -107,7 +107,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """The first row of a chain that is not what was written, or does not follow the one before it."""
+    """The first row of a chain that was altered, or does not follow its predecessor."""
 
     chain: int
     number: int
@@ -120,7 +120,7 @@ class Verifier:
     def __init__(self) -> None:
         self._last: AuditRow | None = None
         self.rows = 0
-        """How many rows were found right."""
+        """The number of correct rows so far."""
 
     def follow(self, rows: Iterable[AuditRow]) -> Broken | None:
         """Check more rows, and return what is wrong with the first bad one, or None."""

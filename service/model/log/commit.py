@@ -34,7 +34,7 @@ Verb = Literal["Put", "Delete"]
 
 
 class ObjectKey(NamedTuple):
-    """What identifies an object in its cluster; `namespace` is "" where the kind has none."""
+    """The identity of an object in its cluster; `namespace` is "" for cluster-scoped kinds."""
 
     kind: str
     namespace: str
@@ -59,7 +59,7 @@ class ObjectRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One object put or deleted, at the revision that this made.
+    """One object put or deleted, and the revision that results.
 
     `created` says of a Put that there was no such object just before, so that a watcher can tell
     ADDED from MODIFIED and a commit knows which rows to insert. A batch may change an object
@@ -155,7 +155,7 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     floor: int
-    """Changes up to and including this revision are gone from the log."""
+    """The revision up to which changes have been removed from the log."""
     head: Head
     commits: tuple[CommitInfo, ...]
     changes: tuple[Change, ...]
@@ -165,7 +165,7 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diverged(msgspec.Struct, frozen=True):
-    """The log does not continue the history that the reader knows: it must load anew (P3).
+    """The log does not continue the history that the reader knows, so it must reload (P3).
 
     Its commits after the reader's revision don't stand on the reader's tip, the head is below
     that revision, or the log no longer reaches back to it.
@@ -176,7 +176,7 @@ class Diverged(msgspec.Struct, frozen=True):
 
 
 class IdempotencyKey(NamedTuple):
-    """What a client calls one request; `chunk` counts the commits of a streamed `apply` (P11)."""
+    """A client's name for one request; `chunk` counts the commits of a streamed `apply` (P11)."""
 
     operation: str
     key: str
@@ -184,14 +184,14 @@ class IdempotencyKey(NamedTuple):
 
 
 class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer for a key; by `request_hash` a different request with the same key is recognised."""
+    """The answer for a key; by `request_hash` a different request with the same key is recognized."""
 
     operation: str
     key: str
     chunk: int = 0
     request_hash: bytes
     answer: bytes
-    """Whatever the API needs to give the first answer again; the store doesn't look into it."""
+    """The first answer, as the API needs it to repeat the answer; opaque to the store."""
 
     @property
     def id(self) -> IdempotencyKey:
@@ -229,7 +229,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaMismatch(Exception):  # noqa: N818 - a finding, not a failure
-    """The stored objects are not those that the commit expected: drop the replica and load it anew.
+    """The stored objects are not those that the commit expected: drop the replica and reload it.
 
     Nothing was committed. If this happens, there is a bug, or the tables were changed by hand
     (P1).
@@ -240,7 +240,7 @@ Effect = Literal["None", "Create", "Update", "Delete"]
 
 
 def effects(changes: Sequence[Change]) -> list[Effect]:
-    """Say what each change does to the table of objects: only an object's last one acts (P2).
+    """Return each change's effect on the table of objects: only an object's last one acts (P2).
 
     An object that the batch creates and deletes again never reaches the table.
 

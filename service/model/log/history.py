@@ -25,7 +25,7 @@ class PastSelection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PastKey(NamedTuple):
-    """An object that was there, and the revision that had last changed it then."""
+    """An object that existed, and the revision that had last changed it then."""
 
     namespace: str
     name: str
@@ -33,7 +33,7 @@ class PastKey(NamedTuple):
 
 
 class PastIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects were there at a revision, in the order of namespace and name."""
+    """The objects that existed at a revision, in the order of namespace and name."""
 
     head: Head
     """The head at the instant of the read."""
@@ -45,7 +45,7 @@ class PastIndex(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PastState(NamedTuple):
-    """An object that has changed since a revision, and what it was then."""
+    """An object that has changed since a revision, and its state then."""
 
     kind: str
     namespace: str
@@ -55,7 +55,7 @@ class PastState(NamedTuple):
 
 
 class PastChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects have changed since a revision."""
+    """The objects that have changed since a revision."""
 
     head: Head
     reach: int

@@ -11,7 +11,7 @@ LEASE_SECONDS_MAX = 600
 
 
 class HeldLeases(msgspec.Struct, frozen=True, kw_only=True):
-    """Leases that a holder has to have still when something is committed that rests on them."""
+    """Leases that a holder must still have when a commit that rests on them is made."""
 
     holder: str
     names: tuple[tuple[int, str], ...]
@@ -19,7 +19,7 @@ class HeldLeases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """Who does some work of a cluster, and until when by the database's clock."""
+    """The holder of some work of a cluster, and the end of its term by the database's clock."""
 
     cluster_id: int
     name: str
@@ -30,11 +30,11 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 UNREADY = re.compile(
     rb'"type":"Ready"[^}]*"status":"(False|Unknown)"|"status":"(False|Unknown)"[^}]*"type":"Ready"'
 )
-"""What bodies of nodes contain whose condition Ready is not True, and hardly any others."""
+"""A pattern that finds almost only bodies of nodes whose condition Ready is not True."""
 
 
 class NodeReports(NamedTuple):
-    """Which of the nodes that reported there are, and the database's time and head when they did."""
+    """The reporting nodes that exist, and the database's time and head at their report."""
 
     known: frozenset[str]
     at: datetime
@@ -42,7 +42,7 @@ class NodeReports(NamedTuple):
 
 
 class NodeLeases(NamedTuple):
-    """What the leases of nodes say at the time `now` of the database."""
+    """The state of the nodes' leases at the database's time `now`."""
 
     now: datetime
     any: bool

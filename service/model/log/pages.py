@@ -31,7 +31,7 @@ class ObjectPage(msgspec.Struct, frozen=True):
 
 
 def first_rows(rows: Iterable[ObjectRow], limit: int) -> list[ObjectRow]:
-    """Take the rows of one page: at most `limit`, and none after the one that reaches `PAGE_BYTES_MAX`."""
+    """Return the rows of one page: at most `limit`, and none after `PAGE_BYTES_MAX` is reached."""
     taken, size = list[ObjectRow](), 0
     for row in islice(rows, limit):
         if size >= PAGE_BYTES_MAX:

@@ -1,4 +1,4 @@
-"""Results of an attempt to commit: what became of it, and why."""
+"""The possible results of an attempt to commit."""
 
 import msgspec
 

@@ -14,7 +14,7 @@ from service.model.nodes.node import Node
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
-"""The key of the taint for each status of the condition Ready that is bad."""
+"""The key of the taint for each bad status of the condition Ready."""
 READINESS_KEYS = frozenset(TAINT_OF.values())
 TAINT_IF_TRUE = {
     "MemoryPressure": "node.kubernetes.io/memory-pressure",
@@ -28,14 +28,14 @@ CONDITION_KEYS = READINESS_KEYS.union(TAINT_IF_TRUE.values())
 
 
 def asked_keys(node: Node) -> frozenset[str]:
-    """Return the keys of the taints that a node may not be without, as its conditions are."""
+    """Return the keys of the taints that a node's conditions require."""
     keys = READINESS_KEYS if node.ready in TAINT_OF else frozenset[str]()
     true = {TAINT_IF_TRUE[kind] for kind, status in node.conditions if status == "True"}
     return keys | true if true else keys
 
 
 def with_condition_taints(node: Node, now: str) -> tuple[Taint, ...]:
-    """Return a node's taints with those that its conditions ask for, without those that they rule out.
+    """Return a node's taints with those that its conditions require, without those they exclude.
 
     No taint that evicts is added: how soon a node may get it depends on all nodes of its zone. One
     that is there follows the condition Ready.
@@ -49,7 +49,7 @@ def with_condition_taints(node: Node, now: str) -> tuple[Taint, ...]:
 def with_readiness(
     taints: tuple[Taint, ...], ready: str, now: str, *, evicting: bool = False
 ) -> tuple[Taint, ...]:
-    """Return taints as the condition Ready wants them; `evicting` adds the taint that evicts."""
+    """Return taints as the condition Ready requires them; `evicting` adds the taint that evicts."""
     own = [each for each in taints if each.key in READINESS_KEYS]
     if ready == "" or (ready not in TAINT_OF and not own):
         return taints
@@ -63,7 +63,7 @@ def with_readiness(
 
 
 def without_condition_taints(node: Node) -> tuple[Taint, ...]:
-    """Return a node's taints without those that its conditions ask for."""
+    """Return a node's taints without those that its conditions require."""
     asked = asked_keys(node)
     return tuple(each for each in node.taints if each.key not in asked)
 

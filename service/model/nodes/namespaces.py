@@ -1,4 +1,4 @@
-"""Namespaces between JSON and objects."""
+"""Manifests of namespaces."""
 
 from typing import ClassVar, cast
 

@@ -1,4 +1,4 @@
-"""Nodes and namespaces: what decisions need of them, and what manifests of nodes hold."""
+"""Nodes and namespaces as scheduling reads them, and the fields of nodes on the wire."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from service.model.core.primitives import (
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What decisions need of one node."""
+    """A node as decisions read it."""
 
     name: str
     labels: Mapping[str, str]
@@ -31,7 +31,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):
-    """What decisions need of one namespace."""
+    """A namespace as decisions read it."""
 
     name: str
     labels: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Nodes between JSON and objects.
+"""Manifests of nodes.
 
 The nodes of a pool differ in name and labels. What they have in common, everything after the
 metadata, is looked up by its bytes where the object is plain (`service.model.core.fast_parse`).

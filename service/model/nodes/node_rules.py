@@ -1,4 +1,4 @@
-"""Which nodes and namespaces are valid."""
+"""The rules of nodes and namespaces."""
 
 from service.model.core import names
 from service.model.core.kind_rules import kind_rules

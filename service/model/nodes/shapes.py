@@ -36,7 +36,7 @@ class NodeShapes:
         return found
 
     def add(self, rest: bytes, shape: NodeShape) -> None:
-        """Remember a shape, unless it is too large to be that of many."""
+        """Remember a shape, unless it is too large to be shared by many nodes."""
         if len(rest) > NODE_SHAPE_BYTES_MAX:
             return
         self._known[rest] = shape

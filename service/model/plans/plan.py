@@ -1,4 +1,4 @@
-"""Plans that are kept: what is to be reached, and how far it has come. The server carries them out step by step."""
+"""Stored plans: their goals and progress. The server carries them out step by step."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -303,7 +303,7 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
 
 
 def fits_across_fields(goal: Record, path: str, problems: Problems) -> None:
-    """Check what the type of a goal demands of several fields together."""
+    """Check the fields of a goal together, as its type demands."""
     if goal.get("type") == "Rebalance":
         fits_objectives(goal, path, problems)
     if goal.get("type") == "Replace":

@@ -1,4 +1,4 @@
-"""What a rebalance makes less: the names of objectives, and what a goal says of them."""
+"""The objectives that a rebalance minimizes, and the fields of a goal about them."""
 
 from typing import Literal, get_args
 
@@ -14,12 +14,12 @@ OBJECTIVES_WANTED: tuple[Objective, ...] = ("Violations", "Skew")
 
 
 def block_amount(resource: str | None, block: str | float | None) -> int | None:
-    """Return how much a block has of its resource, in the units in which pods request it."""
+    """Return a block's amount of its resource, in the units in which pods request it."""
     return None if block is None or resource is None else amount(resource, parse_quantity(block))
 
 
 def fits_objectives(goal: Record, path: str, problems: Problems) -> None:
-    """Note what a goal says of a resource although no objective asks for it, or does not say though one does."""
+    """Note fields about resources that no objective needs, and missing ones that one needs."""
     objectives = goal.get("objectives")
     named = objectives if isinstance(objectives, list) else []
     if "Fragmentation" in named:

@@ -1,4 +1,4 @@
-"""The template of the pods that come in a rolling release."""
+"""The pod template of a rolling release."""
 
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.pods.pod_manifest import PodManifest, parse_pod
@@ -11,7 +11,7 @@ NAME_MAX = 253
 def parse_template(
     raw: object, templates: TemplateCache, *, namespace: str, replicas: int
 ) -> PodManifest:
-    """Read what new pods have in common; they are named `<name>-0` and so on, in this namespace.
+    """Parse the template of new pods, which are named `<name>-0` and so on, in this namespace.
 
     Raises:
         InvalidManifest: the template is wrong, has what each pod has for itself, or its name is too

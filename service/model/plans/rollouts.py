@@ -1,4 +1,4 @@
-"""How far a rolling release may go at once: what Kubernetes has for Deployments."""
+"""The bounds of a rolling release: surge and unavailability, as for Deployments."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class PodOwner(Strict, frozen=True, kw_only=True):
 
 
 class RolloutBounds(NamedTuple):
-    """How many pods there may be, and how many have to be available, between two waves."""
+    """The most pods, and the fewest available ones, between two waves."""
 
     pods_max: int
     available_min: int
@@ -56,13 +56,13 @@ AMOUNTS: Mapping[str, Rule] = {"maxSurge": amount, "maxUnavailable": amount_of_w
 
 
 def is_possible(goal: Record, path: str, problems: Problems) -> None:
-    """Check that something may be done at all, as Kubernetes does for Deployments."""
+    """Check that the bounds let a release proceed, as Kubernetes does for Deployments."""
     if _is_nothing(goal.get("maxSurge")) and _is_nothing(goal.get("maxUnavailable")):
         problems.add(at(path, "maxUnavailable"), "must not be 0 if maxSurge is 0", 0)
 
 
 def selects_pods(goal: Record, path: str, problems: Problems) -> None:
-    """Check that it is said which pods are replaced."""
+    """Check that the goal selects the pods to replace."""
     if goal.get("selector") is None and goal.get("owner") is None:
         problems.add(path, "must have at least one of selector, owner")
 

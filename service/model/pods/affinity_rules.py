@@ -1,4 +1,4 @@
-"""Which affinities and topology spread constraints are valid.
+"""The rules of affinities and topology spread constraints.
 
 Source: `pkg/apis/core/validation`, v1.35, with the variants `requiredDuringSchedulingRequired…` that
 Kubernetes never built. What a selector may say of its own `matchLabelKeys` depends on the pod's labels
@@ -50,7 +50,7 @@ def _own_keys(record_: Record, field: str) -> list[tuple[int, str]]:
 
 
 def mentions(selector: object, key: str) -> list[object]:
-    """Return all that a selector says about a key: its expressions, and its `matchLabels` pair."""
+    """Return the expressions of a selector about a key, with its `matchLabels` pair as one."""
     entries = entries_of(selector)
     labels = entries_of(entries.get("matchLabels"))
     equality: list[object] = [(key, labels[key])] if key in labels else []

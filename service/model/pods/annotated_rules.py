@@ -1,4 +1,4 @@
-"""Rules that a pod's annotation adds to those of its spec, or puts in their place.
+"""Rules in a pod's annotation, which are added to those of its spec or replace them.
 
 Some orchestrators make pods of a type that cannot hold Moorage's own fields. They write the same
 rules as JSON into the annotation `rules.moorage.dev/v1alpha1`. The stored pod stays as it was sent:
@@ -100,7 +100,7 @@ def rules_in(annotation: str) -> Json:
 
 
 def check_annotations(annotations: Mapping[str, str], problems: Problems) -> None:
-    """Note what is wrong in a pod's annotation of rules, by itself."""
+    """Note errors in a pod's annotation of rules, by itself."""
     for key in annotations:
         if key.startswith(RULES_PREFIX) and key != ANNOTATION:
             path = key_at("metadata.annotations", key)
@@ -153,7 +153,7 @@ def _required_of_nodes(fields: Json) -> Json:
 
 
 def _merged(own: object, added: object, path: str, paths: list[str]) -> object:
-    """Put two values of one field together; lists one after the other, and objects field by field."""
+    """Merge two values of one field: lists are concatenated, and objects merged field by field."""
     if isinstance(added, list):
         before = items_of(own)
         paths += [f"{path}[{len(before) + index}]" for index in range(len(added))]

@@ -1,4 +1,4 @@
-"""The topology key whose one domain is a whole cluster, so that rules can be about several clusters."""
+"""The topology key whose domains are whole clusters, for rules over several clusters."""
 
 from collections.abc import Mapping
 

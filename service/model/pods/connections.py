@@ -1,4 +1,4 @@
-"""Connections of a pod: who it talks with, and how much.
+"""Connections of a pod with the pods that it communicates with, and their weights.
 
 A connection means exactly what a preferred term of pod affinity means, with a weight that may be
 greater. So it becomes such a term where a spec is decoded, and no rule has to know of connections.

@@ -1,4 +1,4 @@
-"""Required anti-affinity against all pods: admission limits it, and opportunity cost charges for it."""
+"""Required anti-affinity against all pods, which admission limits and opportunity cost charges."""
 
 from collections.abc import Iterator
 
@@ -61,7 +61,7 @@ def without_tautologies(selector: LabelSelector) -> LabelSelector:
 def exclusive_keys(
     spec: PodSpec, *, empty_list_means_all: bool, reads_selectors: bool = True
 ) -> tuple[str, ...]:
-    """Return the topology keys within whose domains the pod keeps out all others; mostly none.
+    """Return the topology keys in whose domains the pod excludes all others; usually none.
 
     Such a term matches a pod without labels in a namespace without labels. Its selector is `{}`, or
     one that asks for the absence of labels, which means the same if no namespace has them.

@@ -1,4 +1,4 @@
-"""Pod groups: pods that get nodes together, once enough of them are there, or not at all.
+"""Pod groups (gangs): pods that get nodes together, or not at all.
 
 The shape is that of the coscheduling plugin of kubernetes-sigs/scheduler-plugins, or that of
 Kubernetes itself (`service.model.pods.scheduling_groups`).
@@ -12,7 +12,7 @@ import msgspec
 from service.model.core.primitives import AtLeastOne, Quantities, Strict, Value
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-"""Names the PodGroup of the pod's own namespace that the pod is a member of."""
+"""The label that names the pod's PodGroup in its own namespace."""
 
 COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
 """The API version of the groups of scheduler-plugins."""
@@ -33,11 +33,11 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     labels: Mapping[str, str]
     min_member: int = 1
-    """So many have to have nodes before any may have one; 0: each is placed by itself."""
+    """The number of members that must get nodes before any does; 0: each is placed by itself."""
     topology_key: str | None = None
     """All members have to be on nodes that have the same value of this label."""
     schedule_timeout_seconds: int | None = None
-    """After so many seconds the conditions of members that still wait say that the time is over."""
+    """The seconds after which the conditions of waiting members report that the time is over."""
     uid: str = ""
 
 

@@ -1,4 +1,4 @@
-"""How much one pod may ask of others and of nodes, in all its lists together.
+"""Limits on what one pod may ask for in all its lists together.
 
 A scheduler keeps something for each of these: counters for terms and constraints, a column of all
 nodes for each label and resource, an entry of an index for each value. Kubernetes bounds them only
@@ -21,7 +21,7 @@ _POD_SELECTORS = ("labelSelector", "namespaceSelector", "exceptNamespaceSelector
 
 
 class _Asked:
-    """What the rules of a pod come to."""
+    """The totals of a pod's rules."""
 
     def __init__(self, spec: Record) -> None:
         self.terms = 0
@@ -104,7 +104,7 @@ class _Asked:
 
 
 def _listed(rules: object) -> Iterator[Record]:
-    """Yield all that the lists of an affinity have, whatever it is required or preferred by."""
+    """Yield the entries of all lists of an affinity, required and preferred."""
     for value in entries_of(rules).values():
         for each in items_of(value) or [value]:
             if entries_of(each):
@@ -112,7 +112,7 @@ def _listed(rules: object) -> Iterator[Record]:
 
 
 def check_pod_limits(spec: Record, path: str, problems: Problems) -> None:
-    """Note by which limits of a pod its spec asks for too much."""
+    """Note the limits of a pod that its spec exceeds."""
     for field, found, name, thing in _counts(_Asked(spec)):
         most = getattr(problems.limits, name)
         if found > most:

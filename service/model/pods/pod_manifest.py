@@ -1,4 +1,4 @@
-"""Pods between JSON and objects: the hot path.
+"""Manifests of pods: the hot path.
 
 Most pods that arrive differ from known ones in metadata only, as compact JSON. For these the spec
 is looked up by its bytes, the metadata is checked in a few steps, and nothing else is done
@@ -86,7 +86,7 @@ _decode_object = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class PodManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A pod. `status` is its encoded status, None where it has none."""
+    """A pod. `status` is its encoded status, or None."""
 
     kind: ClassVar[str] = "Pod"
     head: ClassVar[bytes] = head_of("Pod")
@@ -209,7 +209,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return _fields_of_status(self.status)
 
     def created_now(self, templates: TemplateCache) -> "PodManifest":
-        """Return the pod as its creation makes it: with its label keys merged into its terms.
+        """Return the pod as created, with its label keys merged into its terms.
 
         A pod that has a uid already was created elsewhere, by an API server.
 
@@ -233,7 +233,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         )
 
     def updating(self, stored: "PodManifest") -> "PodManifest":
-        """Return this update with all that an update can't remove from the stored pod.
+        """Return this update with the parts of the stored pod that an update can't remove.
 
         That is its node, its `deletionTimestamp`, the conditions that Moorage wrote, and, where
         the update is silent, its uid, its nominated node, and that it has ended with its node. The
@@ -270,7 +270,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.with_status({n: each for n, each in status.items() if n != "phase"})
 
     def keeping_nomination(self, node_name: str) -> "PodManifest":
-        """Return this update with the node that was nominated before, if it says nothing of that."""
+        """Return this update with the nominated node of before, unless it states one."""
         return self if _NOMINATED in self.status_fields() else self.with_nomination(node_name)
 
     def same_pod(self, other: "PodManifest") -> bool:
@@ -302,7 +302,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self._with_template(templates.of(spec), templates)
 
     def amended(self, amendment: Amendment, templates: TemplateCache) -> "PodManifest":
-        """Return the pod with what an amendment adds to its spec.
+        """Return the pod with its spec amended.
 
         Raises `InvalidManifest` as `TemplateCache.amended`.
         """
@@ -351,7 +351,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
 
 class ReadStatus(msgspec.Struct, frozen=True):
-    """A status with what scheduling reads of it."""
+    """A status, encoded and as scheduling reads it."""
 
     encoded: bytes
     finished: bool

@@ -1,4 +1,4 @@
-"""Which pods are valid: containers, tolerations, gates, and what else scheduling reads.
+"""The rules of pods: containers, tolerations, gates, and other fields that scheduling reads.
 
 Source: `pkg/apis/core/validation`, v1.35. Containers may lack an image and a name, and may share a
 host port; fields that scheduling does not read are not looked at.
@@ -300,4 +300,4 @@ STATUS = declared(
 POD_RULES = kind_rules(
     "Pod", names.dns_subdomain, namespaced=True, fields={"status": STATUS}, spec=SPEC
 )
-"""Which pods are valid."""
+"""The rules of valid pods."""

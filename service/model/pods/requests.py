@@ -22,7 +22,7 @@ from service.model.pods.pod import (
 
 DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024**2
-"""How much scoring assumes for a container that does not state it (`pkg/scheduler/util`)."""
+"""The amounts that scoring assumes for containers that state none (`pkg/scheduler/util`)."""
 
 
 Nanos = dict[str, int]

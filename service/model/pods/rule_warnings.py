@@ -1,4 +1,4 @@
-"""Warnings about rules of a pod that can never hold, contradict each other, or change nothing.
+"""Warnings about a pod's rules that can never hold, contradict each other, or have no effect.
 
 They are found from the manifest alone, so they hold in every cluster. Each is certain: where this
 depends on nodes, on other pods or on the cluster's settings, there is no warning.
@@ -34,7 +34,7 @@ from service.model.pods.pod import (
 )
 
 COMBINATIONS_MAX = 1_000
-"""How many combinations of node selector terms are looked at; with more, there is no warning."""
+"""The most combinations of node selector terms that are checked; with more, there is no warning."""
 
 _NODE = "spec.affinity.nodeAffinity"
 _AFFINITY = "spec.affinity.podAffinity"
@@ -52,7 +52,7 @@ class _Placed(NamedTuple):
 
 
 def warnings_of_rules(spec: PodSpec) -> Iterator[FieldWarning]:
-    """Warn about the rules of a valid spec, as far as they depend on nothing else."""
+    """Return warnings about the rules of a valid spec that depend on nothing else."""
     affinity = spec.affinity or Affinity()
     yield from _of_nodes(spec, affinity.node_affinity or NodeAffinity())
     attracting = affinity.pod_affinity or PodAffinity()
@@ -70,7 +70,7 @@ def warnings_of_rules(spec: PodSpec) -> Iterator[FieldWarning]:
 
 
 def warnings_of_own_labels(spec: PodSpec, labels: Labels) -> Iterator[FieldWarning]:
-    """Warn about spread constraints that count other pods, and not the pod that has them."""
+    """Return warnings about spread constraints that count other pods, but not the pod itself."""
     for index, constraint in enumerate(spec.topology_spread_constraints or ()):
         if _leaves_out(constraint, labels):
             message = "does not select the pod itself, so that pods like it are not spread among each other"

@@ -1,4 +1,4 @@
-"""Gangs as Kubernetes has them itself: the groups that pods name in their specs, and Workloads.
+"""Gangs of Kubernetes itself: the groups that pods name in their specs, and Workloads.
 
 In v1.35 a Workload of `scheduling.k8s.io/v1alpha1` lists the pod groups of an application, and a pod
 names one of them in `spec.workloadRef`. Since v1.36 a PodGroup is an object of its own
@@ -40,14 +40,14 @@ Json = Mapping[str, object]
 
 
 class GroupMembership(msgspec.Struct, frozen=True):
-    """The group that a pod's spec says the pod is a member of."""
+    """The group that a pod's spec names."""
 
     name: str
     """Name of a PodGroup, or of a pod group within a Workload."""
     workload: str = ""
     """Name of the Workload; "" if the group is a PodGroup."""
     replica_key: str = ""
-    """Tells the replicas of a Workload's pod group apart: each is a group of its own."""
+    """The key of the replica of a Workload's pod group; each replica is a group of its own."""
 
     @property
     def field(self) -> str:

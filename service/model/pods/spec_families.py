@@ -1,4 +1,4 @@
-"""SpecFamilies of specs: those of one owner's pods, which differ only in names.
+"""Families of specs: those of one owner's pods, which differ only in names.
 
 The controller of StatefulSets names the claims of each pod after it, and writes the pod's name into
 `hostname`, too, which scheduling does not read. The controller of DaemonSets writes the node's name
@@ -25,7 +25,7 @@ _NODE_NAMED_END = b'"]}]'
 
 
 class ByteTemplate(NamedTuple):
-    """The bytes of a spec, divided around what look like names in it.
+    """The bytes of a spec, divided around what looks like names in it.
 
     There is one part more than there are names.
     """

@@ -1,4 +1,4 @@
-"""The `status` of pods: what scheduling reads of it, and what Moorage writes into it."""
+"""The `status` of pods: the parts that scheduling reads, and those that Moorage writes."""
 
 from typing import cast
 
@@ -14,7 +14,7 @@ CLAIM_STATUSES = "resourceClaimStatuses"
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_REASON = "PreemptionByScheduler"
 DELETED_NODE_REASON = "DeletionByPodGC"
-"""Why a pod has ended whose node was deleted. The words are those of Kubernetes."""
+"""The reason, in Kubernetes' words, why a pod ended whose node was deleted."""
 OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
 """Conditions that Moorage writes; a client's update that lacks them does not remove them."""
 

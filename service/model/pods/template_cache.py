@@ -1,4 +1,4 @@
-"""Templates: what all pods with the same spec, or all nodes of a pool, share, worked out once.
+"""Templates: the data that all pods with the same spec share, computed once.
 
 A cache maps the bytes of a spec to its decoded, validated and defaulted form, and that to what it
 becomes for a pod that is created with certain labels. Pods of one Deployment or Job differ in
@@ -45,10 +45,10 @@ from service.model.pods.spec_families import (
 
 CACHE_BYTES_MAX = 64 * 1024**2
 OVERHEAD_BYTES = 2 * 1024
-"""What a template weighs besides what follows from the length of its JSON."""
+"""The size of a template beyond what follows from the length of its JSON."""
 
 DECODED_FACTOR = 6
-"""The decoded objects of a template take about as many times the bytes of its JSON."""
+"""The ratio of a template's decoded size to the bytes of its JSON."""
 
 FAMILIES_SHARE = 8
 """The share of a cache's bytes that is for families of specs: one part in this many."""
@@ -60,14 +60,14 @@ _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class Amendment(Protocol, Hashable):
-    """Something that admission adds to the specs of new pods."""
+    """A change that admission makes to the specs of new pods."""
 
     def amend(self, spec: Json) -> None:
         """Apply the change to a valid spec in place. Idempotent."""
 
 
 class PodTemplate(msgspec.Struct, frozen=True):
-    """All that pods with the same spec share.
+    """The data that all pods with the same spec share.
 
     `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
     `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
@@ -91,7 +91,7 @@ class PodTemplate(msgspec.Struct, frozen=True):
 
 
 class _Entry:
-    """A template, and the templates that it becomes for new pods, by their values of its label keys."""
+    """A template, and its merged forms for new pods, by their values of its label keys."""
 
     __slots__ = ("_gaps", "created", "size", "template")
 
@@ -109,7 +109,7 @@ class _Entry:
 
 
 class _Family:
-    """What specs have in common that differ only in the node, or the claims, that they name."""
+    """The common part of specs that differ only in the node, or the claims, that they name."""
 
     __slots__ = ("_gaps", "_group", "_spec", "_spec_json", "_warnings", "claims", "size")
 
@@ -147,7 +147,7 @@ class _Family:
 
 
 class _DaemonSetFamily(_Family):
-    """Each member names a node in its node affinity, so that it is a spec of its own."""
+    """A family whose members name a node in their node affinity, so each has its own spec."""
 
     __slots__ = ()
     is_of_daemons: ClassVar[bool] = True
@@ -158,7 +158,7 @@ class _DaemonSetFamily(_Family):
 
 
 class _StatefulSetFamily(_Family):
-    """Each member names claims, which its template has apart, so that the spec is one for all."""
+    """A family whose members name claims, which are not part of the spec, so all share one."""
 
     __slots__ = ()
     is_of_daemons: ClassVar[bool] = False
@@ -289,7 +289,7 @@ class TemplateCache:
         return entry.template
 
     def add(self, sent: bytes, spec: Json, *, stored: bool = False) -> PodTemplate:
-        """Work out the template for a spec that is valid; `spec` itself is changed.
+        """Build the template for a valid spec, which is changed in place.
 
         A `stored` one may ask for more than new pods may.
 
@@ -314,7 +314,7 @@ class TemplateCache:
     def created(
         self, template: PodTemplate, labels: Labels, *, elsewhere: bool = False
     ) -> PodTemplate:
-        """Return what a template becomes for a pod that is created with these labels.
+        """Return the template for a pod that is created with these labels.
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
@@ -334,7 +334,7 @@ class TemplateCache:
         return merged
 
     def amended(self, template: PodTemplate, amendment: Amendment) -> PodTemplate:
-        """Return what a template becomes by an amendment.
+        """Return a template with an amendment applied.
 
         Raises:
             InvalidManifest: it contradicts what is added to it.
@@ -359,7 +359,7 @@ class TemplateCache:
     def annotated(
         self, template: PodTemplate, annotation: str, *, checked: bool = False
     ) -> PodTemplate:
-        """Return what a template becomes for a pod whose annotation has rules.
+        """Return the template for a pod whose annotation has rules.
 
         Args:
             template: what the pod's spec is without them.
@@ -387,7 +387,7 @@ class TemplateCache:
         return annotated
 
     def updated(self, template: PodTemplate, stored: PodTemplate, labels: Labels) -> PodTemplate:
-        """Return what a template becomes for a stored pod, whose terms stay as they were created.
+        """Return the template for a stored pod, whose terms stay as they were created.
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
@@ -419,12 +419,12 @@ def _evict(
 
 
 def _size(sent: bytes, template: PodTemplate) -> int:
-    """Return about how many bytes a template takes that was sent in this form."""
+    """Return the approximate size in bytes of a template that was sent in this form."""
     return len(sent) + DECODED_FACTOR * len(template.spec_json) + OVERHEAD_BYTES
 
 
 def _gaps(sent: bytes) -> frozenset[int]:
-    """Find where the members of a compact object end; nothing if keys are encoded in another way."""
+    """Return where the members of a compact object end; empty if keys are encoded otherwise."""
     ends, end = [], 0
     for name, value in _decode_members(sent).items():
         end += 1 + len(encode(name)) + 1 + len(bytes(value))
@@ -444,7 +444,7 @@ def build_template(spec: Json, spec_json: bytes) -> PodTemplate:
 
 
 def _with_rules(template: PodTemplate, annotation: str) -> PodTemplate:
-    """Make the template of a spec whose pod has rules in an annotation; its JSON stays the spec's own."""
+    """Build the template of a spec with rules from an annotation; its JSON stays the spec's own."""
     spec, rules_from = merge_annotated(template.decoded(), annotation)
     fill_defaults(spec)
     decoded = build_template(spec, template.spec_json).spec

@@ -1,4 +1,4 @@
-"""Limit ranges: what the containers of a namespace ask for by default, and what they may ask for.
+"""Limit ranges: default requests and limits of a namespace's containers, and their bounds.
 
 Source: `plugin/pkg/admission/limitranger`, `SetDefaults_LimitRangeItem` and the messages of both,
 v1.35. Which limit ranges are valid is in `service.model.policies.limit_rules`.
@@ -85,13 +85,13 @@ LIMIT_RANGE = KindSpec(
 
 
 class ContainerDefaults(msgspec.Struct, frozen=True):
-    """What containers get that do not say it themselves."""
+    """The requests and limits of containers that state none."""
 
     limits: Stated
     requests: Stated
 
     def amend(self, spec: Json) -> None:
-        """Add it to the containers of a valid spec, which is changed; again changes nothing."""
+        """Apply the defaults to the containers of a valid spec in place. Idempotent."""
         for field in ("containers", "initContainers"):
             for each in items_of(spec.get(field)):
                 container = entries_of(each)
@@ -116,7 +116,7 @@ def defaults_of(body: LimitRangeBody) -> ContainerDefaults | None:
 
 
 def violations(spec: PodSpec, body: LimitRangeBody) -> list[str]:
-    """Say which bounds of a limit range a pod exceeds, each with the pod's field."""
+    """Yield the bounds of a limit range that a pod exceeds, each with the pod's field."""
     return [
         told
         for item in body.spec.limits
@@ -126,7 +126,7 @@ def violations(spec: PodSpec, body: LimitRangeBody) -> list[str]:
 
 
 def claim_violations(requests: Quantities, body: LimitRangeBody) -> list[str]:
-    """Say which bounds of a limit range a claim exceeds."""
+    """Yield the bounds of a limit range that a claim exceeds."""
     stated = _Stated(requests)
     use = _Use(CLAIM, "spec.resources.", stated, _Stated({}))
     found: list[str] = []
@@ -146,7 +146,7 @@ class _Stated:
 
 
 class _Use(msgspec.Struct, frozen=True):
-    """What a container, a pod or a claim asks for."""
+    """The requests and limits of a container, a pod, or a claim."""
 
     type: str
     path: str

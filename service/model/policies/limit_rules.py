@@ -1,4 +1,4 @@
-"""Which limit ranges are valid.
+"""The rules of limit ranges.
 
 Source: `ValidateLimitRange`, v1.35, which sees a limit range with the defaults that follow from its
 bounds.
@@ -70,7 +70,7 @@ def _fields_fit_type(item: Record, path: str, problems: Problems) -> None:
 
 
 def _bounds_are_in_order(item: Record, path: str, problems: Problems) -> None:
-    """Compare what is stated; what follows from it by default is in order then, too."""
+    """Check the order of stated bounds; defaults that follow from them are then in order, too."""
     sent = {field: dict(_nanos(item, field)) for field in _QUANTITIES}
     for low, high in _LOWER_THAN:
         for resource, least in sent[low].items():

@@ -1,4 +1,4 @@
-"""What pods get of their priority class when they are created."""
+"""Priority classes, which give pods their priority when they are created."""
 
 from typing import Literal
 
@@ -25,5 +25,5 @@ class PriorityClassEntry(
 
     @property
     def shortest(self) -> "int | PriorityClassEntry":
-        """The entry as the setting shows it: one that has nothing but a value is a number."""
+        """The entry as the setting shows it: a number if it has only a value."""
         return self.value if self == PriorityClassEntry(value=self.value) else self

@@ -1,4 +1,4 @@
-"""Resource quotas and priority classes between JSON and objects.
+"""Manifests of resource quotas and priority classes.
 
 A quota is rendered without `status`: the replica knows what is used, and adds it to answers.
 Scopes get the names under which Kubernetes has shipped them, operators their default.
@@ -59,7 +59,7 @@ class PriorityClassManifest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     priority_class: PriorityClassEntry
     warnings: FieldWarnings = ()
-    """The warnings about fields that are passed over."""
+    """The warnings about ignored fields."""
 
 
 def parse_quota(
@@ -121,7 +121,7 @@ def _quota(metadata: Metadata, rest: Json) -> QuotaManifest:
 
 
 def _ship(spec: Json) -> None:
-    """Put shipped names and the default operator into a valid spec; again changes nothing."""
+    """Put shipped names and the default operator into a valid spec in place. Idempotent."""
     if scopes := items_of(spec.get("scopes")):
         spec["scopes"] = [shipped_scope(cast("str", scope)) for scope in scopes]
     for each in items_of(entries_of(spec.get("scopeSelector")).get("matchExpressions")):

@@ -1,4 +1,4 @@
-"""Which resource quotas and priority classes are valid.
+"""The rules of resource quotas and priority classes.
 
 Source: `ValidateResourceQuotaSpec` and `ValidatePriorityClass`, v1.35. `opportunity.…` is
 Moorage's own.

@@ -1,4 +1,4 @@
-"""Runtime classes, and what Kubernetes' admission makes of a new pod that names one.
+"""Runtime classes, and the changes that Kubernetes' admission makes to new pods that name one.
 
 Source: `plugin/pkg/admission/runtimeclass` and `pkg/util/tolerations`, v1.35.
 """
@@ -76,14 +76,14 @@ RUNTIME_CLASS = KindSpec(
 
 
 class RuntimeClassMerge(msgspec.Struct, frozen=True):
-    """What is merged into the pods of a class."""
+    """The fields that are merged into the pods of a class."""
 
     overhead: tuple[tuple[str, str | int | float], ...] | None
     node_selector: tuple[tuple[str, str], ...]
     tolerations: tuple[Toleration, ...] | None
 
     def amend(self, spec: Json) -> None:
-        """Merge it into a valid spec, which is changed; a second time changes nothing."""
+        """Merge it into a valid spec in place. Idempotent."""
         if self.overhead is not None and spec.get("overhead") is None:
             spec["overhead"] = dict(self.overhead)
         if self.node_selector:
@@ -112,7 +112,7 @@ class RuntimeClassMerge(msgspec.Struct, frozen=True):
 _NO_CLASS = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 WITHOUT_CLASS = RuntimeClassMerge(None, (), None)
-"""What is merged into pods that name no class."""
+"""The merge for pods that name no class, which changes nothing."""
 
 
 def read_by_runtime_class(spec: PodSpec) -> object:

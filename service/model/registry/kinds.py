@@ -33,7 +33,7 @@ DECLARED_KINDS: Mapping[str, KindSpec] = {
 EVERYBODYS = frozenset(
     {"Node", CLUSTER_KIND, *(each.kind for each in DECLARED_KINDS.values() if each.is_public)}
 )
-"""The kinds whose objects are shown to everybody who may read somewhere in their cluster."""
+"""The kinds whose objects every reader of a part of the cluster can see."""
 _NAMESPACE = "Namespace"
 
 

@@ -1,6 +1,6 @@
 """JSON manifests to objects and back.
 
-A manifest is parsed once, at the door: everything wrong in it is reported together, what scheduling
+A manifest is parsed once, on arrival: everything wrong in it is reported together, what scheduling
 reads becomes frozen values, and the rest is kept as bytes. Rendering joins those bytes; a spec is
 never encoded again. `parse_…` is for manifests from anyone, `load_…` for those rendered here.
 
@@ -99,7 +99,7 @@ Applicable: TypeAlias = AnyManifest | PriorityClassManifest
 
 
 def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
-    """Parse a manifest of whatever kind it says it is.
+    """Parse a manifest of the kind that it states.
 
     Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or unknown.
     """
@@ -163,7 +163,7 @@ def parse_new(
 
 
 def load_any(kind: str, body: bytes, templates: TemplateCache) -> AnyManifest:
-    """Read an object that was rendered here; KeyError for a kind that has no manifest."""
+    """Read an object that was rendered here; raises KeyError for a kind that has no manifest."""
     if kind in DECLARED_KINDS:
         return load_object(DECLARED_KINDS[kind], body)
     return _LOADERS[kind](body, templates)

@@ -1,4 +1,4 @@
-"""Which objects a list, a watch or a deletion is about: their labels and some of their fields."""
+"""Filters of lists, watches, and deletions by labels and fields."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is asked of an object; one that asks nothing lets all objects pass."""
+    """A filter of objects; an empty one passes all of them."""
 
     labels: LabelSelector | None = None
     fields: tuple[FieldRequirement, ...] = ()

@@ -1,4 +1,4 @@
-"""The orders of pods and nodes that lists know besides that of their names.
+"""Orders of lists of pods and nodes other than by name.
 
 As with filters, what an object is ordered by is read of a manifest in memory, or of its JSON.
 """
@@ -19,7 +19,7 @@ from service.model.selection.selectable_fields import (
 )
 
 OrderKey: TypeAlias = tuple[str | int, str, str]
-"""The value that an object is ordered by, and its namespace and name: no two objects have the same."""
+"""A unique sort key: the value of the field, namespace, and name."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -37,7 +37,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _Ordered(msgspec.Struct, frozen=True):
-    """The part of an object's JSON that orders read."""
+    """The parts of an object's JSON that orders read."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
@@ -82,7 +82,7 @@ _decode = msgspec.json.Decoder(_Ordered).decode
 
 
 class Order(msgspec.Struct, frozen=True):
-    """By which field objects are ordered; those with the same value by namespace and name.
+    """An order by a field; objects with the same value are ordered by namespace and name.
 
     If it is descending, the whole order is reversed.
     """

@@ -1,4 +1,4 @@
-"""The fields of objects that lists, watches and deletions can select by: one table for all of them.
+"""The fields that lists, watches, and deletions can select by, in one table.
 
 Each field is read in two ways: of a manifest that is in memory, and of the JSON of an object.
 """
@@ -52,7 +52,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """The part of an object's JSON that filters read."""
+    """The parts of an object's JSON that filters read."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec | None = None
@@ -139,7 +139,7 @@ OBJECT_FIELDS: Mapping[str, ObjectField] = {
 """Every field that filters can name; events, which are no manifests, have others besides."""
 
 WAS_PENDING = msgspec.json.encode({NODE_NAME: ""})[1:-1]
-"""What `fields_before` contains of a change by which a pod without a node got one."""
+"""The part of `fields_before` that marks a change by which a pending pod got a node."""
 
 _Reader = tuple[str, Callable[[Subject], str]]
 
@@ -159,7 +159,7 @@ _CHANGING: Mapping[str, tuple[_Reader, ...]] = {
 
 
 def fields_before(kind: str, before: Subject, after: Subject) -> bytes | None:
-    """Return a JSON object of the values before of those fields that a change altered.
+    """Return, as a JSON object, the earlier values of the fields that a change altered.
 
     It is empty text if none was altered, and None if the kind has no fields that may change.
     """

@@ -1,4 +1,4 @@
-"""Claims and volumes as binding writes them: in the way of Kubernetes' own controller.
+"""Changes of claims and volumes by binding, as Kubernetes' own controller makes them.
 
 A volume that was bound here says for which claim, so that only such a binding is ever ended: what
 others have bound is for them to release. Clients write claims and volumes without knowing what they
@@ -95,7 +95,7 @@ def volume_released(volume: DeclaredManifest) -> DeclaredManifest:
 
 
 def claim_keeping_binding(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
-    """Return an update of a claim with its volume, unless the update names another one."""
+    """Return an update of a claim with its volume, unless it names another one."""
     name = volume_named_by(stored)
     if volume_named_by(sent) not in ("", name):
         return sent
@@ -136,7 +136,7 @@ def _leaves_claim(sent: DeclaredManifest, stored: DeclaredManifest) -> bool:
 
 
 def _keep(fields: Json, stored: DeclaredManifest, annotations: Iterable[str]) -> None:
-    """Have an update keep annotations and the phase, if it has none or that of an unbound object."""
+    """Keep annotations, and the phase if the update has none or that of an unbound object."""
     known = stored.kept.annotations
     kept = {name: known[name] for name in annotations if name in known}
     metadata = part_of(fields, "metadata")
@@ -156,7 +156,7 @@ def _phase_of(manifest: DeclaredManifest) -> str:
 
 
 def volume_named_by(claim: DeclaredManifest) -> str:
-    """Return the name of the volume that a claim is bound to; "" if it is to none."""
+    """Return the name of the volume that a claim is bound to, or ""."""
     body = claim.kept.body
     assert isinstance(body, PersistentVolumeClaimBody)
     return body.spec.volume_name

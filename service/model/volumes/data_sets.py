@@ -1,4 +1,4 @@
-"""Data sets: where data is, so that pods can name the data that they work on and not the nodes."""
+"""Data sets: the places of data, so that pods can name data instead of nodes."""
 
 from service.model.core import names
 from service.model.core.kind import KindSpec

@@ -1,4 +1,4 @@
-"""Volumes, the claims to them, and what else decides on which nodes a pod can have its volumes.
+"""Volumes, claims, classes, and drivers, as the volume plugins read them.
 
 Claims, persistent volumes, storage classes and the objects of CSI drivers are kept for the volume
 plugins. What rules read of one is a value here, with everything that follows from the object alone
@@ -53,7 +53,7 @@ ZoneLabels: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
 
 
 class DiskName(msgspec.Struct, frozen=True, gc=False):
-    """What a driver calls a volume, by which volumes are counted.
+    """A driver's name for a volume, by which volumes are counted.
 
     In-tree disks are counted as volumes of the driver that took their place.
     """
@@ -63,7 +63,7 @@ class DiskName(msgspec.Struct, frozen=True, gc=False):
 
 
 class InTreeSource(Protocol):
-    """What a pod's volume and a persistent volume have in common: the disk that they may name."""
+    """The in-tree disk that a pod's volume or a persistent volume names, if any."""
 
     @property
     def aws_elastic_block_store(self) -> AWSElasticBlockStoreVolumeSource | None: ...
@@ -109,7 +109,7 @@ class ClaimRef(Partial, frozen=True, kw_only=True, gc=False):
 
 
 class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pod asks of a volume. Sizes are in nanos (`service.model.core.quantity`)."""
+    """A pod's claim to a volume. Sizes are in nanos (`service.model.core.quantity`)."""
 
     namespace: str
     name: str
@@ -138,7 +138,7 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """A volume that is there."""
+    """A volume."""
 
     name: str
     labels: Mapping[str, str]
@@ -161,12 +161,12 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
-    """How volumes of a class come to be."""
+    """A class of volumes: how they are provisioned and bound."""
 
     name: str
     provisioner: str = ""
     waits_for_consumer: bool = False
-    """Whether claims are bound when a pod that uses them is placed, and not before."""
+    """Whether claims are bound only when a pod that uses them is placed."""
     allowed_topologies: tuple[Topology, ...] = ()
     """The nodes for which volumes can be made, as any of these; empty: all."""
 
@@ -184,11 +184,11 @@ class CSIDriver(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     reports_capacity: bool = False
-    """Whether volumes are provisioned only where a `CSIStorageCapacity` says that there is room."""
+    """Whether volumes are provisioned only where a `CSIStorageCapacity` has enough capacity."""
 
 
 class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
-    """The room that a driver has for volumes of a class on some nodes."""
+    """A driver's capacity for volumes of a class on some nodes."""
 
     namespace: str
     name: str

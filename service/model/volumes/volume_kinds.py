@@ -1,4 +1,4 @@
-"""The kinds of objects that say which volumes there are, who claims them and where they can be used.
+"""The kinds of storage: claims, volumes, classes, drivers, capacities, and attachments.
 
 Here is what rules read of each as it is written, and what follows from that
 (`service.model.volumes.volume`).

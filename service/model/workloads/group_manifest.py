@@ -1,4 +1,4 @@
-"""Pod groups between JSON and objects.
+"""Manifests of pod groups.
 
 A group of scheduler-plugins is rendered without `status`: the replica computes it from the members
 for answers. One of Kubernetes keeps the `status` that its controllers report.
