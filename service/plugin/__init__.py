@@ -14,7 +14,7 @@ from service.engine.framework.plugin import (
     Headrooms,
     NodePlugin,
     Plugin,
-    PreFilter,
+    PreFilterResult,
     RelationPlugin,
     RelativeScore,
 )
@@ -50,7 +50,7 @@ __all__ = [
     "Plugin",
     "Pod",
     "PodClass",
-    "PreFilter",
+    "PreFilterResult",
     "RecordCheck",
     "RelationPlugin",
     "RelativeScore",

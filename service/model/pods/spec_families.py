@@ -1,4 +1,4 @@
-"""Families of specs: those of one owner's pods, which differ only in names.
+"""SpecFamilies of specs: those of one owner's pods, which differ only in names.
 
 The controller of StatefulSets names the claims of each pod after it, and writes the pod's name into
 `hostname`, too, which scheduling does not read. The controller of DaemonSets writes the node's name

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.store.connecting.connections import Connector, Driver, StoreConnection
 from service.store.connecting.failures import unavailable_on_failure, unknown_on_failure
 from service.store.connecting.timeline import HistoryGuard

@@ -4,7 +4,7 @@ import logging
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
-from service.model.errors import StorageUnavailable
+from service.model.core.errors import StorageUnavailable
 from service.store.connecting.database_hosts import Host
 
 _log = logging.getLogger(__name__)
