@@ -16,35 +16,35 @@ from litestar.di import Provide
 from litestar.types import ASGIApp
 from typing_extensions import override
 
-from service.api.bodies.byte_budget import Budget
-from service.api.handler_services.decided_operations import FastPath
-from service.api.handler_services.server_services import Services
-from service.api.handlers.server import check_ready
+from service.api.auth.authentication import Authentication, BeginningAudit, PrincipalStore
+from service.api.auth.csrf import BrowserCheck
+from service.api.auth.guard import Entrance
+from service.api.auth.oidc import IdentityProvider
+from service.api.auth.rate_limits import Rates
+from service.api.auth.refusal_log import Refusals
+from service.api.auth.throttle import AnonymousConcurrency
+from service.api.forwarding.forwarder import forwarder_of
 from service.api.http.body import BodyReader
+from service.api.http.byte_budget import Budget
 from service.api.http.context import ApiRequest
 from service.api.http.exception_handler import answer_error
 from service.api.http.flow_control import CountBytes
+from service.api.http.permissions import require_declarations
 from service.api.middleware.edge import Edge
 from service.api.middleware.lazy_app import LazyApp
-from service.api.openapi.rights_each_operation_needs import require_declarations
-from service.api.reading.past_reads import PastReads
-from service.api.reading.stored_reads import AuditReader, ClusterReads, LogReader
-from service.api.routes import HANDLERS, Documents, openapi_document
-from service.api.security.anonymous_concurrency import AnonymousConcurrency
-from service.api.security.authentication import Authentication, BeginningAudit, PrincipalStore
-from service.api.security.cross_origin_checks import BrowserCheck
-from service.api.security.entrance import Entrance
-from service.api.security.identity_provider import IdentityProvider
-from service.api.security.rate_limits import Rates
-from service.api.security.refusal_audit import Refusals
+from service.api.reads.history import PastReads
+from service.api.reads.stored import AuditReader, ClusterReads, LogReader
+from service.api.resources.dispatch import FastPath
+from service.api.resources.handlers import HANDLERS, Documents, openapi_document
+from service.api.resources.server.routes import check_ready
+from service.api.resources.services import Services
+from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
-from service.api.telemetry.process_and_connection_reporter import DatabaseReporter
-from service.api.telemetry.readiness_commit_probe import CommitProbe, CommitStore, ProvingLog
-from service.api.telemetry.spans import Spans, exported_spans
-from service.api.telemetry.worker_heartbeat import Heartbeat
+from service.api.telemetry.readiness import CommitProbe, CommitStore, ProvingLog
+from service.api.telemetry.reporter import DatabaseReporter
+from service.api.telemetry.traces import Spans, exported_spans
 from service.api.webhooks.delivery import Deliveries, DeliveryStore
 from service.api.webhooks.sending import Sender
-from service.api.worker_forwarding.forwarder import forwarder_of
 from service.extenders import Extenders
 from service.model.core.validators import Limits as ManifestLimits
 from service.model.pods.template_cache import TemplateCache

@@ -23,12 +23,12 @@ import pytest
 from sqlalchemy.engine import make_url
 from xdist.remote import Producer
 
-from service.api.bodies import streamed_responses
+from service.api.http import streaming as streamed_responses
 from service.runtime import compiled_engine
 from service.server.local_server import temporary_folder
-from service.store.connecting import connections, pool
-from service.store.connecting.connections import data_source_name
 from service.store.coordination import replica_reports
+from service.store.db import connector as connections, pool
+from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
 from service.store.log import commits

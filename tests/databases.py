@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 from sqlalchemy.engine import URL, make_url
 
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from tests.waiting import WAIT_SECONDS
 
 

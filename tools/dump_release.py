@@ -23,7 +23,7 @@ import asyncpg
 
 from service.cli.client import Client
 from service.server.local_server import LocalServer, temporary_folder
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tools import postgres
 

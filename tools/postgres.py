@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.embedded import binaries
 from service.store.embedded.os_account import OsAccount
 

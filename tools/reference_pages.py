@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 import typer
 
-from service.api.problems import PROBLEMS
+from service.api.http.problems import PROBLEMS
 from service.cli.command_table import load_command
 from service.cli.main import app
 from service.model.cluster.cluster_config import ClusterConfig

@@ -11,7 +11,7 @@ from service.model.core.errors import StorageUnavailable
 from service.server.failures import ConfigurationError, UnavailableError
 from service.server.signals import run_until_stopped
 from service.settings import Settings
-from service.store.connecting.outage_log import reason_of
+from service.store.db.outages import reason_of
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.schema.migrate import UnusableTables, newest, upgrade_async
 from service.store.schema.serving_role import admit_servers

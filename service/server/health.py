@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 import msgspec
 from typing_extensions import override
 
-from service.api.telemetry.exposition_summed_over_workers import CONTENT_TYPE, exposition_of
-from service.api.telemetry.worker_heartbeat import BEAT_BYTES_MAX, WorkerHealth
+from service.api.telemetry.exposition import CONTENT_TYPE, exposition_of
+from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, WorkerHealth
 from service.server.tcp_ports import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0

@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIABLE
-from service.api.telemetry.log_lines import configure_logs, logging_of
+from service.api.forwarding.peer_connections import servers_of
+from service.api.telemetry.exposition import DIRECTORY_VARIABLE
+from service.api.telemetry.logs import configure_logs, logging_of
 from service.api.telemetry.worker_starts import starts_told_by_supervisor
-from service.api.worker_forwarding.server_connections import servers_of
 from service.runtime.compiled_engine import engine_kind
 from service.runtime.worker_deaths import DeathCounts
 from service.server.connection_reaper import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.api.telemetry.log_lines import configure_logs
+from service.api.telemetry.logs import configure_logs
 from service.model.core.errors import NotFound, StorageUnavailable
 from service.server.database import database, migrate
 from service.server.failures import ConfigurationError, StoppedError, UnavailableError
@@ -12,7 +12,7 @@ from service.server.signals import (
     run_until_stopped,
 )
 from service.settings import Settings
-from service.store.connecting.outage_log import reason_of
+from service.store.db.outages import reason_of
 from service.store.postgres import PostgresStore
 from service.store.schema.citus_sharding import ServersMissing, distribute
 

@@ -33,7 +33,7 @@ from granian.server import MPServer
 from granian.server.mp import WorkerProcess
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from service.api.telemetry.log_lines import logging_of
+from service.api.telemetry.logs import logging_of
 from service.api.telemetry.worker_starts import StartReason, WorkerStarts
 from service.runtime.worker_deaths import DeathCounts, Suspect
 from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS

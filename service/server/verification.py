@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from service.api.telemetry.log_lines import configure_logs
+from service.api.telemetry.logs import configure_logs
 from service.model.core.errors import StorageUnavailable
 from service.model.verification_findings import ROWS, STATE, Check, Finding
 from service.scheduler.verification import LoadedObjects
@@ -17,8 +17,8 @@ from service.server.signals import (
     run_until_stopped,
 )
 from service.settings import Settings
-from service.store.row_verification import DatabaseSnapshot, database_snapshot
 from service.store.schema.migrate import is_current
+from service.store.verification import DatabaseSnapshot, database_snapshot
 
 
 class VerifiedCluster(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,10 +17,10 @@ from service.model.log.audit_chain import (
     AuditRow,
     told_at,
 )
-from service.store import array_literals
-from service.store.connecting.connections import Driver
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
+from service.store.db import arrays as array_literals
+from service.store.db.connector import Driver
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
 
 SWEEP_AUDIT_MAX = 5_000
 """How many rows one step of the sweeper deletes at most."""

@@ -10,9 +10,9 @@ from service.model.log.audit_chain import ITSELF, AuditedCaller
 from service.model.log.commit import Head
 from service.model.log.pages import NO_OBJECTS, ClusterCounts, ClusterRow
 from service.store.audit import AuditPolicy
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
-from service.store.rows import gone
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
+from service.store.db.rows import gone
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"
@@ -153,7 +153,7 @@ class Clusters:
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
         """All clusters, or the one with the given number."""
-        from service.store import compiled_statements  # noqa: PLC0415 - see there
+        from service.store import statements as compiled_statements
 
         query = compiled_statements.clusters("number" if values else "")
         with unavailable_on_failure():

@@ -9,10 +9,10 @@ from service.model.core.primitives import ObjectName
 from service.model.core.times import rfc3339
 from service.model.log.events import Event, EventRow, rows_of
 from service.model.log.pages import EventPage
-from service.store import array_literals
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
-from service.store.rows import gone, head_of
+from service.store.db import arrays as array_literals
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
+from service.store.db.rows import gone, head_of
 
 SWEEP_EVENTS_MAX = 5_000
 """How many events one step of the sweeper deletes at most."""

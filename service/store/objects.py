@@ -7,9 +7,9 @@ import asyncpg
 from service.model.core.primitives import ObjectName
 from service.model.log.commit import Head, ObjectKey, ObjectRow
 from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage, ObjectRead
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
-from service.store.rows import gone, head_of
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
+from service.store.db.rows import gone, head_of
 
 _OBJECTS = """
     SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
@@ -94,7 +94,7 @@ class Objects:
 
         The page ends, too, with the object that reaches `PAGE_BYTES_MAX`.
         """
-        from service.store import compiled_statements  # noqa: PLC0415 - see there
+        from service.store import statements as compiled_statements
 
         start: compiled_statements.After = "Start" if after is None else "Key"
         if after is not None and after[0] == namespace:

@@ -8,32 +8,32 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from service.store.access import Access
 from service.store.audit import Audit, AuditPolicy
 from service.store.clusters import Clusters
-from service.store.connecting.connections import (
+from service.store.coordination.heartbeats import NodeHeartbeats
+from service.store.coordination.leases import Leases
+from service.store.coordination.replica_reports import ReplicaReports
+from service.store.coordination.workers import Workers
+from service.store.db.connector import (
     COMMIT_SETTINGS,
     READ_SETTINGS,
     STATEMENT_SECONDS_MAX,
     Takeovers,
     connector,
 )
-from service.store.connecting.database_hosts import only_host_of
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.outage_log import Outages
-from service.store.connecting.pool import Connections, PoolUse
-from service.store.connecting.timeline import HistoryGuard
-from service.store.coordination.heartbeats import NodeHeartbeats
-from service.store.coordination.leases import Leases
-from service.store.coordination.replica_reports import ReplicaReports
-from service.store.coordination.workers import Workers
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.hosts import only_host_of
+from service.store.db.outages import Outages
+from service.store.db.pool import Connections, PoolUse
+from service.store.db.timeline import HistoryGuard
 from service.store.events import Events
 from service.store.log.commits import Log
+from service.store.log.history import History
 from service.store.log.housekeeping import Housekeeper
-from service.store.log.log_notifications import LogNotifications
-from service.store.log.past import History
+from service.store.log.notify import LogNotifications
 from service.store.log.recovery import Recovery
 from service.store.objects import Objects
-from service.store.principals import Access
 from service.store.webhooks import Webhooks
 
 
@@ -153,4 +153,4 @@ class PostgresStore:
 
 def warm_up() -> None:
     """Import modules that only lists need; call it in a thread of its own, as it takes a while."""
-    importlib.import_module("service.store.compiled_statements")
+    importlib.import_module("service.store.statements")

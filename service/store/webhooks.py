@@ -11,10 +11,10 @@ from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.log.lease import LEASE_SECONDS_MAX
 from service.model.webhooks import Change, Settled, WebhookRow
 from service.store.audit import AuditPolicy, add_rows
-from service.store.connecting.connections import Driver
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
-from service.store.rows import gone
+from service.store.db.connector import Driver
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
+from service.store.db.rows import gone
 
 _COLUMNS = WebhookRow.__struct_fields__
 _NAMED = ", ".join(_COLUMNS)

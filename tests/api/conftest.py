@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.bodies.byte_budget import Budget
-from service.api.security.refusal_audit import Refusals
+from service.api.auth.refusal_log import Refusals
+from service.api.http.byte_budget import Budget
 from service.api.telemetry.metrics import Metrics
-from service.api.telemetry.spans import Spans
+from service.api.telemetry.traces import Spans
 from service.app import create_app, templates_of
 from service.extenders import Extenders
 from service.runtime.clock import SystemClock

@@ -9,8 +9,8 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service.api.handler_services.decided_operations import FastPath
-from service.api.handler_services.server_services import Services
+from service.api.resources.dispatch import FastPath
+from service.api.resources.services import Services
 
 Middleware = Callable[[ASGIApp], ASGIApp]
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from service.server.local_server import temporary_folder
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.api.live import live_server

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.reading.stored_reads import ID_KNOWN_SECONDS, ClusterReads
+from service.api.reads.stored import ID_KNOWN_SECONDS, ClusterReads
 from service.model.core.errors import NotFound, StorageUnavailable
 from service.model.log.commit import Head
 from service.runtime.clock import SystemClock
@@ -136,7 +136,7 @@ async def test_a_stream_that_fails_before_its_first_byte_is_answered_with_what_f
         error = StorageUnavailable("The database cannot be reached.", retry_after=7)
         raise error if raised_in == "the stream" else ExceptionGroup("a task failed", [error])
 
-    monkeypatch.setattr("service.api.handlers.objects.items", items)
+    monkeypatch.setattr("service.api.resources.objects.routes.items", items)
     await harness.put_node("n1")
     answer = await harness.client.get(f"{CLUSTER}/nodes")
     assert problem(answer, 503) == "StorageUnavailable"

@@ -13,7 +13,7 @@ from service.model.core.access import Grant, Principal
 from service.model.core.errors import ObjectUnreadable
 from service.runtime.clock import SystemClock
 from service.scheduler.protocol.limits import Limits
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem

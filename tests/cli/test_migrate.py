@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.schema.migrate import is_current
 from tests.store.releases import DUMPS, contents, of_columns_of, restore
 

@@ -121,7 +121,7 @@ def test_an_outage_is_two_lines_and_no_traceback(
         )
         assert httpx.get(url + "/readyz", **PLAIN_HTTP).status_code == 200
     lines = log.lines()
-    told = [each for each in lines if each["logger"] == "service.store.connecting.outage_log"]
+    told = [each for each in lines if each["logger"] == "service.store.db.outages"]
     assert [each["message"] for each in told] == ["The database is lost.", "The database is back."]
     assert told[0]["reason"]
     assert told[1]["after_seconds"] > 0

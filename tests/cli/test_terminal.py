@@ -16,7 +16,7 @@ from service.cli.client import Client
 from service.cli.printing.output import wrapped
 from service.server.local_server import temporary_folder
 from service.server.tcp_ports import hold_port, port_of
-from service.store.connecting.connections import STARTERS_LOCK, data_source_name
+from service.store.db.connector import STARTERS_LOCK, data_source_name
 from service.store.schema.migrate import is_current
 from tests.paths import ROOT
 from tests.processes import copy_data

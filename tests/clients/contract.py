@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from service.api.openapi.operation_declaration import NDJSON
-from service.api.routes import openapi_document
+from service.api.http.operation import NDJSON
+from service.api.resources.handlers import openapi_document
 from service.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from service.store.schema.migrate import upgrade

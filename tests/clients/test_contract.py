@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.api.routes import openapi_document
+from service.api.resources.handlers import openapi_document
 from tests.clients import contract
 
 pytestmark = pytest.mark.clients

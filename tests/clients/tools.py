@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from service.api.routes import openapi_document
+from service.api.resources.handlers import openapi_document
 from tests.paths import ROOT
 
 HERE = Path(__file__).parent

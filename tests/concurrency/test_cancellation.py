@@ -16,7 +16,7 @@ from service.model.registry.manifests import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loader
 from service.scheduler.replica.replica import Replica
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import each_database_url, make_harness, over_each_store
 from tests.api.harness import AS_JSON, CLUSTER, pod

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from service.api.openapi.resources import RESOURCES
+from service.api.resources.objects.registry import RESOURCES
 from service.model.cluster.cluster_config import parse_config
 from service.model.core.errors import InvalidManifest, MalformedJSON, MoorageError
 from service.model.json.patch import apply_patch

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from service.api.handlers.documentation_site import FOLDER
+from service.api.resources.server.docs import FOLDER
 from tests.page.visiting import ADMIN, Visit, check
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from service.api.handlers.documentation_site import FOLDER, START
+from service.api.resources.server.docs import FOLDER, START
 from tests.page.visiting import Visit, check
 
 

@@ -1,6 +1,6 @@
 """Callers of an application in this process, told apart by a header: whatever tells them apart is no part of the test."""
 
-from service.api.security.authentication import Headers
+from service.api.auth.authentication import Headers
 from service.model.core.access import EVERYBODY, Grant, Principal
 from tests.api.harness import Harness
 

@@ -16,14 +16,14 @@ import pytest
 from litestar import get
 from litestar.exceptions import ImproperlyConfiguredException
 
-from service.api.openapi.rights_each_operation_needs import (
+from service.api.http.permissions import (
     Admin,
     Cluster,
     Namespaced,
     Public,
     access_of,
 )
-from service.api.routes import HANDLERS, openapi_document
+from service.api.resources.handlers import HANDLERS, openapi_document
 from service.app import RandomIds, create_app
 from service.runtime.clock import SystemClock
 from service.settings import Settings

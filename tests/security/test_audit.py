@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from litestar.types import ASGIApp
 
-from service.api.security import refusal_audit
-from service.api.security.authentication import STALE_AFTER_SECONDS, Authentication
-from service.api.security.refusal_audit import Refusals
+from service.api.auth import refusal_log as refusal_audit
+from service.api.auth.authentication import STALE_AFTER_SECONDS, Authentication
+from service.api.auth.refusal_log import Refusals
 from service.app import create_app
 from service.model.core.access import ADMIN, EVERYBODY, Grant, Principal
 from service.model.core.errors import StorageUnavailable

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.routes import HANDLERS
-from service.api.security.authentication import Authentication
-from service.api.security.cross_origin_checks import HOSTS_MAX, BrowserCheck
+from service.api.auth.authentication import Authentication
+from service.api.auth.csrf import HOSTS_MAX, BrowserCheck
+from service.api.resources.handlers import HANDLERS
 from service.runtime.clock import SystemClock
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.conftest import MakeHarness

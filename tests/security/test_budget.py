@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.routes import HANDLERS
+from service.api.resources.handlers import HANDLERS
 from service.model.core.access import Grant, Principal
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
@@ -365,7 +365,7 @@ class Reader:
 async def test_a_list_that_has_begun_keeps_its_room_for_what_is_to_come(
     harness, monkeypatch
 ) -> None:
-    monkeypatch.setattr("service.api.handlers.objects.BATCH_ROWS", 1)
+    monkeypatch.setattr("service.api.resources.objects.routes.BATCH_ROWS", 1)
     await harness.client.delete(f"{CLUSTER}/nodes/n")
     await put_wide(harness, "a", "b", "c")
     reader = Reader(harness, f"{CLUSTER}/nodes", 70_000)
@@ -380,7 +380,7 @@ async def test_a_list_that_has_begun_keeps_its_room_for_what_is_to_come(
 
 
 async def test_a_list_of_which_a_later_piece_finds_no_room_is_cut_off(harness, monkeypatch) -> None:
-    monkeypatch.setattr("service.api.handlers.objects.BATCH_ROWS", 1)
+    monkeypatch.setattr("service.api.resources.objects.routes.BATCH_ROWS", 1)
     await put_wide(harness, "wide")
     reader = Reader(harness, f"{CLUSTER}/nodes", 1)
     await reader.paused.wait()
@@ -429,7 +429,7 @@ def narrow(monkeypatch) -> None:
     async def nothing(*_: object) -> None: ...
 
     monkeypatch.setattr("service.scheduler.scheduler.Scheduler.loop_here", nothing)
-    monkeypatch.setattr("service.api.handlers.topology_and_export.ROWS_PER_PIECE", 1)
+    monkeypatch.setattr("service.api.resources.bulk.export.ROWS_PER_PIECE", 1)
 
 
 async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, narrow) -> None:
@@ -447,7 +447,7 @@ async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, n
 async def test_an_export_from_memory_holds_no_more_than_what_it_sends(
     make_harness, monkeypatch
 ) -> None:
-    monkeypatch.setattr("service.api.reading.exports.BATCH_ROWS", 1)
+    monkeypatch.setattr("service.api.reads.export.BATCH_ROWS", 1)
     harness = await make_harness(bytes_in_flight_max=200_000)
     await put_wide(harness, *"abcdefgh")
     reader = Reader(harness, f"{CLUSTER}/export", 70_000)

@@ -12,14 +12,14 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
-from service.api.problems import IdentityProviderUnavailable
-from service.api.security.authentication import Authentication
-from service.api.security.identity_provider import (
+from service.api.auth.authentication import Authentication
+from service.api.auth.oidc import (
     KEYS_FETCHED_AFTER_SECONDS,
     KEYS_KEPT_SECONDS,
     LEEWAY_SECONDS,
     IdentityProvider,
 )
+from service.api.http.problems import IdentityProviderUnavailable
 from service.model.core.access import ADMIN, Grant, Principal
 from service.runtime.ids import RandomIds
 from service.settings import Settings
@@ -314,7 +314,7 @@ async def test_old_keys_are_fetched_anew_while_they_serve(
 async def test_a_provider_that_never_ends_its_answers_is_given_up(
     identities: IdentityProvider, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("service.api.security.identity_provider.FETCH_SECONDS_MAX", 0.01)
+    monkeypatch.setattr("service.api.auth.oidc.FETCH_SECONDS_MAX", 0.01)
     provider.answers.clear()
     with pytest.raises(IdentityProviderUnavailable):
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.api.security.visibility import OTHER
+from service.api.auth.redaction import OTHER
 from service.model.core.access import EVERYBODY, Grant, Principal
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.builders import HOST, matching, node, pod

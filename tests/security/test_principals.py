@@ -12,12 +12,12 @@ import asyncpg
 import httpx
 import pytest
 
-from service.api.routes import openapi_document
-from service.api.security.authentication import (
+from service.api.auth.authentication import (
     STALE_AFTER_SECONDS,
     USE_NOTED_AFTER_SECONDS,
     Authentication,
 )
+from service.api.resources.handlers import openapi_document
 from service.cli.changes.grants import path_of
 from service.model.core.access import (
     ADMIN as ADMIN_GRANT,
@@ -31,7 +31,7 @@ from service.model.core.errors import MoorageError, StorageUnavailable
 from service.model.log.audit_chain import ITSELF
 from service.runtime.ids import RandomIds
 from service.settings import Settings
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
@@ -436,7 +436,7 @@ async def test_a_change_is_answered_also_if_the_store_then_tells_nothing(
     store = MemoryStore(clock.now, RandomIds().commit_id)
     store.access = slow = Slow(store.state)
     authentication = Authentication(store, Settings(), clock)
-    monkeypatch.setattr("service.api.security.authentication.CHANGE_WAIT_SECONDS_MAX", 0.01)
+    monkeypatch.setattr("service.api.auth.authentication.CHANGE_WAIT_SECONDS_MAX", 0.01)
     slow.answers = asyncio.Event()
     async with asyncio.timeout(PATIENCE_SECONDS):
         await authentication.changed()

@@ -7,8 +7,8 @@ import httpx
 import pytest
 import yaml
 
-from service.api.security.refusal_audit import Refusals
-from service.api.security.trusted_proxies import Proxies
+from service.api.auth.forwarded_for import Proxies
+from service.api.auth.refusal_log import Refusals
 from service.runtime.clock import SystemClock
 from service.runtime.ids import RandomIds
 from service.settings import InvalidSettings, Settings, proxy_networks, read_settings

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.security import rate_limits
-from service.api.security.rate_limits import Buckets
+from service.api.auth import rate_limits
+from service.api.auth.rate_limits import Buckets
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 

@@ -8,8 +8,8 @@ import tracemalloc
 
 import pytest
 
-from service.api.bodies.filters import parse_filters
-from service.api.problems import MalformedRequest
+from service.api.http.filters import parse_filters
+from service.api.http.problems import MalformedRequest
 from service.model.core.errors import MalformedJSON
 from service.model.core.strict_json import decode_strict
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import service
-from service.api.security.visibility import OTHER, seen_body, seen_explanation, seen_placement
+from service.api.auth.redaction import OTHER, seen_body, seen_explanation, seen_placement
 from service.scheduler.decide.status.pod_conditions import reasons_in
 from service.scheduler.decide.status.references import (
     pod_named,
@@ -99,14 +99,14 @@ OWN_NAMES = {
     "scheduler/decide/claims/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
     "scheduler/decide/status/pod_conditions.py": "the pod that the event is about",
     "scheduler/decide/placing/pod_placement.py": "pods that the request itself names",
-    "scheduler/decide/placing/split_groups.py": "the group that the pod itself names",
+    "scheduler/decide/placing/group_reservations.py": "the group that the pod itself names",
     "scheduler/decide/evicting/minimal_evictions.py": "the owner of a rule in the victim's own namespace",
     "scheduler/plans/commit_plan.py": "pods that the request itself names or selects",
     "scheduler/plans/replace/replacement.py": "the pods that the request itself names",
     "scheduler/decide/status/references.py": "references, and names in one's own namespace",
     "scheduler/decide/object_writes.py": "the object that the request itself names",
     "scheduler/decide/claims/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
-    "scheduler/multi_cluster/cluster_prospects.py": "a pod that the request itself names",
+    "scheduler/multi_cluster/cluster_bids.py": "a pod that the request itself names",
     "scheduler/verification/claim_conflicts.py": "findings, told to who reads the whole database",
     "scheduler/verification/overcommitted_nodes.py": "findings, told to who reads the whole database",
     "scheduler/verification/object_checks.py": "findings, told to who reads the whole database",

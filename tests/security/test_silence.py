@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from service.api.auth.csrf import BrowserCheck
+from service.api.auth.guard import Entrance
+from service.api.auth.rate_limits import Rates
+from service.api.auth.throttle import AnonymousConcurrency
 from service.api.http.context import CONTEXT, Arrival, RequestContext
+from service.api.http.permissions import Cluster, Public, declared
 from service.api.middleware.edge import Edge
-from service.api.openapi.rights_each_operation_needs import Cluster, Public, declared
-from service.api.security.anonymous_concurrency import AnonymousConcurrency
-from service.api.security.cross_origin_checks import BrowserCheck
-from service.api.security.entrance import Entrance
-from service.api.security.rate_limits import Rates
+from service.api.telemetry.heartbeat import Heartbeat, WorkerHealth
 from service.api.telemetry.metrics import Metrics
-from service.api.telemetry.worker_heartbeat import Heartbeat, WorkerHealth
 from service.model.core.access import BOOTSTRAP
 from service.model.core.errors import StorageUnavailable
 from service.server.connection_reaper import (

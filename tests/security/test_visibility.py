@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from service.api.bodies.paging import Continue
-from service.api.routes import openapi_document
-from service.api.security.visibility import OTHER
+from service.api.auth.redaction import OTHER
+from service.api.http.pagination import Continue
+from service.api.resources.handlers import openapi_document
 from service.model.core.access import EVERYBODY, Grant, Principal
 from service.model.log.events import Event as ToldEvent
 from service.model.registry.kinds import DECLARED_KINDS

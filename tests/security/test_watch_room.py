@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.bodies import streamed_responses
-from service.api.bodies.byte_budget import Budget, Holding
-from service.api.bodies.streamed_responses import PIECE_BYTES
-from service.api.bodies.watch_budget import WATCH_PART, WatchRoom, WatchShare
-from service.api.handlers import watch as watch_handlers
+from service.api.http import streaming as streamed_responses
+from service.api.http.byte_budget import Budget, Holding
+from service.api.http.streaming import PIECE_BYTES
+from service.api.http.watch_budget import WATCH_PART, WatchRoom, WatchShare
+from service.api.resources.watch import routes as watch_handlers
 from service.model.log.commit import Head
 from service.store.postgres import PostgresStore
 from tests.api.conftest import MakeHarness

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import asyncpg
 
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 
 DUMPS = sorted((Path(__file__).parent / "schemas").glob("[0-9]*.sql"))
 

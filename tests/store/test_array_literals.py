@@ -6,8 +6,8 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from service.store import array_literals
-from service.store.connecting.connections import data_source_name
+from service.store.db import arrays as array_literals
+from service.store.db.connector import data_source_name
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
 AWKWARD = st.sampled_from(['"', "\\", '","', "NULL", "", " ", "{}", "a,b", "\\x00"])

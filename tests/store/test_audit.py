@@ -21,7 +21,7 @@ from service.model.log.audit_chain import (
 )
 from service.model.log.events import Event
 from service.model.log.results import Committed, DuplicateKey, Lost
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     AnyStore,

@@ -22,7 +22,7 @@ from service.model.log.commit import (
 from service.model.log.results import CommitResult, Committed, Lost
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import load
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.log import commits
 from service.store.postgres import PostgresStore
 from tests.store.history import (

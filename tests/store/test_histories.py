@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from service.model.log.commit import Diverged, Head
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import AnyStore, committed, create, new_id, put
 

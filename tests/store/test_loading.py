@@ -10,7 +10,7 @@ from service.model.log.commit import ObjectKey
 from service.model.log.pages import ObjectPage
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.loading import Loader, Rows, load
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import AnyStore, commit_on, committed, create, delete, disconnect_all, put
 

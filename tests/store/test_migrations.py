@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
 from service.model.core.errors import StorageUnavailable
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.schema.migrate import (
     NewerTables,
     OlderTables,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from service.model.log.commit import Head, ObjectKey
 from service.model.webhooks import WebhookRow
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     AnyStore,

@@ -16,12 +16,12 @@ from service.model.log.commit import Head
 from service.model.log.history import PastSelection
 from service.model.log.results import Lost, NotYet
 from service.runtime.keepalive import keep_alive
-from service.store.connecting.connections import data_source_name
-from service.store.connecting.database_hosts import Host
-from service.store.connecting.failures import is_unavailable, unavailable_on_failure
-from service.store.connecting.timeline import History, HistoryGuard
+from service.store.db.connector import data_source_name
+from service.store.db.failures import is_unavailable, unavailable_on_failure
+from service.store.db.hosts import Host
+from service.store.db.timeline import History, HistoryGuard
 from service.store.postgres import PostgresStore
-from service.store.row_verification import Check, database_snapshot
+from service.store.verification import Check, database_snapshot
 from tests.store.history import (
     all_disconnected,
     answer,

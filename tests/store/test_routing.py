@@ -14,7 +14,7 @@ from pglast.parser import ParseError
 
 import migrations
 from service import store
-from service.store import compiled_statements, embedded
+from service.store import embedded, statements as compiled_statements
 from service.store.schema import alembic_runner
 from service.store.schema.citus_sharding import (
     CREATED_EVERYWHERE,

@@ -12,7 +12,7 @@ from service.model.log.commit import IdempotencyKey, LogPage, ObjectKey, ObjectR
 from service.model.pods.template_cache import TemplateCache
 from service.scheduler.replica.loading import load
 from service.scheduler.replica.stored_kinds import StoredManifest, load_manifest
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import upgrade
 from tests.store.history import answer, committed, create, delete, put, whole_log

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from service.api.problems import PROBLEMS
+from service.api.http.problems import PROBLEMS
 from service.cli.command_table import COMMANDS
 from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.field_warnings import WARNINGS

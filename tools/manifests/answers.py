@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from service.api.openapi import object_types
+from service.api.resources.objects import types as object_types
 from service.model.core import primitives
 from service.model.core.field_warnings import IGNORED_FIELDS, IgnoredField
 from service.model.devices import device_fields

@@ -10,16 +10,16 @@ from typing import TypeVar
 
 import msgspec
 
-from service.api.bodies.byte_budget import ArrivingBody, Pace
-from service.api.bodies.compression import Unpacker, unpacker_of
-from service.api.bodies.request_reading import untyped
-from service.api.cooperative_pauses import Pause
+from service.api.http.byte_budget import ArrivingBody, Pace
+from service.api.http.compression import Unpacker, unpacker_of
 from service.api.http.context import ApiRequest
-from service.api.problems import (
+from service.api.http.pause import Pause
+from service.api.http.problems import (
     FIELD_PROBLEMS_MAX,
     BodyTooLarge,
     MalformedRequest,
 )
+from service.api.http.request import untyped
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.messages import reword
 from service.model.core.strict_json import decode_items, decode_members

@@ -10,10 +10,10 @@ from litestar import Request
 from litestar.connection.base import empty_receive, empty_send
 from litestar.types import Receive, Scope, Send
 
-from service.api.bodies.byte_budget import UNCOUNTED, Holding
-from service.api.openapi.operation_declaration import Operation
-from service.api.openapi.rights_each_operation_needs import NOT_KNOWN
-from service.api.problems import Unauthorized
+from service.api.http.byte_budget import UNCOUNTED, Holding
+from service.api.http.operation import Operation
+from service.api.http.permissions import NOT_KNOWN
+from service.api.http.problems import Unauthorized
 from service.model.core.access import Principal
 from service.model.log.audit_chain import AuditedCaller
 from service.model.log.lease import HeldLeases

@@ -13,7 +13,7 @@ from litestar.exceptions import (
 from litestar.types import Message, Send
 
 from service.api.http.context import RequestContext, context_of
-from service.api.problems import (
+from service.api.http.problems import (
     PROBLEM_JSON,
     MalformedRequest,
     MethodNotAllowed,

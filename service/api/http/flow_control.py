@@ -12,11 +12,11 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from service.api.bodies.byte_budget import Budget, Holding
-from service.api.bodies.streamed_responses import PIECE_BYTES, TooSlow, send_piece
+from service.api.http.byte_budget import Budget, Holding
 from service.api.http.context import RequestContext, context_of
 from service.api.http.exception_handler import send_problem
-from service.api.problems import TooManyBytes
+from service.api.http.problems import TooManyBytes
+from service.api.http.streaming import PIECE_BYTES, TooSlow, send_piece
 
 _log = logging.getLogger(__name__)
 

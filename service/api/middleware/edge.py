@@ -12,6 +12,10 @@ from itertools import chain
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from service.api.auth.csrf import BROWSERS_OWN
+from service.api.auth.forwarded_for import Proxies
+from service.api.auth.guard import Entrance
+from service.api.auth.refusal_log import Refusals
 from service.api.http.context import (
     REQUEST_ID_HEADER,
     Arrival,
@@ -20,14 +24,10 @@ from service.api.http.context import (
     context_from,
 )
 from service.api.http.exception_handler import known_error, send_problem
-from service.api.middleware.compressed_answers import CompressAnswers
-from service.api.problems import HeadersTooLarge, MalformedRequest, URLTooLong
-from service.api.security.cross_origin_checks import BROWSERS_OWN
-from service.api.security.entrance import Entrance
-from service.api.security.refusal_audit import Refusals
-from service.api.security.trusted_proxies import Proxies
+from service.api.http.problems import HeadersTooLarge, MalformedRequest, URLTooLong
+from service.api.middleware.response_compression import CompressAnswers
 from service.api.telemetry.metrics import Metrics
-from service.api.telemetry.spans import Spans
+from service.api.telemetry.traces import Spans
 from service.model.core.errors import MoorageError
 from service.settings import Settings, proxy_networks
 

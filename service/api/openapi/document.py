@@ -1,7 +1,7 @@
 """Writes the OpenAPI 3.1 document from the route handlers, their operations and the types.
 
 Litestar derives its document from handler signatures; ours read raw bytes, so the document is
-put together here from what each handler declares (`service.api.openapi.operation_declaration`).
+put together here from what each handler declares (`service.api.http.operation`).
 """
 
 import re
@@ -10,12 +10,12 @@ from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.http.operation import Body, Operation, Parameter
+from service.api.http.permissions import Public
+from service.api.http.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
 from service.api.openapi.links import link_operations
-from service.api.openapi.operation_declaration import Body, Operation, Parameter
 from service.api.openapi.problem_examples import example_of
-from service.api.openapi.rights_each_operation_needs import Public
 from service.api.openapi.schemas import Document, reference_to, schemas_of
-from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
 from service.model.registry.kinds import DECLARED_KINDS
 
 VERSION = "v1"

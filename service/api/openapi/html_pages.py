@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from service.api.problems import PROBLEMS, ProblemKind
+from service.api.http.problems import PROBLEMS, ProblemKind
 from service.model.core.field_warnings import WARNINGS, WarningKind
 
 Document = dict[str, Any]

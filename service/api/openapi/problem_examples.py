@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from service.api.problems import PROBLEMS, Problem
+from service.api.http.problems import PROBLEMS, Problem
 from service.model.core.errors import FieldError
 
 _PLACEMENTS = "/v1/clusters/default/placements"

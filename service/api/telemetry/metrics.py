@@ -15,8 +15,8 @@ from msgspec import UnsetType
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import CollectorRegistry
 
-from service.api.telemetry.exposition_summed_over_workers import exposition, registry_of
-from service.api.telemetry.gauges_of_server_processes import ProcessMetrics
+from service.api.telemetry.exposition import exposition, registry_of
+from service.api.telemetry.process_metrics import ProcessMetrics
 from service.api.telemetry.worker_starts import WorkerStarts
 from service.engine import Execution
 from service.engine.integrity.recount import PARTS

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tenacity import RetryCallState, Retrying, wait_random_exponential
 
-from service.api.reading.stored_reads import Reads
+from service.api.reads.stored import Reads
 from service.api.webhooks.messages import Batch, next_batch
 from service.api.webhooks.sending import Reply, Sender, WebhookMeter
 from service.model.core.errors import MoorageError, NotFound

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 from standardwebhooks import Webhook
 
-from service.api.webhooks.allowed_addresses import AddressRefused, checked_address
+from service.api.webhooks.destinations import AddressRefused, checked_address
 from service.model.webhooks import WebhookRow
 from service.settings import Settings, webhook_networks
 

@@ -41,7 +41,7 @@ def serve(
     must present can be set only in MOORAGE_TOKEN (or in a file, with MOORAGE_TOKEN_FILE), since
     every user of a machine can see its command lines.
     """
-    from service.api.telemetry.spans import require_packages  # noqa: PLC0415
+    from service.api.telemetry.traces import require_packages  # noqa: PLC0415
     from service.server.lifecycle import run_server  # noqa: PLC0415
     from service.server.listen_policy import require_tls  # noqa: PLC0415 - clients start faster without
 

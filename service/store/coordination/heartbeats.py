@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from service.model.log.lease import UNREADY, NodeLeases, NodeReports
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
-from service.store.rows import gone
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
+from service.store.db.rows import gone
 
 _RENEW = "SELECT head_revision, reported_at, known FROM renew_node_leases_v1($1, $2)"
 _READ = "SELECT renewed_at FROM node_lease WHERE cluster_id = $1 AND node = $2"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from service.model.log.lease import LEASE_SECONDS_MAX, HeldLeases, Lease
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
 
 
 def _lasts(until: str, now: str) -> str:

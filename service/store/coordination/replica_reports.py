@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from service.model.log.lease import REPORT_SECONDS_MAX, ReplicaReport, ReplicaState
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
 
 _REPORT = """
     WITH gone AS (

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
 from service.store.coordination.leases import LASTS
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
 
 _ANNOUNCE = """
     INSERT INTO worker (servers, name, until) VALUES ($1, $2, clock_timestamp() + $3::interval)

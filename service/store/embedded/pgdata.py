@@ -10,13 +10,13 @@ from pathlib import Path
 
 from service.store.embedded import binaries as installed
 from service.store.embedded.binaries import ENVIRONMENT, Binaries
-from service.store.embedded.configuration import DATABASE, ROLE
-from service.store.embedded.data_folder_layout import DataFolder
+from service.store.embedded.config import DATABASE, ROLE
 from service.store.embedded.errors import (
     FolderUnusableError,
     StartFailedError,
     VersionMismatchError,
 )
+from service.store.embedded.layout import DataFolder
 from service.store.embedded.os_account import OsAccount
 
 _DRAFT_PREFIX = "postgres.new-"

@@ -9,10 +9,15 @@ import subprocess
 import sys
 import time
 
-from service.store.embedded import configuration, idle_shutdown, postgres_processes, serverlog
+from service.store.embedded import (
+    config as configuration,
+    idle_shutdown,
+    processes as postgres_processes,
+    serverlog,
+)
 from service.store.embedded.binaries import ENVIRONMENT, Binaries
-from service.store.embedded.data_folder_layout import DataFolder
 from service.store.embedded.errors import StartFailedError
+from service.store.embedded.layout import DataFolder
 from service.store.embedded.locks import FileLock
 from service.store.embedded.os_account import OsAccount
 

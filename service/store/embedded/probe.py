@@ -6,7 +6,7 @@ import socket
 import struct
 from pathlib import Path
 
-from service.store.embedded.configuration import DATABASE, ROLE
+from service.store.embedded.config import DATABASE, ROLE
 
 _ANSWER_SECONDS_MAX = 5.0
 _ANSWER_BYTES_MAX = 4096

@@ -4,8 +4,8 @@ import threading
 import time
 
 from service.store.embedded import probe, serverlog
-from service.store.embedded.data_folder_layout import DataFolder
 from service.store.embedded.errors import StartFailedError
+from service.store.embedded.layout import DataFolder
 from service.store.embedded.postmaster import Postmaster
 from service.store.embedded.probe import ProbeAnswer
 

@@ -7,8 +7,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from service.store.embedded.data_folder_layout import DataFolder
-from service.store.embedded.safe_file_writes import open_owned
+from service.store.embedded.files import open_owned
+from service.store.embedded.layout import DataFolder
 
 BYTES_MAX = 10_000_000
 """A log that is larger than this is copied to a second file and begun anew."""

@@ -25,8 +25,8 @@ from urllib.parse import quote
 
 from service.store.embedded import (
     binaries,
-    configuration,
-    data_folder_layout,
+    config as configuration,
+    layout as data_folder_layout,
     os_account,
     pgdata,
     postmaster,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.model.log.commit import Change, CommitRequest, IdempotencyRecord, effects
-from service.store import array_literals
 from service.store.audit import AUDIT_COLUMNS, AuditPolicy, audit_columns
+from service.store.db import arrays as array_literals
 from service.store.events import EVENT_COLUMNS, event_columns
 
 _COMMIT_COLUMNS = 23

@@ -32,15 +32,15 @@ from service.model.log.results import (
     NotYet,
 )
 from service.store.audit import AuditPolicy
-from service.store.connecting.connections import Driver
-from service.store.connecting.failures import is_unavailable, unavailable_on_failure
-from service.store.connecting.outage_log import Outages, reason_of
-from service.store.connecting.pool import Connections
 from service.store.coordination.leases import LASTS
+from service.store.db.connector import Driver
+from service.store.db.failures import is_unavailable, unavailable_on_failure
+from service.store.db.outages import Outages, reason_of
+from service.store.db.pool import Connections
+from service.store.db.rows import gone, head_of
 from service.store.log.commit_arguments import Call, commit_call, record_columns
-from service.store.log.log_reads import read_page
+from service.store.log.reads import read_page
 from service.store.log.refusals import KeyTaken, failed_commit, is_mistake, refusal_of
-from service.store.rows import gone, head_of
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the end of the log while the head is locked; None gives the lock back."""

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from service.model.log.commit import COMPACTION_STEP_ROWS_MAX
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
-from service.store.rows import gone
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
+from service.store.db.rows import gone
 
 SWEEP_ROWS_MAX = 1_000
 """How many idempotency records one step of the sweeper deletes at most."""

@@ -5,10 +5,10 @@ import logging
 import asyncpg
 
 from service.model.log.commit import RESTORE_LIFT_REVISIONS, Head
-from service.store.connecting.connections import Driver
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.connecting.pool import Connections
-from service.store.rows import gone
+from service.store.db.connector import Driver
+from service.store.db.failures import unavailable_on_failure
+from service.store.db.pool import Connections
+from service.store.db.rows import gone
 
 _log = logging.getLogger(__name__)
 

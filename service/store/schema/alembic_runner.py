@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 import migrations
-from service.store.connecting.connections import STARTERS_LOCK, connector
-from service.store.connecting.failures import unavailable_on_failure
+from service.store.db.connector import STARTERS_LOCK, connector
+from service.store.db.failures import unavailable_on_failure
 from service.store.schema.citus_sharding import begin_in_order, distribute_new, is_distributed
 
 STARTERS_WAIT_SECONDS = 60

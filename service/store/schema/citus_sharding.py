@@ -6,8 +6,8 @@ all servers. Whatever is about processes or callers stays on the server that all
 to first, Citus's coordinator.
 """
 
-from service.store.connecting.connections import READ_SETTINGS, STARTERS_LOCK, Driver, connector
-from service.store.connecting.failures import unavailable_on_failure
+from service.store.db.connector import READ_SETTINGS, STARTERS_LOCK, Driver, connector
+from service.store.db.failures import unavailable_on_failure
 
 DISTRIBUTED = {
     "head": "cluster_id",

@@ -7,8 +7,8 @@ from pathlib import Path
 import asyncpg
 
 import migrations
-from service.store.connecting.connections import connector
-from service.store.connecting.failures import unavailable_on_failure
+from service.store.db.connector import connector
+from service.store.db.failures import unavailable_on_failure
 
 _APPLIED = "SELECT version_num FROM alembic_version"
 

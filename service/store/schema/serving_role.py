@@ -5,9 +5,9 @@ they could run no program, read no file, and make no extension or table. Only mi
 the superuser.
 """
 
-from service.store.connecting.connections import STARTERS_LOCK, connector
-from service.store.connecting.failures import unavailable_on_failure
-from service.store.embedded.configuration import SERVING_ROLE
+from service.store.db.connector import STARTERS_LOCK, connector
+from service.store.db.failures import unavailable_on_failure
+from service.store.embedded.config import SERVING_ROLE
 
 _ADMIT = f"""
 SELECT pg_advisory_xact_lock({STARTERS_LOCK});

@@ -9,9 +9,9 @@ import httpx
 import msgspec
 import pytest
 
-from service.api.bodies.compression import SLICE_BYTES, Unpacker, wanted_coding
-from service.api.bodies.zstd import zstd
-from service.api.problems import MalformedRequest
+from service.api.http.compression import SLICE_BYTES, Unpacker, wanted_coding
+from service.api.http.problems import MalformedRequest
+from service.api.http.zstd import zstd
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
 from tests.api.harness import AS_JSON, CLUSTER, Harness, node, pod, problem

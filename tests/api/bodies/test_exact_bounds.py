@@ -77,7 +77,7 @@ async def test_a_key_may_have_255_characters(harness: Harness, length: int, stat
 async def test_a_page_is_never_longer_than_the_server_allows(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, filters: str
 ) -> None:
-    monkeypatch.setattr("service.api.handlers.objects.LIST_LIMIT_MAX", 2)
+    monkeypatch.setattr("service.api.resources.objects.routes.LIST_LIMIT_MAX", 2)
     for index in range(5):
         await harness.put_node(f"n{index}", turn="1")
     sizes, token = [], ""

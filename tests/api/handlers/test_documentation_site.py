@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.api.handlers import documentation_site
+from service.api.resources.server import docs as documentation_site
 from tests.api.harness import Harness
 
 SCRIPT = "document.title = 1"

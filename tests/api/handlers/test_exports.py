@@ -28,7 +28,7 @@ async def fill(harness: Harness) -> None:
 @pytest.fixture
 def object_by_object(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exports from memory are sent object by object."""
-    monkeypatch.setattr("service.api.reading.exports.BATCH_ROWS", 1)
+    monkeypatch.setattr("service.api.reads.export.BATCH_ROWS", 1)
 
 
 async def test_an_export_from_memory_is_byte_for_byte_that_from_the_tables(
@@ -83,7 +83,7 @@ async def test_an_export_begins_before_most_of_it_was_looked_at(
         looked_at.extend(each.manifest.kind for each in candidates)
         return [sorted(filter(is_wanted, candidates), key=lambda each: each.manifest.name)]
 
-    monkeypatch.setattr("service.api.reading.exports.sorted_runs", noting)
+    monkeypatch.setattr("service.api.reads.export.sorted_runs", noting)
     reader = Reader(harness, f"{CLUSTER}/export", 1)
     await reader.paused.wait()
     assert "Pod" not in looked_at

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings, strategies as st
 from typing_extensions import override
 
-from service.api.bodies.filters import filter_of_bodies, parse_filters
+from service.api.http.filters import filter_of_bodies, parse_filters
 from service.model.core.strict_json import encode
 from service.model.log.commit import CommitRequest
 from service.model.log.results import CommitResult

@@ -142,7 +142,7 @@ async def test_a_page_that_holds_the_rest_has_none_after_it(filled: Harness, que
 
 
 async def test_a_long_list_is_streamed_in_batches(harness: Harness, monkeypatch) -> None:
-    monkeypatch.setattr("service.api.handlers.objects.BATCH_ROWS", 2)
+    monkeypatch.setattr("service.api.resources.objects.routes.BATCH_ROWS", 2)
     for index in range(5):
         await harness.put_node(f"n{index}")
     assert await names(harness, "", f"{CLUSTER}/nodes") == [f"n{index}" for index in range(5)]

@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.bodies.multi_cluster_requests import parse_over_clusters
-from service.api.handlers import multi_cluster_placements as handlers
+from service.api.resources.placements import multi_cluster as handlers
+from service.api.resources.placements.cluster_parsing import parse_over_clusters
 from service.model.core.errors import StorageUnavailable
 from service.model.log.commit import Head
 from service.model.pods.template_cache import TemplateCache
 from service.scheduler.multi_cluster import placer as multi_cluster_placement
-from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery
+from service.scheduler.multi_cluster.cluster_bids import ClusterQuery
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem

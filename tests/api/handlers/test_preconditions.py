@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.openapi.resources import RESOURCES
+from service.api.resources.objects.registry import RESOURCES
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.kept_kinds import QUIET

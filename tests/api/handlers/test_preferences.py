@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.routes import HANDLERS
+from service.api.resources.handlers import HANDLERS
 from tests.api.harness import CLUSTER, Harness, node, pod
 
 MINIMAL = {"prefer": "return=minimal"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.api.bodies.paging import Continue
+from service.api.http.pagination import Continue
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 PODS = f"{CLUSTER}/pods"

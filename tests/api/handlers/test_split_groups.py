@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from service.api.handlers import multi_cluster_placements as handlers
+from service.api.resources.placements import multi_cluster as handlers
 from service.scheduler.controllers import group_recovery as unfinished_split_groups
 from service.scheduler.controllers.group_recovery import SplitGroupController
-from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery
+from service.scheduler.multi_cluster.cluster_bids import ClusterQuery
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.limits import Limits
 from service.store.postgres import PostgresStore

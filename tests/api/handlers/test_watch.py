@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from service.api.bodies import streamed_responses
-from service.api.event_streams.server_sent_events import EventWriter
-from service.api.event_streams.watch_stream import ChangeStream
-from service.api.handlers import watch as watching
+from service.api.http import streaming as streamed_responses
+from service.api.resources.watch import routes as watching
+from service.api.resources.watch.sse import EventWriter
+from service.api.resources.watch.stream import ChangeStream
 from service.model.core.errors import HistoryReplaced
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import WatchSelection

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from service.api.http.operation import Operation
+from service.api.http.problems import PROBLEM_JSON, PROBLEMS, headers_of
 from service.api.openapi import document
-from service.api.openapi.operation_declaration import Operation
-from service.api.openapi.resources import RESOURCES
 from service.api.openapi.schemas import schemas_of, structs_in
-from service.api.problems import PROBLEM_JSON, PROBLEMS, headers_of
-from service.api.routes import HANDLERS, openapi_document
+from service.api.resources.handlers import HANDLERS, openapi_document
+from service.api.resources.objects.registry import RESOURCES
 
 DOCUMENT = openapi_document()
 SCHEMAS = DOCUMENT["components"]["schemas"]

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from service.api import routes
-from service.api.problems import PROBLEMS
-from service.api.routes import HANDLERS, openapi_document
+from service.api.http.problems import PROBLEMS
+from service.api.resources import handlers as routes
+from service.api.resources.handlers import HANDLERS, openapi_document
 from service.cli.commands.openapi import rendered_document
 from service.model.core.field_warnings import WARNINGS
 from tests.api.harness import Harness

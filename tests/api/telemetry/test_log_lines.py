@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.api.telemetry.log_lines import configure_logs, formatter
+from service.api.telemetry.logs import configure_logs, formatter
 from service.runtime.log_context import context_of
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.harness import CLUSTER, Harness, pod
@@ -197,7 +197,7 @@ def test_levels_are_settings_and_libraries_tell_only_of_what_is_wrong(capfd) -> 
     )
     logging.getLogger("service.api").info("not told")
     logging.getLogger("service.api").warning("told 1")
-    logging.getLogger("service.store.log.log_notifications").debug("told 2")
+    logging.getLogger("service.store.log.notify").debug("told 2")
     logging.getLogger("httpx").info("not told")
     logging.getLogger("_granian").warning("told 3")
     told = [json.loads(line)["message"] for line in capfd.readouterr().err.splitlines()]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.api.telemetry.readiness_commit_probe import FRESH_SECONDS, CommitProbe
+from service.api.telemetry.readiness import FRESH_SECONDS, CommitProbe
 from service.model.core.errors import OutcomeUnknown, StorageUnavailable
 
 

@@ -14,9 +14,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, format_span_id, format_trace_id
 
-from service.api.telemetry.spans import Spans, exported_spans
-from service.api.worker_forwarding.middleware import decide_forwarded
-from service.api.worker_forwarding.sockets import ForwardedRequest
+from service.api.forwarding.middleware import decide_forwarded
+from service.api.forwarding.transport import ForwardedRequest
+from service.api.telemetry.traces import Spans, exported_spans
 from service.model.core.access import EVERYBODY
 from service.runtime.clock import SystemClock
 from service.settings import InvalidSettings
@@ -122,7 +122,7 @@ async def test_a_request_that_is_forwarded_goes_on_below_the_span_of_the_first_w
 
 def test_without_its_packages_a_server_that_is_to_trace_says_what_it_lacks(monkeypatch) -> None:
     assert exported_spans("off", "1", SystemClock()) is None
-    monkeypatch.setattr("service.api.telemetry.spans.find_spec", lambda _: None)
+    monkeypatch.setattr("service.api.telemetry.traces.find_spec", lambda _: None)
     with pytest.raises(InvalidSettings, match=r"moorage\[otel\]"):
         exported_spans("otlp", "1", SystemClock())
 

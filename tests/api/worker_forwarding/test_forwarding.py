@@ -13,14 +13,14 @@ import httpx
 import msgspec
 import pytest
 
-from service.api.bodies.byte_budget import Budget
+from service.api.forwarding import transport as peers_module
+from service.api.forwarding.forwarder import OtherWorkers
+from service.api.forwarding.liveness import Liveness
+from service.api.forwarding.middleware import ForwardingMiddleware, decide_forwarded
+from service.api.forwarding.transport import ForwardedRequest, Listener, SocketPeers, socket_of
 from service.api.http.body import BodyReader
+from service.api.http.byte_budget import Budget
 from service.api.telemetry.metrics import Metrics
-from service.api.worker_forwarding import sockets as peers_module
-from service.api.worker_forwarding.forwarder import OtherWorkers
-from service.api.worker_forwarding.liveness import Liveness
-from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
-from service.api.worker_forwarding.sockets import ForwardedRequest, Listener, SocketPeers, socket_of
 from service.app import create_app
 from service.model.core.access import BOOTSTRAP, EVERYBODY
 from service.model.core.errors import OutcomeUnknown
@@ -262,7 +262,7 @@ async def test_p19_what_is_compressed_is_unpacked_before_it_is_forwarded(
 ):
     """A body is forwarded as it unpacks, unless it is too long for that."""
     if not forwarded:
-        monkeypatch.setattr("service.api.worker_forwarding.middleware.HANDED_BYTES_MAX", 1_000)
+        monkeypatch.setattr("service.api.forwarding.middleware.HANDED_BYTES_MAX", 1_000)
     body = msgspec.json.encode(placing(*map("p{}".format, range(30))))
     assert len(gzip.compress(body)) < 1_000 < len(body)
     answer = await other.client.post(
@@ -391,7 +391,7 @@ async def test_p19_the_place_of_one_that_has_died_is_taken_at_once(home, other, 
 def test_p19_a_process_that_is_killed_is_dead_to_the_others(tmp_path):
     own = Liveness(tmp_path, "own")
     code = (
-        "import pathlib, sys; from service.api.worker_forwarding.liveness import Liveness;"
+        "import pathlib, sys; from service.api.forwarding.liveness import Liveness;"
         "presence = Liveness(pathlib.Path(sys.argv[1]), 'other'); print(flush=True); input()"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
@@ -605,7 +605,7 @@ async def paused(start_worker):
 async def test_p19_a_placement_ends_where_it_is_decided_when_its_client_leaves_elsewhere(
     paused, start_worker, monkeypatch
 ):
-    monkeypatch.setattr("service.api.worker_forwarding.sockets.PING_SECONDS", 0.01)
+    monkeypatch.setattr("service.api.forwarding.transport.PING_SECONDS", 0.01)
     other = await start_worker("other")
     client = LeavingClient(
         other.app, f"{CLUSTER}/placements", placing(*map("p{}".format, range(50)))

@@ -11,17 +11,17 @@ from shutil import which
 import h11
 import pytest
 
-from service.api.worker_forwarding import sockets
-from service.api.worker_forwarding.middleware import decide_forwarded
-from service.api.worker_forwarding.peer_names import Address, address_in, id_in, parse_address
-from service.api.worker_forwarding.server_connections import (
+from service.api.forwarding import transport as sockets
+from service.api.forwarding.middleware import decide_forwarded
+from service.api.forwarding.peer_connections import (
     PROTOCOL,
     ReplacedCertificates,
     Servers,
     certificates_of,
     servers_of,
 )
-from service.api.worker_forwarding.sockets import ForwardedRequest
+from service.api.forwarding.peer_names import Address, address_in, id_in, parse_address
+from service.api.forwarding.transport import ForwardedRequest
 from service.model.core.access import BOOTSTRAP, Grant, Principal
 from service.model.core.errors import OutcomeUnknown
 from service.runtime.ids import RandomIds

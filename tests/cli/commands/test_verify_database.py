@@ -12,7 +12,7 @@ from service.model.core.access import ADMIN, Grant
 from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.verification_findings import Check
 from service.server.local_server import temporary_folder
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, node
 from tests.api.live import live_server

@@ -9,7 +9,7 @@ import pytest
 from service.cli.client import Client
 from service.cli.manifests.manifest_sources import read_objects
 from service.server.local_server import LocalServer, is_ready, temporary_folder
-from service.store.embedded.configuration import SERVING_ROLE
+from service.store.embedded.config import SERVING_ROLE
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP, copy_data, workers_of
 from tests.waiting import WAIT_SECONDS, eventually

@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from service.api.telemetry.exposition_summed_over_workers import DIRECTORY_VARIABLE, exposition_of
+from service.api.telemetry.exposition import DIRECTORY_VARIABLE, exposition_of
 from service.server.tcp_ports import hold_port, port_of
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP

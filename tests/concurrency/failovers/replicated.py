@@ -17,7 +17,7 @@ import httpx
 import psutil
 
 from service.server.local_server import temporary_folder
-from service.store.embedded import binaries, data_folder_layout, os_account
+from service.store.embedded import binaries, layout as data_folder_layout, os_account
 from tests.concurrency.failovers.machines import Machine, Machines, Program, machines
 from tests.paths import ROOT
 from tests.processes import family, signal_all

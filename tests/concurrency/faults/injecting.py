@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import get_args
 
 from service.server.failures import ConfigurationError
-from service.store.connecting.failures import is_unavailable
+from service.store.db.failures import is_unavailable
 from tests.concurrency.faults.kinds import Kind, Lane
 from tests.concurrency.faults.scene import Round, Scene
 

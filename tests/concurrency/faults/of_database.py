@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import asyncpg
 
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from tests.concurrency.faults.scene import NOT_REACHED, Scene
 from tests.processes import signal_all
 

@@ -14,7 +14,7 @@ import psutil
 
 from service.server.failures import UnavailableError
 from service.server.local_server import LocalServer
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from tests.concurrency import racing
 from tests.concurrency.callers import Caller, HangUp, Notebook, bearer
 from tests.concurrency.faults.proxy import CommitProxy

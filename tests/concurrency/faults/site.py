@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 
 from service.server.local_server import LocalServer, temporary_folder
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency import racing
 from tests.concurrency.callers import Caller, Notebook, read_history

@@ -13,13 +13,13 @@ import psutil
 from service.store.embedded import (
     EmbeddedPostgres,
     binaries,
-    data_folder_layout,
+    layout as data_folder_layout,
     os_account,
     postmaster,
 )
 from service.store.embedded.binaries import ENVIRONMENT
-from service.store.embedded.configuration import DATABASE, ROLE
-from service.store.embedded.data_folder_layout import DataFolder
+from service.store.embedded.config import DATABASE, ROLE
+from service.store.embedded.layout import DataFolder
 from service.store.embedded.locks import FileLock
 
 SETTINGS = {"wal_keep_size": "256MB", "shared_buffers": "32MB", "fsync": "off"}

@@ -1,7 +1,7 @@
 """Mistakes in forwarding requests from worker to worker."""
 
-from service.api.worker_forwarding import unanswered_requests
-from service.api.worker_forwarding.unanswered_requests import AnswerLost
+from service.api.forwarding import retry as unanswered_requests
+from service.api.forwarding.retry import AnswerLost
 from service.model.core.errors import StorageUnavailable
 from tests.concurrency.planted.registry import bug
 

@@ -23,7 +23,7 @@ from sqlalchemy import make_url
 
 from service.model.log.commit import CommitRequest, LogPage
 from service.server.local_server import temporary_folder
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import upgrade

@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.api.worker_forwarding import unanswered_requests
-from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
+from service.api.forwarding import retry as unanswered_requests
+from service.api.forwarding.retry import AnswerLost, Repeat, Unreachable
 from service.model.core.errors import MoorageError
 from service.scheduler.protocol.intents import ExplainPod
 from tests.concurrency.simulation.choices import ACTOR

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.api.worker_forwarding.unanswered_requests import AnswerLost, Unreachable, forward
+from service.api.forwarding.retry import AnswerLost, Unreachable, forward
 from service.model.core.errors import OutcomeUnknown, StorageUnavailable
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits

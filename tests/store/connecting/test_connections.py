@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from service.model.core.errors import OutcomeUnknown, StorageUnavailable
-from service.store.connecting import connections
-from service.store.connecting.connections import Takeovers, connector
-from service.store.connecting.database_hosts import Host
-from service.store.log.log_notifications import ANSWER_SECONDS_MAX, SILENCE_SECONDS
+from service.store.db import connector as connections
+from service.store.db.connector import Takeovers, connector
+from service.store.db.hosts import Host
+from service.store.log.notify import ANSWER_SECONDS_MAX, SILENCE_SECONDS
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import is_current, upgrade_async
 from tests.store.history import commit_on, committed, create

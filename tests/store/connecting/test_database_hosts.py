@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from asyncpg.exceptions import InvalidPasswordError, TargetServerAttributeNotMatched
 
-from service.store.connecting.database_hosts import Host, first_to_open, hosts_of, only_host_of
+from service.store.db.hosts import Host, first_to_open, hosts_of, only_host_of
 from tests.waiting import PATIENCE_SECONDS
 
 

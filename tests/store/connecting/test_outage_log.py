@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from service.model.core.errors import StorageUnavailable
-from service.store.connecting.connections import data_source_name
-from service.store.connecting.database_hosts import Host
-from service.store.connecting.outage_log import Outages
+from service.store.db.connector import data_source_name
+from service.store.db.hosts import Host
+from service.store.db.outages import Outages
 from service.store.postgres import PostgresStore
 
 

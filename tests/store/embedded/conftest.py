@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from service.store.embedded import EmbeddedPostgres, postmaster
-from service.store.embedded.data_folder_layout import DataFolder
+from service.store.embedded.layout import DataFolder
 from tests.waiting import WAIT_SECONDS, eventually, once
 
 QUICK = {"fsync": "off"}

@@ -11,7 +11,7 @@ from service.store.embedded import (
     FolderUnusableError,
     VersionMismatchError,
     binaries,
-    data_folder_layout as data_folder,
+    layout as data_folder,
     os_account,
 )
 from tests.store.embedded.conftest import query, quick, server_pid

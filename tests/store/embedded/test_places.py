@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service.store.embedded import EmbeddedPostgres, FolderUnusableError, binaries
-from service.store.embedded.data_folder_layout import DataFolder
+from service.store.embedded.layout import DataFolder
 from service.store.embedded.locks import FileLock
 from service.store.embedded.os_account import OsAccount
 from service.store.embedded.serverlog import limit

@@ -8,7 +8,7 @@ from service.store.embedded import (
     StartFailedError,
     os_account,
 )
-from service.store.embedded.data_folder_layout import DataFolder
+from service.store.embedded.layout import DataFolder
 from service.store.embedded.probe import ProbeAnswer, ask, meaning_of
 from service.store.embedded.serverlog import progress
 from tests.store.embedded.conftest import quick, server_pid

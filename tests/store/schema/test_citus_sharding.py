@@ -5,7 +5,7 @@ import pytest
 
 from service.model.log.commit import ReplicaMismatch
 from service.model.log.results import DuplicateKey
-from service.store.connecting.connections import connector, data_source_name
+from service.store.db.connector import connector, data_source_name
 from service.store.postgres import PostgresStore
 from service.store.schema.citus_sharding import (
     CREATED_EVERYWHERE,

@@ -7,9 +7,9 @@ import pytest
 
 from service.model.core.errors import NotFound
 from service.server.local_server import temporary_folder
-from service.store.connecting.connections import data_source_name
+from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres
-from service.store.embedded.configuration import SERVING_ROLE
+from service.store.embedded.config import SERVING_ROLE
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import is_current
 from service.store.schema.serving_role import admit_servers

@@ -1,4 +1,4 @@
-"""Keeps principals and their tokens in memory, by the contract of `service.store.principals`."""
+"""Keeps principals and their tokens in memory, by the contract of `service.store.access`."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy

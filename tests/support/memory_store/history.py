@@ -1,4 +1,4 @@
-"""Reads earlier revisions of the store in memory, as `service.store.log.past.History` reads them."""
+"""Reads earlier revisions of the store in memory, as `service.store.log.history.History` reads them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

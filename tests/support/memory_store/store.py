@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from service.store.audit import AuditPolicy
-from service.store.connecting.pool import PoolUse
+from service.store.db.pool import PoolUse
 from tests.support.memory_store.access import MemoryAccess
 from tests.support.memory_store.audit import MemoryAudit
 from tests.support.memory_store.clusters import MemoryClusters

@@ -1,0 +1,125 @@
+"""Refuses requests that a web page makes a browser send to a server that asks for no token.
+
+Such a server listens on loopback and takes whoever reaches it for its admin. Each web page that is
+open in a browser on that machine can reach it: the browser sends requests for the page, and the
+page's own host name may resolve to a loopback address (DNS rebinding). Three headers tell such
+requests, as the browser writes them and the page cannot: `Host` has the name that was called,
+`Origin` and `Sec-Fetch-Site` tell whose page asks. Other programs than browsers send only `Host`.
+
+A server with tokens needs none of this: no page knows a token, no browser adds one by itself, and a
+page may send the header Authorization to another origin only if that allows it, which Moorage never
+does.
+"""
+
+import re
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from litestar.types import HTTPScope
+
+from service.api.http.problems import CrossOriginRequest, MalformedRequest, MisdirectedRequest
+
+_AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?")
+_LOCALHOST = re.compile(r"(?:[a-z0-9_-]+\.)*localhost")
+"""It matches names that browsers never look up, and that nobody can own (RFC 6761)."""
+
+_OWN_PAGES = frozenset({"same-origin", "none"})
+"""Values of `Sec-Fetch-Site` that are allowed; `none` means that somebody typed the address.
+
+`same-site` is not among them: it may be a page of another port of this machine.
+"""
+_OPENED = {b"sec-fetch-mode": "navigate", b"sec-fetch-dest": "document"}
+_PAGES = re.compile(r"/|/docs(?:/[^/]+)*|/openapi\.json|/(?:errors|warnings)(?:/[^/]*)?")
+
+BROWSERS_OWN = (b"origin", b"sec-fetch-site")
+"""Only browsers write these headers."""
+HOSTS_MAX = 256
+"""How many values of `Host` are remembered; a server is reached by few names."""
+
+_Fields = dict[bytes, list[str]]
+
+
+class BrowserCheck:
+    """Refuses requests that a browser sends for another site's page."""
+
+    def __init__(self, allowed_hosts: str) -> None:
+        """`allowed_hosts` has names besides those of loopback, separated by commas."""
+        names = (name.strip().lower() for name in allowed_hosts.split(","))
+        self._allowed = frozenset(name for name in names if name)
+        self.own_hosts: set[bytes] = set()
+        """Values of `Host` that are known to name this server.
+
+        A request with one of them, and with none of the headers in `BROWSERS_OWN`, needs no check.
+        """
+
+    def check(self, scope: HTTPScope) -> None:
+        """Check that a request was meant for this server, and comes from no page but its own.
+
+        Raises:
+            MalformedRequest: it has no `Host`, or several of them.
+            MisdirectedRequest: `Host` is not a name of this server.
+            CrossOriginRequest: a page of another origin asks.
+        """
+        fields = _fields(scope)
+        hosts = fields[b"host"]
+        if len(hosts) != 1:
+            raise MalformedRequest("The header Host has to be given once.")
+        host = hosts[0].lower()
+        if not _is_loopback(host) and _name_of(host) not in self._allowed:
+            raise MisdirectedRequest(
+                "A server without a token answers to localhost and addresses of loopback, "
+                f"not to {host[:100]!r}; MOORAGE_ALLOWED_HOSTS can name others."
+            )
+        if len(self.own_hosts) < HOSTS_MAX:
+            self.own_hosts.add(hosts[0].encode("latin-1"))
+        _check_origin(fields[b"origin"], host, scope.get("scheme", "http"))
+        if not _OWN_PAGES.issuperset(fields[b"sec-fetch-site"]) and not _opens_a_page(
+            scope, fields
+        ):
+            raise CrossOriginRequest("A page of another site asked for this.")
+
+
+def _fields(scope: HTTPScope) -> _Fields:
+    found: _Fields = {name: [] for name in (b"host", *BROWSERS_OWN, *_OPENED)}
+    for name, value in scope["headers"]:
+        if name in found:
+            found[name].append(value.decode("latin-1"))
+    return found
+
+
+def _name_of(host: str) -> str | None:
+    """The name or address in a `Host`, in small letters and without port; None if it is malformed."""
+    match = _AUTHORITY.fullmatch(host)
+    return match["name"] if match else None
+
+
+def _is_loopback(host: str) -> bool:
+    name = _name_of(host)
+    if name is None:
+        return False
+    if _LOCALHOST.fullmatch(name):
+        return True
+    try:
+        address = IPv6Address(name[1:-1]) if name.startswith("[") else IPv4Address(name)
+    except AddressValueError:
+        return False
+    return address.is_loopback
+
+
+def _check_origin(origins: list[str], host: str, scheme: str) -> None:
+    """Refuse an `Origin` that is not the server's own.
+
+    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page
+    loaded over HTTPS is the server's own as well, since TLS may end at a proxy in front.
+    """
+    for origin in origins:
+        if origin.lower() not in {f"{scheme}://{host}", f"https://{host}"}:
+            raise CrossOriginRequest(f"A page of the origin {origin[:100]!r} asked for this.")
+
+
+def _opens_a_page(scope: HTTPScope, fields: _Fields) -> bool:
+    """Whether the request follows another site's link to a page for people, opened as a whole page.
+
+    That is allowed: the page with the link can read nothing of the page that it opens.
+    """
+    opened = all(fields[name] == [value] for name, value in _OPENED.items())
+    return opened and scope["method"] == "GET" and _PAGES.fullmatch(scope["path"]) is not None

@@ -1,0 +1,509 @@
+"""Leaves out of answers what their caller may not see of a cluster.
+
+Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees the
+nodes, and of all else the objects in the namespaces that it may read. If a reason names a pod of
+another namespace, the answer says "a pod of another tenant" instead. A caller that may read all of
+a cluster gets its answers unchanged.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from service.api.http.context import ApiRequest
+from service.api.http.permissions import require
+from service.api.http.problems import GrantsChanged
+from service.api.reads.stored import Wanted
+from service.engine import PROVISION
+from service.engine.explain.explanation import Explanation, Summary
+from service.engine.plugins import inter_pod_affinity, node_ports
+from service.engine.rules.culprits import Culprit
+from service.engine.rules.exemptions import Exemption
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.core.access import Principal
+from service.model.core.errors import BindingRefused, Forbidden
+from service.model.core.primitives import CLUSTER_KIND
+from service.model.log.commit import ObjectRow
+from service.model.log.pages import ObjectPage
+from service.model.registry.kinds import EVERYBODYS, sees
+from service.scheduler.decide.status.references import without_references
+from service.scheduler.protocol.answers import CapacityAnswer, ViolationItem, ViolationsAnswer
+from service.scheduler.protocol.placements import (
+    GroupFailure,
+    PlacementAnswer,
+    PlacementResult,
+    Proposal,
+    ProposedVictims,
+)
+from service.scheduler.protocol.plans import (
+    Counted,
+    ObjectiveTotal,
+    ObjectiveTotals,
+    PlanAnswer,
+    Planned,
+    PlanTotals,
+    Unplaced,
+)
+from service.scheduler.protocol.repairs import RepairsAnswer
+
+CONSTRAINTS_SHOWN_MAX = 100
+"""How many topology spread constraints the totals of a plan have at most."""
+
+V = TypeVar("V", bound=ProposedVictims)
+
+Visibility = frozenset[str] | None
+"""The namespaces of a cluster that a caller may read; None means that it may read everything."""
+
+Visible = Callable[[], Awaitable[Visibility]]
+"""Returns what a caller may see at this moment."""
+
+Current = Callable[[Principal], Awaitable[Principal | None]]
+"""Returns a principal with its present grants; None if it exists no longer."""
+
+OTHER = "a pod of another tenant"
+"""The words that replace a reference to a pod that is not shown.
+
+`service.scheduler.decide.status.references` says how messages refer to objects.
+"""
+
+A_VOLUME = "volume"
+"""The word that replaces the name of a PersistentVolume, which only those see who see everything."""
+
+_NAMESPACE = "Namespace"
+
+_MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
+"""JSON with a reference has one of these, whichever client wrote it; other JSON is not decoded."""
+_SHARED = (
+    inter_pod_affinity.EXISTING,
+    inter_pod_affinity.EXISTING_FULL,
+    inter_pod_affinity.ANTI_AFFINITY,
+    inter_pod_affinity.FULL,
+    node_ports.REASON,
+)
+"""Reasons that may be due to pods which the caller may not see."""
+_PERHAPS = f" (it may be {OTHER})"
+
+
+class Lists(Protocol):
+    """Reads lists of objects of a kind."""
+
+    def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
+        """The objects in batches, ordered by namespace and name."""
+        ...
+
+
+def visibility_of(request: ApiRequest) -> Visibility:
+    """What the caller of a request may see of the cluster in its path."""
+    caller = request.context.caller()
+    return visibility_for(caller.principal, caller.cluster)
+
+
+def visibility_for(principal: Principal, cluster: str) -> Visibility:
+    """What a principal may see of a cluster."""
+    return principal.namespaces("read", cluster)
+
+
+def sight_of(request: ApiRequest, current: Current) -> Visible:
+    """A function that returns what a watcher may see, to be called for each batch of changes.
+
+    A list and the changes after it make up the present state only for one set of namespaces. So a
+    watch ends if its caller may read other namespaces than when it began.
+
+    Raises (when asked):
+        Forbidden: the caller may no longer read anything of the cluster.
+        GrantsChanged: it may read other namespaces now.
+        StorageUnavailable: the store cannot tell what it may read.
+    """
+    caller = request.context.caller()
+    principal, cluster = caller.principal, caller.cluster
+    first = principal.namespaces("read", cluster)
+
+    async def visible() -> Visibility:
+        now = await current(principal)
+        if now is None or not now.may_somewhere("read", cluster):
+            raise Forbidden(f"{principal.name} may no longer read on the cluster {cluster}.")
+        if now.grants != principal.grants and now.namespaces("read", cluster) != first:
+            raise GrantsChanged(f"{principal.name} may read other namespaces now: list again.")
+        return first
+
+    return visible
+
+
+def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> None:
+    """Check that the caller may read an object; the namespace is "" if its path names none.
+
+    Raises:
+        Forbidden: the object is, or is in, a namespace that the caller may not read, or only those
+            see it who may read all of the cluster; whether it exists or not.
+    """
+    if kind not in EVERYBODYS:
+        where = name if kind == _NAMESPACE else namespace or None
+        caller = request.context.caller()
+        require(caller.principal, "read", caller.cluster, where)
+
+
+def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
+    """The rows of the objects that are shown, with bodies as `seen_body` leaves them."""
+    if visibility is None:
+        return rows
+    return [
+        replace(row, body=seen_body(visibility, row.kind, row.body))
+        for row in rows
+        if sees(visibility, row.kind, row.namespace, row.name)
+    ]
+
+
+async def seen_batches(
+    lists: Lists, cluster: str, kind: str, wanted: Wanted, visibility: Visibility
+) -> AsyncIterator[ObjectPage]:
+    """The objects of a list that are shown, in batches.
+
+    Namespaces are read one by one, so that neither the time nor the number of batches gives a hint
+    of objects in other namespaces.
+    """
+    for part in seen_parts(kind, wanted, visibility):
+        async for page in lists.batches(cluster, kind, part):
+            yield ObjectPage(page.head, seen_rows(visibility, page.rows))
+
+
+def seen_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
+    """The parts of a list that are read one by one: one for each namespace, if not all are shown."""
+    if visibility is None or kind in EVERYBODYS:
+        return [wanted]
+    return _parts(kind, wanted, visibility)
+
+
+def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
+    """An object's manifest without references to pods that are not shown.
+
+    A cluster's configuration is left without the namespaces that are not shown.
+    """
+    if visibility is None:
+        return body
+    if kind == CLUSTER_KIND:
+        return _seen_settings(visibility, body)
+    if kind not in ("Pod", "Event") or not any(each in body for each in _MAY_REFER):
+        return body
+    fields = msgspec.json.decode(body)
+    told = [fields] if kind == "Event" else _conditions(fields)
+    for each in told:
+        each["message"] = _nameless(each["message"], visibility)
+    return msgspec.json.encode(fields)
+
+
+def seen_tag(visibility: Visibility, tag: str) -> str:
+    """The entity tag of an answer that differs for callers who see other namespaces.
+
+    It is weak for callers who do not see everything, so that no If-Match holds with it.
+    """
+    if visibility is None:
+        return tag
+    names = ",".join(sorted(visibility)).encode()
+    return f'W/"{tag.removeprefix("W/").strip(chr(34))}-{sha256(names).hexdigest()[:16]}"'
+
+
+def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
+    """A configuration whose lists of namespaces name only those that are shown."""
+    if visibility is None:
+        return config
+    return replace(
+        config,
+        daemon_namespaces=tuple(each for each in config.daemon_namespaces if each in visibility),
+        trusted_namespaces=tuple(each for each in config.trusted_namespaces if each in visibility),
+    )
+
+
+def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> ViolationsAnswer:
+    """The violations of pods that are shown; conflicting pods that are not shown are only counted."""
+    if visibility is None:
+        return answer
+    shown = [each for each in answer.items if each.namespace in visibility]
+    return replace(answer, items=[seen_violation(visibility, each) for each in shown])
+
+
+def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
+    """A violation whose conflicting pods are named only if they are shown, and counted otherwise."""
+    if visibility is None:
+        return item
+    named = [each for each in item.conflicts_with if each.namespace in visibility]
+    others = len(item.conflicts_with) - len(named)
+    if not others:
+        return item
+    more = f", and {others - 1} more" if others > 1 else ""
+    return replace(item, conflicts_with=named, reason=f"{item.reason}: {OTHER}{more}")
+
+
+def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
+    """What became of pods, without names of pods that are not shown."""
+    if visibility is None:
+        return answer
+    group = answer.group
+    return replace(
+        answer,
+        results=[_seen_result(visibility, each) for each in answer.results],
+        group=group and _seen_group(visibility, group),
+    )
+
+
+def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
+    """A plan as it is told: the first of its steps, without those of pods that are not shown."""
+    steps, unplaced = planned.steps, planned.unplaced
+    if visibility is not None:
+        shown = visibility | {msgspec.UNSET}  # Steps about nodes have no namespace.
+        steps = [each for each in steps if each.namespace in shown]
+        unplaced = [each for each in unplaced if each.namespace in visibility]
+    told = unplaced[:steps_max]
+    if visibility is not None:
+        told = [_seen_unplaced(visibility, each) for each in told]
+    return PlanAnswer(
+        revision=planned.revision,
+        status=planned.status,
+        complete=planned.complete,
+        changed=planned.changed,
+        steps=steps[:steps_max],
+        steps_total=len(steps),
+        unplaced=told,
+        unplaced_total=len(unplaced),
+        other_steps=len(planned.steps) - len(steps) or msgspec.UNSET,
+        other_unplaced=len(planned.unplaced) - len(unplaced) or msgspec.UNSET,
+        repairs=msgspec.UNSET if planned.repairs is None else planned.repairs,
+        unfinished=planned.unfinished or msgspec.UNSET,
+        before=_seen_totals(visibility, planned.before),
+        after=_seen_totals(visibility, planned.after),
+    )
+
+
+def _seen_unplaced(visibility: frozenset[str], each: Unplaced) -> Unplaced:
+    return replace(
+        each,
+        message=_seen_words(visibility, each.message),
+        explanation=_seen_explanation(visibility, each.explanation),
+    )
+
+
+def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
+    def total(by_namespace: Mapping[str, int]) -> int:
+        return sum(
+            count
+            for namespace, count in by_namespace.items()
+            if visibility is None or namespace in visibility
+        )
+
+    skew = [
+        each for each in counted.skew or () if visibility is None or each.namespace in visibility
+    ]
+    return PlanTotals(
+        nodes=counted.nodes,
+        pods=total(counted.pods),
+        resources=counted.resources,
+        violations=msgspec.UNSET if counted.violations is None else total(counted.violations),
+        skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
+        objectives=msgspec.UNSET
+        if counted.objectives is None
+        else [_seen_objective(visibility, each) for each in counted.objectives],
+    )
+
+
+def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
+    """What is about nodes is told to everybody, as the resources of nodes are."""
+
+    def total(by_namespace: Mapping[str, int]) -> int:
+        return sum(
+            count
+            for namespace, count in by_namespace.items()
+            if visibility is None or not namespace or namespace in visibility
+        )
+
+    return ObjectiveTotal(
+        objective=totals.objective,
+        value=total(totals.value),
+        tie_break=msgspec.UNSET if totals.tie_break is None else total(totals.tie_break),
+    )
+
+
+def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
+    """The repairs of a pod; why it does not fit is told without names of pods that are not shown.
+
+    Pods that go are only of namespaces that are shown: no others were sought.
+    """
+    if visibility is None or answer.message is None:
+        return answer
+    return replace(answer, message=_seen_words(visibility, answer.message))
+
+
+def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
+    """How many pods fit; what ends it is told without names of pods that are not shown."""
+    if visibility is None or answer.message is None:
+        return answer
+    return replace(
+        answer,
+        message=_seen_words(visibility, answer.message),
+        explanation=_seen_explanation(visibility, answer.explanation),
+    )
+
+
+def seen_explanation(visibility: Visibility, explanation: Any) -> Any:
+    """A full or short explanation, without names of pods that are not shown."""
+    if visibility is None:
+        return explanation
+    return _seen_explanation(visibility, explanation)
+
+
+def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
+    """Why a pod does not fit a node, without names of pods that are not shown."""
+    if visibility is None:
+        return error
+    reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
+    return BindingRefused(_seen_words(visibility, error.detail), reasons)
+
+
+def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wanted]:
+    """Split a list into one part for each namespace that is shown; a list of namespaces has one part."""
+    if kind == _NAMESPACE or wanted.namespace is not None:
+        return [wanted]
+    after = wanted.after
+    names = [name for name in sorted(visibility) if after is None or name >= after[0]]
+    parts = [
+        replace(wanted, namespace=name, after=after if after and after[0] == name else None)
+        for name in names
+    ]
+    # If no part is left, a part after the last key of all gives an empty answer.
+    return parts or [replace(wanted, namespace=max(visibility), after=(max(visibility), "~"))]
+
+
+def _seen_settings(visibility: Visibility, body: bytes) -> bytes:
+    """The settings that were given, as `seen_config` shows them but without adding defaults."""
+    given = msgspec.json.decode(body)
+    shown = msgspec.to_builtins(seen_config(visibility, parse_config(given)))
+    return msgspec.json.encode({setting: shown[setting] for setting in given})
+
+
+def _conditions(pod: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    status = pod.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    found = conditions if isinstance(conditions, list) else []
+    return [
+        each for each in found if isinstance(each, dict) and isinstance(each.get("message"), str)
+    ]
+
+
+def _nameless(message: str, visibility: frozenset[str]) -> str:
+    """The message, in which objects that are not shown are not named."""
+    return without_references(message, visibility.__contains__, _of_another)
+
+
+def _of_another(kind: str) -> str:
+    return f"a {kind.lower()} of another tenant"
+
+
+def _seen_words(visibility: frozenset[str], message: str) -> str:
+    """The message as `_nameless` makes it, with a note that reasons may be due to pods not shown."""
+    return _hedged(_nameless(message, visibility))
+
+
+def _seen_result(visibility: frozenset[str], result: PlacementResult) -> PlacementResult:
+    if result.message is None and result.explanation is None:
+        return result
+    return replace(
+        result,
+        message=result.message and _seen_words(visibility, result.message),
+        explanation=_seen_explanation(visibility, result.explanation),
+        preemption=_seen_proposal(visibility, result.preemption)
+        if isinstance(result.preemption, Proposal)
+        else result.preemption,
+    )
+
+
+def _seen_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal:
+    """A proposal in which victims that are not shown are only counted."""
+    seen = _seen_victims(visibility, proposal)
+    if not isinstance(proposal.candidates, dict):
+        return seen
+    candidates = {
+        name: _seen_victims(visibility, each) for name, each in proposal.candidates.items()
+    }
+    return replace(seen, candidates=candidates)
+
+
+def _seen_victims(visibility: frozenset[str], proposed: V) -> V:
+    shown = [each for each in proposed.victims if each.namespace in visibility]
+    others = len(proposed.victims) - len(shown)
+    return replace(proposed, victims=shown, other_victims=others) if others else proposed
+
+
+def _seen_group(visibility: frozenset[str], group: GroupFailure) -> GroupFailure:
+    return replace(group, message=_seen_words(visibility, group.message))
+
+
+def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
+    match explanation:
+        case Explanation():
+            return replace(
+                explanation,
+                bindings=_seen_bindings(explanation.bindings),
+                filters={
+                    plugin: {node: [_hedged(each) for each in told] for node, told in nodes.items()}
+                    for plugin, nodes in explanation.filters.items()
+                },
+                message=explanation.message and _seen_words(visibility, explanation.message),
+                exemptions=_seen_exemptions(visibility, explanation.exemptions),
+                culprits=_seen_culprits(visibility, explanation.culprits),
+            )
+        case Summary():
+            return replace(
+                explanation,
+                reasons={
+                    plugin: {_hedged(reason): count for reason, count in counts.items()}
+                    for plugin, counts in explanation.reasons.items()
+                },
+                message=explanation.message and _seen_words(visibility, explanation.message),
+                exemptions=_seen_exemptions(visibility, explanation.exemptions),
+            )
+        case _:
+            return explanation
+
+
+def _seen_bindings(
+    bindings: dict[str, dict[str, str]] | msgspec.UnsetType,
+) -> dict[str, dict[str, str]] | msgspec.UnsetType:
+    """What claims would get on each node; volumes, which are in no namespace, are not named."""
+    if bindings is msgspec.UNSET:
+        return bindings
+    return {
+        node: {claim: name if name == PROVISION else A_VOLUME for claim, name in claims.items()}
+        for node, claims in bindings.items()
+    }
+
+
+def _seen_exemptions(
+    visibility: frozenset[str], listed: list[Exemption] | msgspec.UnsetType
+) -> list[Exemption] | msgspec.UnsetType:
+    """The rules of the pod itself, and those of pods that are shown."""
+    if listed is msgspec.UNSET:
+        return listed
+    shown = [each for each in listed if each.owner_namespace in (None, *visibility)]
+    return shown or msgspec.UNSET
+
+
+def _seen_culprits(
+    visibility: frozenset[str], culprits: list[Culprit] | msgspec.UnsetType
+) -> list[Culprit] | msgspec.UnsetType:
+    """The culprits, of whose pods those that are not shown are only counted."""
+    if culprits is msgspec.UNSET:
+        return culprits
+    return [_seen_culprit(visibility, each) for each in culprits]
+
+
+def _seen_culprit(visibility: frozenset[str], culprit: Culprit) -> Culprit:
+    shown = [each for each in culprit.pods if each.namespace in visibility]
+    others = culprit.other_pods + len(culprit.pods) - len(shown)
+    return replace(culprit, reason=_hedged(culprit.reason), pods=shown, other_pods=others)
+
+
+def _hedged(text: str) -> str:
+    for reason in _SHARED:
+        text = text.replace(reason, reason + _PERHAPS)
+    return text

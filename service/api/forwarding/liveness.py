@@ -1,0 +1,38 @@
+"""Tells which workers of a server run: each holds a lock that ends with its process in any case."""
+
+import fcntl
+from pathlib import Path
+
+from service.api.forwarding.peer_names import id_in
+
+
+class Liveness:
+    """It holds this worker's lock and tests those of others, in a folder that only they share."""
+
+    def __init__(self, folder: Path, own: str) -> None:
+        self._folder = folder
+        self._file = _file_of(folder, own).open("ab")
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def lives(self, worker: str) -> bool:
+        """Whether a worker of this server is running, or has only just ended."""
+        try:
+            file = _file_of(self._folder, worker).open("rb")
+        except FileNotFoundError:
+            return False
+        with file:
+            try:
+                # The lock is shared, so that two who test do not take each other for the worker.
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    def end(self) -> None:
+        """Give up the lock, so that this worker counts as dead from now on."""
+        Path(self._file.name).unlink(missing_ok=True)
+        self._file.close()
+
+
+def _file_of(folder: Path, worker: str) -> Path:
+    return folder / f"{id_in(worker)}.lock"

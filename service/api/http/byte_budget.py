@@ -1,0 +1,296 @@
+"""One budget bounds the bytes that a process holds for requests: bodies that arrive, answers not yet sent.
+
+A body takes room only as it arrives, not when a client announces its length. If the budget is
+spent, the largest body that the server waits for gives way to smaller ones, so a client that sends
+half of a large body and then nothing keeps no one else out. A request that finds no room is refused
+at once and never waits, so that no two requests can wait for each other. Only watches wait: they
+hold nothing while they do.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from litestar.types import Receive
+
+from service.api.http.compression import Unpacker
+from service.api.http.problems import BodyTimeout, BodyTooLarge, MalformedRequest, TooManyBytes
+from service.api.http.streaming import PIECE_BYTES
+from service.api.http.watch_budget import WatchRoom, WatchShare
+
+
+class Budget:
+    """It counts the bytes that all requests together hold, and knows how many they may hold."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.in_flight = 0
+        self.watches = WatchShare(self)
+        """The part of the budget that watches hold."""
+        self._waited_for: dict[Holding, Callable[[], object]] = {}
+        """For each request whose client is to send more of its body: the function that ends that wait."""
+
+    def _take(self, holding: "Holding", count: int) -> None:
+        while self.in_flight + count > self.bytes_max:
+            self._make_room(holding, count)
+        self.in_flight += count
+
+    def _make_room(self, holding: "Holding", count: int) -> None:
+        others = (each for each in self._waited_for if each is not holding)
+        largest = max(others, key=lambda each: each.held, default=holding)
+        if largest.held <= holding.held + count:
+            raise TooManyBytes(
+                f"The server holds {self.in_flight} bytes of requests and answers, and has no room for {count} more: the"
+                f" limit (bytes_in_flight_max) is {self.bytes_max}."
+            )
+        end_wait = self._waited_for.pop(largest)
+        largest.give_way()
+        end_wait()
+
+
+class Holding(msgspec.Struct, eq=False):
+    """The part of the budget that one request holds until it is closed."""
+
+    budget: Budget
+    held: int = 0
+    changes_nothing: bool = False
+    """Whether this request changes nothing, though its operation can."""
+    keeps_room: bool = False
+    """Whether an answer in pieces keeps the room of its largest piece until its end.
+
+    So an answer that has begun does not run out of room.
+    """
+    _gave_way: bool = False
+    _at_end: list[Callable[[], None]] = []
+
+    def take(self, count: int) -> None:
+        """Hold `count` more bytes.
+
+        Raises:
+            TooManyBytes: there is no room for them, or this request has given way to others.
+        """
+        self.require_room()
+        self.budget._take(self, count)  # noqa: SLF001 - the two are one mechanism
+        self.held += count
+
+    def overdraw(self, count: int) -> None:
+        """Hold `count` more bytes, whether there is room or not: the client must hear what was decided."""
+        self.budget.in_flight += count
+        self.held += count
+
+    def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
+        """Hold `count` bytes of an answer; a small answer is never refused, as a refusal takes as much.
+
+        Raises:
+            TooManyBytes: there is no room for them, and the answer may be refused.
+        """
+        if count > PIECE_BYTES and may_be_refused:
+            self.take(count)
+        else:
+            self.overdraw(max(0, count))
+
+    def hold_in_all(self, count: int) -> None:
+        """Hold `count` bytes in all, including those held already.
+
+        Raises:
+            TooManyBytes: there is no room, and `count` is more than one piece.
+        """
+        if count > max(self.held, PIECE_BYTES):
+            self.take(count - self.held)
+
+    def give_back(self, count: int) -> None:
+        """Hold `count` fewer bytes."""
+        count = min(count, self.held)
+        self.held -= count
+        self.budget.in_flight -= count
+        if count and self.budget.watches.line:
+            self.budget.watches.let_in()
+
+    def give_way(self) -> None:
+        """Give everything back, since this request has to make room and must not go on."""
+        self._gave_way = True
+        self.give_back(self.held)
+
+    def require_room(self) -> None:
+        """Raise TooManyBytes if this request has given way to others."""
+        if self._gave_way:
+            raise TooManyBytes(
+                "The server needed the room of this body, which had not arrived as a whole, for smaller ones: the limit"
+                f" (bytes_in_flight_max) is {self.budget.bytes_max}."
+            )
+
+    @contextmanager
+    def waiting(self, end_wait: Callable[[], object]) -> Iterator[None]:
+        """Mark that the request waits for its client; if it has to give way, `end_wait` is called."""
+        waited_for = self.budget._waited_for  # noqa: SLF001 - the two are one mechanism
+        waited_for[self] = end_wait
+        try:
+            yield
+        finally:
+            waited_for.pop(self, None)
+
+    def at_end(self, act: Callable[[], None]) -> None:
+        """Call `act` when the request is over, in whatever way it ends."""
+        self._at_end.append(act)
+
+    def room_for_watch(self, caller: str | None) -> WatchRoom:
+        """Return the room in which a watch of a caller, who is None if not bounded, holds its page."""
+        return WatchRoom(self.budget.watches, caller)
+
+    def close(self) -> None:
+        """Give everything back and call what `at_end` was given, since the request is over."""
+        self.give_back(self.held)
+        for act in self._at_end:
+            act()
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How fast a body has to arrive at least."""
+
+    timeout_seconds: float
+    """How long a client may send nothing, and what the whole body may take beside its length."""
+    bytes_per_second_min: float
+    monotonic: Callable[[], float]
+
+
+class ArrivingBody:
+    """The body of one request, which takes room in the budget as it arrives.
+
+    Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
+    here, and so is the time of the whole body: a client may send a byte now and then for ever.
+    """
+
+    def __init__(
+        self,
+        receive: Receive,
+        holding: Holding,
+        bytes_max: int,
+        pace: Pace,
+        unpacker: Unpacker | None = None,
+    ) -> None:
+        self._receive = receive
+        self._bytes_max = bytes_max
+        self._unpacker = unpacker
+        self._pace = pace
+        self._started = pace.monotonic()
+        self._holding = holding
+        self._received = 0
+        self._unpacked = 0
+        self._is_complete = False
+
+    async def whole(self) -> bytes:
+        """Wait for the whole body.
+
+        Raises:
+            BodyTooLarge: it is longer than it may be.
+            TooManyBytes: the process holds too many bytes already.
+            BodyTimeout: the client is too slow.
+            MalformedRequest: the client left in the middle.
+        """
+        pieces: list[bytes] = []
+        while not self._is_complete:
+            piece = self._take(await self._within(self._seconds_left()))
+            if self._unpacker is None:
+                pieces.append(piece)
+            else:
+                pieces += [each async for each in self._unpack(self._unpacker, piece)]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def pieces(self, waits: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
+        """Yield the pieces as they arrive; it raises what `whole` raises.
+
+        `waits` tells whether the client may be waiting for an answer to what it has sent so far:
+        then its time begins anew.
+        """
+        while not self._is_complete:
+            left = self._seconds_left()
+            message = await (self._within(left) if waits is None else self._patiently(left, waits))
+            piece = self._take(message)
+            if self._unpacker is not None:
+                async for each in self._unpack(self._unpacker, piece):
+                    yield each
+            elif piece:
+                yield piece
+
+    def _seconds_left(self) -> float:
+        """Seconds until the next piece must have arrived."""
+        pace = self._pace
+        granted = pace.timeout_seconds + self._received / pace.bytes_per_second_min
+        return min(pace.timeout_seconds, self._started + granted - pace.monotonic())
+
+    def _take(self, message: Any) -> bytes:
+        """Take the next piece of the body from an ASGI message, and hold its bytes."""
+        if message["type"] != "http.request":
+            raise MalformedRequest("The client left before the body was complete.")
+        piece: bytes = message.get("body", b"")
+        self._received += len(piece)
+        if self._received > self._bytes_max:
+            raise BodyTooLarge(f"The body is longer than {self._bytes_max} bytes.")
+        self._holding.take(len(piece))
+        self._is_complete = not message.get("more_body", False)
+        return piece
+
+    async def _unpack(self, unpacker: Unpacker, piece: bytes) -> AsyncIterator[bytes]:
+        """Yield what a piece unpacks to, and hold that in its place; others have a turn in between."""
+        for unpacked in unpacker.slices(piece):
+            self._unpacked += len(unpacked)
+            if self._unpacked > self._bytes_max:
+                raise BodyTooLarge(
+                    f"The body is longer than {self._bytes_max} bytes when unpacked."
+                )
+            self._holding.take(len(unpacked))
+            if unpacked:
+                yield unpacked
+            await asyncio.sleep(0)
+        self._holding.give_back(len(piece))
+        if self._is_complete:
+            unpacker.end()
+
+    async def _within(self, seconds: float) -> Any:
+        """Wait so many seconds at most, as with `asyncio.timeout`, which takes three times as much CPU.
+
+        Raises:
+            BodyTimeout: it took longer.
+            TooManyBytes: the request has to give way.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        cancelled_before, rang = task.cancelling(), list[bool]()
+
+        def ring() -> None:
+            if not rang:
+                rang.append(task.cancel())
+
+        alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
+        try:
+            with self._holding.waiting(ring):
+                return await self._receive()
+        except asyncio.CancelledError:
+            if rang and task.uncancel() <= cancelled_before:
+                raise self._too_late() from None
+            raise
+        finally:
+            alarm.cancel()
+
+    async def _patiently(self, seconds: float, waits: Callable[[], bool]) -> Any:
+        receiving = asyncio.ensure_future(self._receive())
+        try:
+            with self._holding.waiting(receiving.cancel):
+                await asyncio.wait({receiving}, timeout=seconds)
+                while not receiving.done() and waits():
+                    await asyncio.wait({receiving}, timeout=self._pace.timeout_seconds)
+            if receiving.cancelled() or not receiving.done():
+                raise self._too_late()
+            return receiving.result()
+        finally:
+            receiving.cancel()
+
+    def _too_late(self) -> BodyTimeout:
+        self._holding.require_room()
+        return BodyTimeout("The body did not arrive in time.")
+
+
+UNCOUNTED = Holding(Budget(0))
+"""The holding of requests that no budget counts yet, in which there is no room."""

@@ -1,0 +1,34 @@
+"""Requests with `dryRun`: they are decided as usual, and change nothing."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from service.api.http.context import ApiRequest
+from service.api.http.request import wrong_parameter
+from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.intents import DryRun, Intent
+
+A = TypeVar("A", bound=Answer)
+
+
+def is_dry(parameters: Mapping[str, str]) -> bool:
+    """Whether a request is to change nothing; Kubernetes' word for that is `All`."""
+    text = parameters.get("dryRun", "false")
+    if text not in ("true", "false", "All"):
+        raise wrong_parameter("dryRun", "has to be true, false or All", text)
+    return text != "false"
+
+
+def note_dry_run(request: ApiRequest, parameters: Mapping[str, str]) -> bool:
+    """Whether a request is to change nothing; if so, its answer may be refused for lack of room."""
+    dry = is_dry(parameters)
+    if dry:
+        request.context.holding.changes_nothing = True
+    return dry
+
+
+def dry_if_asked(
+    request: ApiRequest, parameters: Mapping[str, str], intent: Intent[A]
+) -> Intent[A]:
+    """The intent, or one that decides it and changes nothing; its answer may be refused for lack of room."""
+    return DryRun(intent=intent) if note_dry_run(request, parameters) else intent

@@ -1,0 +1,62 @@
+"""The opaque `continue` of a list: the last key of a page and the first page's revision."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+from service.api.http.request import number, wrong_parameter
+
+_Key = Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[a-z0-9.-]*\Z")]
+
+
+class Continue(msgspec.Struct, frozen=True, array_like=True):
+    """The place where a list goes on: after this namespace and name, at the first page's revision."""
+
+    list: Annotated[str, msgspec.Meta(max_length=400)]
+    """The list that this place is in: its cluster, its kind, and its namespace if it has only one."""
+    revision: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    namespace: _Key
+    name: _Key
+    is_past: bool = False
+    """Whether all pages are as of that revision; else they show the present."""
+    value: Annotated[str, msgspec.Meta(max_length=253)] | int | None = None
+    """What the object is ordered by, in a list that is sorted."""
+
+    def token(self) -> str:
+        """The text that a client sends back; it is safe inside a URL."""
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
+
+
+def parse_continue(token: str, of_list: str) -> Continue:
+    """The place that a token of the list `of_list` stands for.
+
+    Raises:
+        MalformedRequest: the token is not one that this list gave out.
+    """
+    try:
+        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+        place = msgspec.json.decode(raw, type=Continue)
+    except (binascii.Error, UnicodeError, msgspec.MsgspecError):
+        raise wrong_parameter("continue", "is not one that a list gave out", token) from None
+    if place.list != of_list:
+        raise wrong_parameter("continue", "is that of another list", token)
+    return place
+
+
+def past_revision(parameters: Mapping[str, str], start: Continue | None) -> int | None:
+    """The earlier revision that a list is asked for, or that its pages before were of; None: the present.
+
+    Raises:
+        MalformedRequest: `revision` is not that of the pages before.
+    """
+    asked = number(parameters, "revision")
+    if start is None:
+        return asked
+    of_pages = start.revision if start.is_past else None
+    if asked not in (None, of_pages):
+        raise wrong_parameter("revision", "is not that of the pages before", str(asked))
+    return of_pages

@@ -1,0 +1,154 @@
+"""Each operation declares who may call it, and each request is checked against its operation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from litestar.exceptions import ImproperlyConfiguredException
+from litestar.handlers import BaseRouteHandler
+from litestar.routes import ASGIRoute, BaseRoute, HTTPRoute
+
+from service.api.http.problems import Unauthorized
+from service.model.core.access import Principal, Verb
+from service.model.core.errors import Forbidden
+from service.scheduler.protocol.callers import Caller
+
+ACCESS = "access"
+"""The key of the `opt` of a handler under which it declares who may call it."""
+
+NOT_KNOWN = "Send `Authorization: Bearer <token>` with a token of this server."
+"""What a caller is told who is not known and should be."""
+
+
+class Public(msgspec.Struct, frozen=True):
+    """Anybody may call the operation, without credentials."""
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """The caller must have the verb in all of the path's cluster, or in some cluster if it names none."""
+
+    verb: Verb
+
+
+class Namespaced(msgspec.Struct, frozen=True):
+    """The caller must have the verb in the namespace that the path names.
+
+    If the path names none, the verb in some namespace is enough here, and the handler then checks
+    the namespace of each object.
+    """
+
+    verb: Verb
+    or_verb: Verb | None = None
+    """Another verb that is enough as well; the handler then checks which of the two is needed."""
+
+
+class Admin(msgspec.Struct, frozen=True):
+    """The caller must be an admin, who may do everything on this server."""
+
+
+Access = Public | Cluster | Namespaced | Admin
+
+
+def declared(access: Access) -> dict[str, Any]:
+    """The `opt` of a Litestar handler that declares who may call it."""
+    return {ACCESS: access}
+
+
+def access_of(handler: BaseRouteHandler) -> Access:
+    """The access that a handler declares.
+
+    Raises:
+        ImproperlyConfiguredException: the handler declares none.
+    """
+    access = handler.opt.get(ACCESS)
+    if not isinstance(access, Access):
+        raise ImproperlyConfiguredException(f"{handler} does not say who may call it.")
+    return access
+
+
+def require_declarations(routes: Iterable[BaseRoute]) -> None:
+    """Check that every route declares who may call it.
+
+    Raises:
+        ImproperlyConfiguredException: a route does not.
+    """
+    for route in routes:
+        if isinstance(route, HTTPRoute):
+            for handler in route.route_handlers:
+                access_of(handler)
+        elif isinstance(route, ASGIRoute):
+            access_of(route.route_handler)
+        else:
+            raise ImproperlyConfiguredException(
+                f"{route.path} is served by something that is not checked."
+            )
+
+
+def require(principal: Principal, verb: Verb, cluster: str, namespace: str | None) -> None:
+    """Check that a principal has a verb in a namespace of a cluster.
+
+    If `namespace` is None, it must have the verb in all of the cluster, also outside of namespaces.
+
+    Raises:
+        Forbidden: it does not have the verb there.
+    """
+    require_any(principal, (verb,), cluster, namespace)
+
+
+def require_any(
+    principal: Principal, verbs: Sequence[Verb], cluster: str, namespace: str | None
+) -> None:
+    """Check as `require` does that a principal has at least one of several verbs.
+
+    Raises:
+        Forbidden: it has none of them there.
+    """
+    if not any(principal.may(verb, cluster, namespace) for verb in verbs):
+        raise Forbidden(_told(principal, verbs, cluster, namespace))
+
+
+def require_for(caller: Caller, verbs: Sequence[Verb], namespace: str | None, place: str) -> None:
+    """Check as `require_any` does that a caller may do what one part of a body asks for.
+
+    Raises:
+        Forbidden: it has none of the verbs there; the error names the `place` in the body.
+    """
+    try:
+        require_any(caller.principal, verbs, caller.cluster, namespace)
+    except Forbidden as forbidden:
+        raise forbidden.under(place) from None
+
+
+def check_access(access: Access, principal: Principal | None, path: Mapping[str, Any]) -> None:
+    """Check that a caller may call an operation; `path` has the parameters of the request's path.
+
+    Raises:
+        Unauthorized: the caller is not known.
+        Forbidden: it may not call the operation there.
+    """
+    if isinstance(access, Public):
+        return
+    if principal is None:
+        raise Unauthorized(NOT_KNOWN)
+    if isinstance(access, Admin):
+        if not principal.is_admin:
+            raise Forbidden(f"{principal.name} is not an admin of this server.")
+        return
+    verbs = [access.verb]
+    if isinstance(access, Namespaced) and access.or_verb is not None:
+        verbs.append(access.or_verb)
+    cluster, namespace = path.get("cluster"), path.get("namespace")
+    if cluster is None or (namespace is None and isinstance(access, Namespaced)):
+        held = [each for each in verbs if principal.may_somewhere(each, cluster)]
+    else:
+        held = [each for each in verbs if principal.may(each, cluster, namespace)]
+    if not held:
+        raise Forbidden(_told(principal, verbs, cluster, namespace))
+
+
+def _told(
+    principal: Principal, verbs: Sequence[Verb], cluster: str | None, namespace: str | None
+) -> str:
+    where = "any cluster" if cluster is None else f"the cluster {cluster}"
+    within = "" if namespace is None else f" in the namespace {namespace}"
+    return f"{principal.name} may not {' or '.join(verbs)}{within} on {where}."

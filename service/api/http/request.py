@@ -1,0 +1,216 @@
+"""Reads requests strictly: media types, headers, queries, and preconditions."""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from litestar.types import HTTPScope
+
+from service.api.http.compression import unpacker_of
+from service.api.http.context import ApiRequest
+from service.api.http.operation import JSON, UNHONORED, Operation
+from service.api.http.problems import MalformedRequest, UnsupportedMediaType
+from service.model.core.errors import FieldError
+
+WRITES = frozenset({"DELETE", "PATCH", "POST", "PUT"})
+"""Methods that may change something; a precondition of a read can be ignored without harm."""
+
+_ENTITY_TAG = re.compile(r'(W/)?"([!#-~]*)"')
+
+
+def operation_of(request: ApiRequest) -> Operation:
+    """Return the operation that a request was routed to."""
+    operation = request.context.operation
+    assert operation is not None
+    return operation
+
+
+def header(request: ApiRequest, name: str) -> str | None:
+    """The first header of this name, which is in lower case; None if there is none.
+
+    Litestar's own view of the headers decodes and indexes all of them, for two or three that are
+    looked up.
+    """
+    wanted = name.encode()
+    for given, value in request.scope["headers"]:
+        if given == wanted:
+            return value.decode("latin-1")
+    return None
+
+
+def media_type(request: ApiRequest) -> str:
+    """The body's media type, one that the operation takes; JSON if a body that is optional has none.
+
+    A Content-Type is demanded, since a web page can have a browser send a body without one to any
+    server, but no body that is declared as JSON unless the server agrees.
+
+    Raises:
+        UnsupportedMediaType: the operation does not take this Content-Type, charset or
+            Content-Encoding, or it needs a body and there is no Content-Type.
+    """
+    if (coding := header(request, "content-encoding")) is not None:
+        unpacker_of(coding)
+    operation = operation_of(request)
+    body = operation.request
+    assert body is not None
+    announced, _, parameters = (header(request, "content-type") or "").partition(";")
+    kind = announced.strip().lower()
+    if not kind and body.required:
+        raise untyped(operation)
+    if kind and kind not in body.types:
+        raise UnsupportedMediaType(f"Send one of {_taken(operation)}, not {kind[:100]}.")
+    if parameters:
+        _refuse_charsets(parameters)
+    return kind or JSON
+
+
+def untyped(operation: Operation) -> UnsupportedMediaType:
+    """Return the error for a body without a Content-Type."""
+    return UnsupportedMediaType(f"Say in Content-Type which the body is of {_taken(operation)}.")
+
+
+def _taken(operation: Operation) -> str:
+    assert operation.request is not None
+    return ", ".join(operation.request.types)
+
+
+def query(request: ApiRequest) -> Mapping[str, str]:
+    """The query parameters; each is one of the operation's, and is there at most once.
+
+    A misspelt parameter is refused, not ignored: `?dryrun=true` must not write.
+
+    Raises:
+        MalformedRequest: a parameter is unknown, repeated or not UTF-8.
+    """
+    if not (raw := request.scope["query_string"]):
+        return {}
+    known = operation_of(request).names("query")
+    given = _pairs(raw)
+    names = [name for name, _ in given]
+    errors = [
+        FieldError(name, _unknown(known) if name not in known else "is given more than once")
+        for name in dict.fromkeys(names)
+        if name not in known or names.count(name) > 1
+    ]
+    if errors:
+        raise MalformedRequest(f"Query parameter {errors[0].field}: {errors[0].message}.", errors)
+    return dict(given)
+
+
+def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
+    """A query parameter as an integer between `least` and 2**63 - 1; None if it is absent."""
+    text = parameters.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least):  # noqa: PLR2004
+        raise wrong_parameter(name, f"has to be an integer of at least {least}", text)
+    return int(text)
+
+
+def flag(parameters: Mapping[str, str], name: str) -> bool:
+    """A query parameter that is true or false; false if it is absent."""
+    text = parameters.get(name, "false")
+    if text not in ("true", "false"):
+        raise wrong_parameter(name, "has to be true or false", text)
+    return text == "true"
+
+
+def integer_header(request: ApiRequest, name: str, *, default: int | None) -> int | None:
+    """A header as an integer between 0 and 2**63 - 1; `default` if it is absent or empty."""
+    text = (header(request, name) or "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 19):  # noqa: PLR2004
+        raise MalformedRequest(f"The header {name.title()} has to be an integer.")
+    return int(text)
+
+
+def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
+    """The error for one query parameter whose value cannot be read."""
+    errors = [FieldError(name, message, value[:200])]
+    return MalformedRequest(f"Query parameter {name}: {message}.", errors)
+
+
+def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ...]:
+    """The tags of an If-Match or If-None-Match, without their quotes; `("*",)` matches any tag.
+
+    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out. The
+    quoted `"*"` is left out, too: it is a tag like any other, and none that the server gives.
+
+    Raises:
+        MalformedRequest: the header is not a list of entity tags.
+    """
+    if value.strip() == "*":
+        return ("*",)
+    found = [_ENTITY_TAG.fullmatch(part.strip()) for part in value.split(",")]
+    if not all(found):
+        raise MalformedRequest(f"{header} has to be `*` or a list of quoted entity tags.")
+    strong = (match for match in found if match and (weak or not match[1]))
+    return tuple(match[2] for match in strong if match[2] != "*")
+
+
+def if_match(request: ApiRequest) -> tuple[str, ...] | None:
+    """The entity tags of the request's If-Match; None if it has no such header."""
+    value = _lines(request, b"if-match")
+    return None if value is None else entity_tags("If-Match", value)
+
+
+def if_none_match(request: ApiRequest) -> tuple[str, ...] | None:
+    """The entity tags of the If-None-Match of a write; None if it has no such header."""
+    value = _lines(request, b"if-none-match")
+    return None if value is None else entity_tags("If-None-Match", value, weak=True)
+
+
+def _lines(request: ApiRequest, name: bytes) -> str | None:
+    """A header that is a list, whose lines are parts of it; None if it is absent."""
+    lines = [value.decode("latin-1") for given, value in request.scope["headers"] if given == name]
+    return ", ".join(lines) if lines else None
+
+
+def _refuse_charsets(parameters: str) -> None:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"').lower()
+        if name.strip().lower() == "charset" and charset not in {"utf-8", "utf8", "us-ascii"}:
+            raise UnsupportedMediaType("Send the body in UTF-8.")
+
+
+def _pairs(raw: bytes) -> list[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise MalformedRequest("The query has to be percent-encoded UTF-8.") from None
+    for name, value in pairs:
+        if "\0" in name or "\0" in value:
+            raise MalformedRequest("The query contains a NUL character.")
+    return pairs
+
+
+def _unknown(known: frozenset[str]) -> str:
+    if not known:
+        return "is unknown; the operation has no query parameters"
+    return f"is unknown; the operation knows {', '.join(sorted(known))}"
+
+
+def refuse_unhonored(scope: HTTPScope) -> None:
+    """Refuse a write with a precondition that its operation would ignore.
+
+    The client relies on nothing being changed if the precondition does not hold.
+
+    Raises:
+        MalformedRequest: the request has a precondition that its operation does not declare.
+    """
+    unhonored = scope["route_handler"].opt.get(UNHONORED)
+    if unhonored is None or scope["method"] not in WRITES:
+        return
+    for name, value in scope["headers"]:
+        if name in unhonored:
+            raise _unhonored(name.decode("latin-1"), value.decode("latin-1"))
+
+
+def _unhonored(name: str, value: str) -> MalformedRequest:
+    header = name.title()
+    message = "is not honored by this operation; send the request without it"
+    return MalformedRequest(
+        f"The header {header} {message}.", [FieldError(header, message, value[:200])]
+    )

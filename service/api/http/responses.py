@@ -1,0 +1,234 @@
+"""Makes answers: their headers, entity tags, and manifests and lists put together from bytes."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing, suppress
+from typing import Any
+
+import msgspec
+from litestar import Litestar, Request, Response
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive, Send
+from typing_extensions import override
+
+from service.api.http.context import ApiRequest, context_of
+from service.api.http.operation import JSON
+from service.api.http.problems import TooManyBytes
+from service.api.http.request import if_none_match
+from service.api.http.sparse_fields import ChosenFields
+from service.api.http.streaming import Pieces, TooSlow
+from service.model.core.field_warnings import FieldWarning
+from service.model.core.manifest import WARNINGS
+from service.model.log.commit import ObjectRow
+from service.model.registry.manifests import with_resource_version
+
+WARNING_LENGTH_MAX = 256
+"""How many characters of one warning a header has; the body has them all."""
+WARNINGS_LENGTH_MAX = 4 * 1024
+"""How long the header with all warnings may be; those beyond it are in the body only."""
+
+_log = logging.getLogger(__name__)
+
+_UNQUOTABLE = re.compile(r"[^ !#-\[\]-~]")
+
+Warnings = Sequence[FieldWarning] | msgspec.UnsetType
+"""The warnings of an answer; `UNSET` if there are none."""
+
+
+def revision_headers(revision: int, etag: str | None = None) -> dict[str, str]:
+    """The headers of every answer about a cluster: the head, and the answer's own tag."""
+    headers = {"moorage-revision": str(revision)}
+    return headers if etag is None else {**headers, "etag": etag}
+
+
+def warning_header(warnings: Warnings) -> str | None:
+    """The header `Warning` as Kubernetes writes it, with the warnings separated by commas; None without any."""
+    told, length = list[str](), 0
+    for each in warnings or ():
+        text = _UNQUOTABLE.sub("?", f"{each.field} {each.message}".strip())[:WARNING_LENGTH_MAX]
+        written = f'299 - "{text}"'
+        length += len(written) + 2
+        if length > WARNINGS_LENGTH_MAX:
+            break
+        told.append(written)
+    return ", ".join(told) or None
+
+
+def with_warnings(body: bytes, warnings: Warnings) -> bytes:
+    """An object as JSON, with the field `warnings` if there are any."""
+    if not warnings:
+        return body
+    return b'%b,"%b":%b}' % (body[:-1], WARNINGS.encode(), msgspec.json.encode(warnings))
+
+
+def json_response(
+    body: bytes,
+    revision: int,
+    *,
+    status: int = 200,
+    etag: str | None = None,
+    warning: str | None = None,
+) -> Response[bytes]:
+    """An answer about a cluster whose body is JSON already."""
+    headers = revision_headers(revision, etag)
+    if warning is not None:
+        headers["warning"] = warning
+    return Response(body, status_code=status, headers=headers, media_type=JSON)
+
+
+def encoded_response(value: object, revision: int, *, status: int = 200) -> Response[bytes]:
+    """An answer about a cluster that still has to be encoded."""
+    return json_response(msgspec.json.encode(value), revision, status=status)
+
+
+def object_response(
+    body: bytes,
+    resource_version: int,
+    revision: int,
+    *,
+    status: int = 200,
+    warnings: Warnings = msgspec.UNSET,
+) -> Response[bytes]:
+    """One object as stored: `body` is its manifest without the resourceVersion."""
+    return json_response(
+        with_warnings(with_resource_version(body, resource_version), warnings),
+        revision,
+        status=status,
+        etag=tag_of(resource_version),
+        warning=warning_header(warnings),
+    )
+
+
+def dry_response(
+    body: bytes, revision: int, *, status: int, warnings: Warnings = msgspec.UNSET
+) -> Response[bytes]:
+    """One object as it would be stored, which has no resourceVersion and no tag."""
+    warning = warning_header(warnings)
+    return json_response(with_warnings(body, warnings), revision, status=status, warning=warning)
+
+
+def tag_of(resource_version: int) -> str:
+    """An object's entity tag: the revision that last changed it."""
+    return f'"{resource_version}"'
+
+
+def not_modified(request: ApiRequest, etag: str, revision: int) -> Response[bytes] | None:
+    """A 304 if the client names this tag in If-None-Match, since it has the object already, else None."""
+    known = if_none_match(request)
+    if known is None:
+        return None
+    if known != ("*",) and etag.removeprefix("W/").strip('"') not in known:
+        return None
+    return Response(b"", status_code=304, headers=revision_headers(revision, etag))
+
+
+def items(rows: Iterable[ObjectRow], chosen: ChosenFields | None = None) -> bytes:
+    """The objects of a JSON array, without its brackets; of each the fields that were chosen."""
+    whole = (with_resource_version(row.body, row.revision) for row in rows)
+    return b",".join(whole if chosen is None else map(chosen.of, whole))
+
+
+def list_end(unreadable: Sequence[ObjectRow]) -> bytes:
+    """The end of a list after its last item, with the names of what it was left without."""
+    if not unreadable:
+        return b"]}"
+    names = [f"{row.namespace}/{row.name}" if row.namespace else row.name for row in unreadable]
+    return b'],"unreadable":%b}' % msgspec.json.encode(names)
+
+
+def list_head(kind: str, revision: int, continue_: str | None) -> bytes:
+    """The beginning of a list in Kubernetes' form, up to its first item; `list_end` ends the list."""
+    more = b"" if continue_ is None else b',"continue":"%s"' % continue_.encode()
+    return b'{"apiVersion":"v1","kind":"%s","metadata":{"resourceVersion":"%d"%s},"items":[' % (
+        kind.encode(),
+        revision,
+        more,
+    )
+
+
+class Streamed(Response[None]):
+    """An answer whose body is sent in pieces, as its length is not known.
+
+    Litestar's own `Stream` notices that a client leaves by reading from it, and so would swallow
+    the request's body if that is still being read. This class reads only with `ends_with_client`:
+    for requests without a body, whose pieces may be long in coming.
+    """
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        *,
+        headers: dict[str, str],
+        media_type: str,
+        ends_with_client: bool = False,
+    ) -> None:
+        super().__init__(None, headers=headers, media_type=media_type)
+        self._pieces = pieces
+        self._ends_with_client = ends_with_client
+
+    @override
+    def to_asgi_response(
+        self, app: Litestar | None, request: Request[Any, Any, Any], **_: Any
+    ) -> ASGIResponse:
+        """The response as Litestar sends it."""
+        return _StreamedResponse(
+            no_pieces() if context_of(request.scope).is_head else self._pieces,
+            ends_with_client=self._ends_with_client,
+            headers=self.headers,
+            media_type=self.media_type,
+        )
+
+
+async def no_pieces() -> Pieces:
+    """An empty body."""
+    for piece in list[bytes]():
+        yield piece
+
+
+class _StreamedResponse(ASGIResponse):
+    _should_set_content_length = False
+
+    def __init__(self, pieces: Pieces, *, ends_with_client: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self._pieces = pieces
+        self._ends_with_client = ends_with_client
+
+    @override
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        """Send the pieces as they come.
+
+        The answer is cut off if its reader is too slow, or a piece finds no room.
+        """
+        if not self._ends_with_client:
+            await self._send_pieces(send)
+            return
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(self._send_pieces(send))
+            leaving = group.create_task(_left(receive))
+            sending.add_done_callback(lambda _: leaving.cancel())
+            leaving.add_done_callback(lambda _: sending.cancel())
+
+    async def _send_pieces(self, send: Send) -> None:
+        with suppress(TooSlow):
+            await self._send_all(send)
+
+    async def _send_all(self, send: Send) -> None:
+        async with aclosing(self._pieces) as pieces:
+            try:
+                async for piece in pieces:
+                    await _send(send, piece, more=True)
+                await _send(send, b"", more=False)
+            except TooManyBytes:
+                _log.info("An answer was cut off: there was no room for its next piece.")
+
+
+async def _send(send: Send, piece: bytes, *, more: bool) -> None:
+    await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+async def _left(receive: Receive) -> None:
+    """Return once the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

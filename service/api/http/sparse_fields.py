@@ -1,0 +1,174 @@
+"""The query parameter `fields`: the parts of objects that an answer shall have.
+
+Objects are decoded to a type that has only these parts, so that the others are skipped and not
+decoded. Paths are those of the manifest, with dots; a backslash before a dot makes it one of the
+name's own, as in kubectl's paths. In a list a path goes on in each item.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from types import UnionType
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+
+from service.api.http.context import ApiRequest
+from service.api.http.operation import JSON
+from service.api.http.request import operation_of, wrong_parameter
+from service.model.core.manifest import WARNINGS
+
+FIELD_DEPTH_MAX = 20
+"""How many names one path may have."""
+PARAMETER = "fields"
+
+_Tree: TypeAlias = dict[str, "_Tree | None"]
+"""Names with what is wanted below each; None: all of it."""
+
+_DOT = re.compile(r"(?<!\\)\.")
+_NAME = re.compile(r"[A-Za-z0-9$][A-Za-z0-9$_./-]{0,316}")
+_ALWAYS = ("apiVersion", "kind", "metadata.namespace", "metadata.name")
+"""What tells an object from others is always there."""
+
+
+class ChosenFields:
+    """Reduces objects to the fields that were asked for, and to what tells each from others."""
+
+    def __init__(self, paths: frozenset[str]) -> None:
+        tree: _Tree = {}
+        for path in (*_ALWAYS, *sorted(paths)):
+            _grow(tree, _names_of(path))
+        self._decoder = msgspec.json.Decoder(_type_of(tree))
+        self.tag = sha256(",".join(sorted(paths)).encode()).hexdigest()[:16]
+        """It tells answers with these fields from those with others."""
+
+    def of(self, body: bytes) -> bytes:
+        """An object that is JSON, with these fields only."""
+        return msgspec.json.encode(self._decoder.decode(body))
+
+
+def parse_fields(
+    request: ApiRequest, parameters: Mapping[str, str], at_most: int
+) -> ChosenFields | None:
+    """The fields that a read asks for; None: all of them.
+
+    Raises:
+        MalformedRequest: a path cannot be read, or names what objects of the kind do not have, or
+            there are too many.
+    """
+    text = parameters.get(PARAMETER)
+    if text is None:
+        return None
+    paths = [path.strip() for path in text.split(",")]
+    if len(paths) > at_most:
+        raise wrong_parameter(PARAMETER, f"has to name at most {at_most} fields", text)
+    shown = _shown_type(request)
+    for path in paths:
+        _check(path, shown)
+    return _chosen(frozenset(paths))
+
+
+@lru_cache(maxsize=256)
+def _chosen(paths: frozenset[str]) -> ChosenFields:
+    return ChosenFields(paths)
+
+
+def tag_with(tag: str, chosen: ChosenFields | None) -> str:
+    """The entity tag of an answer that has only some fields.
+
+    It is weak, so that no If-Match holds with it: what is changed by it has all fields.
+    """
+    if chosen is None:
+        return tag
+    return f'W/"{tag.removeprefix("W/").strip(chr(34))}-{chosen.tag}"'
+
+
+def _shown_type(request: ApiRequest) -> Any:
+    """The type of the objects that an operation shows, or lists."""
+    shown = operation_of(request).answers[200].types[JSON]
+    listed = _known(shown).get("items")
+    return shown if listed is None else listed
+
+
+def _check(path: str, shown: Any) -> None:
+    names = _names_of(path)
+    if len(names) > FIELD_DEPTH_MAX:
+        raise wrong_parameter(PARAMETER, f"has to be at most {FIELD_DEPTH_MAX} names deep", path)
+    if not all(map(_NAME.fullmatch, names)):
+        raise wrong_parameter(
+            PARAMETER, "has to be paths such as spec.nodeName, separated by commas", path
+        )
+    for depth, name in enumerate(names):
+        known = _known(shown)
+        if known and name not in known:
+            _refuse_unknown(path, name, known, may_have_more=depth > 0 and not _is_strict(shown))
+        shown = known.get(name)
+
+
+def _refuse_unknown(path: str, name: str, known: Iterable[str], *, may_have_more: bool) -> None:
+    """Refuse a name where no other is kept than those known, or one that is known in other case."""
+    near = [each for each in known if each.lower() == name.lower()]
+    if may_have_more and not near:
+        return
+    hint = f"it is {near[0]}" if near else f"there are {', '.join(each for each in known)}"
+    raise wrong_parameter(PARAMETER, f"names what no such object has ({hint})", path)
+
+
+def _known(shown: Any) -> Mapping[str, Any]:
+    """The fields of a declared type, of an item if it is a list; none if others are all there are."""
+    declared = _struct_of(shown)
+    if declared is None:
+        return {}
+    fields = msgspec.structs.fields(declared)
+    return {each.encode_name: each.type for each in fields if each.encode_name != WARNINGS}
+
+
+def _is_strict(shown: Any) -> bool:
+    declared = _struct_of(shown)
+    return declared is not None and declared.__struct_config__.forbid_unknown_fields
+
+
+def _struct_of(shown: Any) -> type[msgspec.Struct] | None:
+    if isinstance(shown, type) and issubclass(shown, msgspec.Struct):
+        return shown
+    origin, arguments = get_origin(shown), get_args(shown)
+    if origin is Annotated:
+        return _struct_of(arguments[0])
+    if origin in (Union, UnionType, list, tuple):
+        return next((found for each in arguments if (found := _struct_of(each))), None)
+    return None
+
+
+def _names_of(path: str) -> list[str]:
+    return [name.replace("\\.", ".") for name in _DOT.split(path)]
+
+
+def _grow(tree: _Tree, names: list[str]) -> None:
+    """Add a path to the tree, unless it is in what is wanted already."""
+    *above, last = names
+    for name in above:
+        below = tree.setdefault(name, {})
+        if below is None:
+            return
+        tree = below
+    tree[last] = None
+
+
+def _type_of(tree: _Tree) -> Any:
+    """A type that decodes the fields of a tree; bytes of those that are wanted whole are kept as they are.
+
+    Where a path goes on in what is no object, that is kept.
+    """
+    fields: list[tuple[str, Any, Any]] = []
+    names: dict[str, str] = {}
+    for number, (name, below) in enumerate(tree.items()):
+        names[f"field_{number}"] = name
+        type_ = msgspec.Raw if below is None else _branch(_type_of(below))
+        fields.append((f"field_{number}", type_ | msgspec.UnsetType, msgspec.UNSET))
+    return msgspec.defstruct("Chosen", fields, rename=names, frozen=True, gc=False)
+
+
+def _branch(struct: Any) -> Any:
+    plain = str | int | float | bool | None
+    return struct | list[struct | list[Any] | plain] | plain

@@ -1,0 +1,197 @@
+"""The part of a process's byte budget that watches hold for pages of the log.
+
+Watches wait where there is no room, and hold nothing while they do.
+"""
+
+import asyncio
+from collections import Counter, deque
+from typing import NamedTuple, Protocol
+
+from service.api.http.streaming import PIECE_BYTES
+
+WATCH_PART = 4
+"""Which part of the budget watches may hold, and which part of that one caller's: one in four."""
+
+
+class Total(Protocol):
+    """The bytes that all requests of the process hold together."""
+
+    bytes_max: int
+    in_flight: int
+
+
+Holder = object
+"""Whose bytes are counted together: a caller's name, or one watch of a caller who has no bound."""
+
+
+class WatchShare:
+    """A part of the budget for watches, which wait where there is no room: a quarter of it.
+
+    So watches whose clients do not read leave room for everybody else. Each holder has a part of the
+    share, a quarter, and waits for itself alone beyond that. A page is at least one commit, which may
+    be larger than the part: who holds nothing yet may hold one such page. Towards others a holder
+    counts only up to its part, so nobody keeps them from theirs.
+
+    The bound: each holder has at most its part, or one page that goes beyond it. All that is beyond
+    the parts of its holders comes to another share at most, or to one single page. Besides, a watch
+    holds a piece whenever its caller is within its part, as a refusal would take as much.
+    """
+
+    def __init__(self, budget: Total) -> None:
+        self.bytes_max = budget.bytes_max // WATCH_PART
+        self.part = self.bytes_max // WATCH_PART
+        """How much of its share one holder takes from others."""
+        self.held = 0
+        """The bytes that all watches hold together."""
+        self._counted = 0
+        """The bytes that all watches hold within the parts of their holders."""
+        self._budget = budget
+        self._held_by: Counter[Holder] = Counter()
+        self.line: deque[_WaitingWatch] = deque()
+        """The watches that wait for room, in their order."""
+
+    @property
+    def waiting(self) -> int:
+        """How many watches wait for room."""
+        return sum(not each.turn.done() for each in self.line)
+
+    def has_room(self, holder: Holder, count: int, own: int) -> bool:
+        """Whether a watch may hold `count` bytes besides its `own`, behind all who wait."""
+        wish = _Wish(holder, count, own)
+        if self._is_above_its_part(wish):
+            return False
+        ahead = _Ahead()
+        if count > PIECE_BYTES:
+            for each in self.line:
+                if not each.turn.done():
+                    self._admits(each.wish, ahead)
+        return self._admits(wish, ahead)
+
+    def _admits(self, wish: "_Wish", ahead: "_Ahead") -> bool:
+        """Whether there is room for a wish; if not, those behind it do not take what it waits for."""
+        if self._is_above_its_part(wish):
+            return False  # It waits for its own watches alone.
+        if wish.size <= PIECE_BYTES:
+            return True
+        if self._goes_beyond(wish) and (ahead.beyond or not self._has_room_beyond(wish)):
+            ahead.beyond = True
+            return False
+        ahead.all = ahead.all or self._is_full(wish)
+        return not ahead.all
+
+    def _is_above_its_part(self, wish: "_Wish") -> bool:
+        held = self._held_by[wish.holder]
+        return held > wish.own and held + wish.size > self.part
+
+    def _goes_beyond(self, wish: "_Wish") -> bool:
+        return self._held_by[wish.holder] + wish.size > self.part
+
+    def _has_room_beyond(self, wish: "_Wish") -> bool:
+        held = self._held_by[wish.holder]
+        others = self.held - self._counted - max(0, held - self.part)
+        return not others or others + held + wish.size - self.part <= self.bytes_max
+
+    def _is_full(self, wish: "_Wish") -> bool:
+        if self.held == wish.own:
+            return False
+        held, budget = self._held_by[wish.holder], self._budget
+        counted = self._counted + self._within(held + wish.size) - self._within(held)
+        return counted > self.bytes_max or budget.in_flight + wish.size > budget.bytes_max
+
+    def _within(self, held: int) -> int:
+        return min(held, self.part)
+
+    def take(self, holder: Holder, count: int) -> None:
+        """Hold `count` bytes more, whether there is room for them or not."""
+        self._add(holder, count)
+
+    def give_back(self, holder: Holder, count: int) -> None:
+        """Hold `count` bytes fewer, and let others in."""
+        self._add(holder, -count)
+        self.let_in()
+
+    def _add(self, holder: Holder, count: int) -> None:
+        held = self._held_by.pop(holder, 0)
+        if held + count:
+            self._held_by[holder] = held + count
+        self._counted += self._within(held + count) - self._within(held)
+        self.held += count
+        self._budget.in_flight += count
+
+    async def wait(self, holder: Holder, count: int, own: int) -> None:
+        """Wait for one's turn and for room, and hold `count` bytes more."""
+        if self.has_room(holder, count, own):
+            self.take(holder, count)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self.line.append(_WaitingWatch(_Wish(holder, count, own), turn))
+        try:
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                self.give_back(holder, count)
+            else:
+                self.let_in()  # Those behind it may have waited for it alone.
+            raise
+
+    def let_in(self) -> None:
+        """Let those in who wait and for whom there is room now, in their order."""
+        ahead = _Ahead()
+        for each in list(self.line):
+            if each.turn.done():
+                self.line.remove(each)
+            elif self._admits(each.wish, ahead):
+                self.line.remove(each)
+                self.take(each.wish.holder, each.wish.size)
+                each.turn.set_result(None)
+
+
+class _Wish(NamedTuple):
+    holder: Holder
+    size: int
+    own: int
+    """What the watch holds already."""
+
+
+class _WaitingWatch(NamedTuple):
+    wish: _Wish
+    turn: asyncio.Future[None]
+
+
+class _Ahead:
+    """What those wait for who are ahead in the line."""
+
+    def __init__(self) -> None:
+        self.all = False
+        """Whether one waits for room in the share."""
+        self.beyond = False
+        """Whether one waits for room beyond its part."""
+
+
+class WatchRoom:
+    """What one watch holds of the share of watches."""
+
+    def __init__(self, share: WatchShare, caller: str | None) -> None:
+        """`caller` is None if the watches of whoever asks have no bound in common."""
+        self._share = share
+        self._holder: Holder = self if caller is None else caller
+        self._held = 0
+
+    def fits(self, count: int) -> bool:
+        """Whether the watch may hold `count` bytes in all now."""
+        more = count - self._held
+        return more <= 0 or self._share.has_room(self._holder, more, self._held)
+
+    async def reserve(self, count: int) -> None:
+        """Hold `count` bytes in all, as soon as there is room for them."""
+        if count > self._held:
+            await self._share.wait(self._holder, count - self._held, self._held)
+            self._held = count
+
+    def settle(self, count: int) -> None:
+        """Hold exactly `count` bytes, whether there is room for them or not."""
+        more, self._held = count - self._held, count
+        if more > 0:
+            self._share.take(self._holder, more)
+        elif more < 0:
+            self._share.give_back(self._holder, -more)

@@ -1,0 +1,50 @@
+"""Reads all objects of a cluster at one revision from its replica, without a copy of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+from service.api.reads.filtered import batches_of, sorted_runs
+from service.api.reads.stored import BATCH_ROWS, ClusterReads
+from service.model.log.commit import Head, ObjectKey, ObjectRow
+from service.scheduler.replica.replica import Stored
+from service.scheduler.scheduler import Scheduler
+
+Wants = Callable[[ObjectKey], bool]
+
+
+class Exports:
+    """It writes the objects as they are sent; what changes meanwhile stays in memory until the end.
+
+    `turns` lets one list of the process look through objects at a time.
+    """
+
+    def __init__(self, reads: ClusterReads, scheduler: Scheduler, turns: asyncio.Lock) -> None:
+        self._reads = reads
+        self._scheduler = scheduler
+        self._turns = turns
+
+    async def begin(
+        self, cluster: str, wants: Wants
+    ) -> tuple[Head, AsyncIterator[list[ObjectRow]]] | None:
+        """Return the head that the objects are at, and those that are wanted in batches, by their keys.
+
+        None: this process has not got the cluster in memory, so it has to be read from the tables.
+        """
+        cluster_id, head = await self._reads.position(cluster)
+        loop = await self._scheduler.loop_here(cluster, cluster_id)
+        found = None if loop is None else await loop.snapshot(head)
+        return None if found is None else (found[0], self._batches(found[1], wants))
+
+    async def _batches(
+        self, objects: Mapping[str, Sequence[Stored]], wants: Wants
+    ) -> AsyncIterator[list[ObjectRow]]:
+        for kind in sorted(objects):
+            async with self._turns:
+                runs = await sorted_runs(objects[kind], lambda each: wants(_key(each)))
+            async for rows in batches_of(runs, BATCH_ROWS):
+                yield rows
+
+
+def _key(stored: Stored) -> ObjectKey:
+    manifest = stored.manifest
+    return ObjectKey(manifest.kind, manifest.namespace, manifest.name)

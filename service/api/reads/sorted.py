@@ -1,0 +1,177 @@
+"""Reads one page of a list in another order than that of names, from the replica or any other list."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from operator import itemgetter
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from service.api.http.pause import Pause
+from service.api.reads.filtered import LOOKS_BETWEEN, row_of
+from service.api.reads.stored import ClusterReads, Wanted
+from service.model.log.commit import Head, ObjectRow
+from service.model.log.pages import ObjectPage
+from service.model.selection.object_filters import ObjectFilter
+from service.model.selection.object_order import Order, OrderKey
+from service.scheduler.replica.replica import Stored
+from service.scheduler.scheduler import Scheduler
+
+SORTED_LIMIT_MAX = 1_000
+"""How many objects a page of a sorted list may have."""
+_SLICE_SECONDS = 0.0005
+"""About how long objects are looked through at a time."""
+_PAUSE_SECONDS = 0.001
+"""The pause after each slice. A sorted list without filters looks at all objects: without pauses the
+server's own threads, which bring requests, would get the interpreter only every five milliseconds."""
+_BEYOND = 400
+"""How many more than wanted are gathered before they are sorted."""
+_ROWS_AT_ONCE = 100
+
+Placed: TypeAlias = tuple[OrderKey, ObjectRow]
+Batches: TypeAlias = Callable[[Wanted], AsyncIterator[ObjectPage]]
+"""Reads the objects that a part of a list shall have, in batches."""
+
+
+class SortedPage(NamedTuple):
+    """The first objects behind a place, and whether there are more."""
+
+    head: Head
+    placed: list[Placed]
+    more: bool
+
+
+class SortedReads:
+    """It reads pages in one order; `passes` says which bodies pass the filter.
+
+    `turns` lets one list of the process look through objects at a time.
+    """
+
+    def __init__(
+        self,
+        reads: ClusterReads,
+        scheduler: Scheduler,
+        turns: asyncio.Lock,
+        wanted: ObjectFilter,
+        order: Order,
+    ) -> None:
+        self._reads = reads
+        self._scheduler = scheduler
+        self._turns = turns
+        self._filter = wanted
+        self._order = order
+
+    async def page(
+        self,
+        cluster: str,
+        kind: str,
+        parts: Sequence[Wanted],
+        *,
+        after: OrderKey | None,
+        limit: int,
+        batches: Batches,
+        present: bool,
+    ) -> SortedPage:
+        """Up to `limit` objects behind the place `after`.
+
+        They come from the replica if they are to be the `present` ones and this process has it, else
+        from `batches`, of which at most as many as two pages are held.
+        """
+        first: Head | None = None
+        found = list[Placed]()
+        for part in parts:
+            told = await self._in_memory(cluster, kind, part, after, limit + 1) if present else None
+            if told is None:
+                told = await self._in_batches(batches(part), after, limit + 1)
+            first = first or told[0]
+            found += told[1]
+        assert first is not None
+        found.sort(key=itemgetter(0), reverse=self._order.descending)
+        return SortedPage(first, found[:limit], len(found) > limit)
+
+    async def _in_memory(
+        self, cluster: str, kind: str, part: Wanted, after: OrderKey | None, limit: int
+    ) -> tuple[Head, list[Placed]] | None:
+        cluster_id, head = await self._reads.position(cluster, at_least=part.at_least)
+        loop = await self._scheduler.loop_here(cluster, cluster_id)
+        told = None
+        if loop is not None:
+            told = await loop.committed(head, kind, self._filter, part.namespace)
+        if told is None:
+            return None
+        async with self._turns:
+            behind = await self._behind(told[1], part, after, limit)
+        placed = list[Placed]()
+        for number, (key, stored) in enumerate(behind, start=1):
+            placed.append((key, row_of(stored)))
+            if number % _ROWS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return told[0], placed
+
+    async def _behind(
+        self, candidates: Sequence[Stored], part: Wanted, after: OrderKey | None, limit: int
+    ) -> list[tuple[OrderKey, Stored]]:
+        """The first objects behind a place, in order; others have turns meanwhile.
+
+        Only little more than these are ever held: many thousands of new objects at once would have
+        the garbage collector look at the whole process.
+        """
+        order, first, pause = self._order, First[Stored](self._order, limit), _pause()
+        everything = self._filter.asks_nothing and part.namespace is None
+        for index, stored in enumerate(candidates):
+            if everything or self._is_wanted(stored, part):
+                key = order.key_of(stored.manifest)
+                if after is None or order.follows(key, after):
+                    first.add(key, stored)
+            if index % LOOKS_BETWEEN == 0:
+                await pause.after_some()
+        return first.in_order()
+
+    def _is_wanted(self, stored: Stored, part: Wanted) -> bool:
+        manifest = stored.manifest
+        return part.namespace in (None, manifest.namespace) and self._filter.passes(manifest)
+
+    async def _in_batches(
+        self, pages: AsyncIterator[ObjectPage], after: OrderKey | None, limit: int
+    ) -> tuple[Head, list[Placed]]:
+        head: Head | None = None
+        order, first, pause = self._order, First[ObjectRow](self._order, limit), _pause()
+        async for page in pages:
+            head = head or page.head
+            for row in page.rows:
+                key = order.value_in(row.body), row.namespace, row.name
+                if after is None or order.follows(key, after):
+                    first.add(key, row)
+                await pause.after_some()
+        assert head is not None
+        return head, first.in_order()
+
+
+T = TypeVar("T")
+
+
+class First(Generic[T]):
+    """The first so many of all that are added, in an order."""
+
+    def __init__(self, order: Order, limit: int) -> None:
+        self._order = order
+        self._limit = limit
+        self._found: list[tuple[OrderKey, T]] = []
+        self._last: OrderKey | None = None
+        """Whatever follows this is none of the first."""
+
+    def add(self, key: OrderKey, item: T) -> None:
+        """Take one more in, at its place."""
+        if self._last is not None and self._order.follows(key, self._last):
+            return
+        self._found.append((key, item))
+        if len(self._found) >= self._limit + _BEYOND:
+            self._found = self.in_order()
+            self._last = self._found[-1][0]
+
+    def in_order(self) -> list[tuple[OrderKey, T]]:
+        """The first ones, in order."""
+        found = sorted(self._found, key=itemgetter(0), reverse=self._order.descending)
+        return found[: self._limit]
+
+
+def _pause() -> Pause:
+    return Pause(_SLICE_SECONDS, _PAUSE_SECONDS)

@@ -1,0 +1,444 @@
+"""Reads committed objects straight from the store's tables, never from a replica.
+
+So every read shows all changes that any process acknowledged before the read arrived.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from service.api.http.problems import RevisionNotReached
+from service.model.core.errors import MoorageError, NotFound, ObjectUnreadable
+from service.model.core.manifest import METADATA
+from service.model.core.primitives import CLUSTER_KIND, ObjectName
+from service.model.log.audit_chain import AuditRow
+from service.model.log.commit import Head, ObjectKey, ObjectRow
+from service.model.log.history import PastIndex, PastKey, PastSelection, ReadableHistory
+from service.model.log.lease import ReplicaReport
+from service.model.log.pages import (
+    ClusterCounts,
+    ClusterRow,
+    EventPage,
+    ObjectPage,
+    ObjectRead,
+    Snapshot,
+)
+from service.model.selection.selectable_fields import Listed
+from service.scheduler.replica.loading import LogSource, Rows, load
+
+CLUSTERS_KNOWN_MAX = 10_000
+BATCH_ROWS = 1_000
+"""How many rows a list reads at once; each batch shows the state at the time when it is read."""
+ID_KNOWN_SECONDS = 1.0
+"""How long the id of a cluster is believed."""
+_POLL_SECONDS = 0.05
+
+_log = logging.getLogger(__name__)
+
+
+class _KnownId(NamedTuple):
+    """The id of a cluster, and until when it is believed."""
+
+    cluster_id: int
+    until: float
+
+
+class HeadRead(NamedTuple):
+    """A cluster by its id, and where its log ends."""
+
+    cluster_id: int
+    head: Head
+
+
+T = TypeVar("T")
+Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage, HeadRead)
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects of a kind that a list shall have, and how they are read."""
+
+    namespace: str | None = None
+    """The namespace of the objects; None means all namespaces."""
+    after: ObjectName | None = None
+    """A namespace and name; objects up to and including this one are left out."""
+    rows: int = BATCH_ROWS
+    """How many rows are read at once."""
+    node_name: str | None = None
+    """If given, only pods on this node are read."""
+    at_least: int = 0
+    """The revision that the cluster must have reached."""
+    hold: Callable[[int], None] = lambda _: None
+    """It is called with the bytes held in memory besides the batches; it may raise TooManyBytes."""
+    leave_out: Callable[[ObjectRow], None] = lambda _: None
+    """It is called with each object that cannot be read, which the list is left without."""
+
+    def readable(self, rows: list[ObjectRow]) -> list[ObjectRow]:
+        """Return the rows that can be read."""
+        found = [row for row in rows if is_readable(row)]
+        if len(found) < len(rows):
+            for row in rows:
+                if not is_readable(row):
+                    self.leave_out(row)
+        return found
+
+
+_read_listed = msgspec.json.Decoder(Listed).decode
+
+
+def require_readable(rows: Iterable[ObjectRow]) -> None:
+    """Raise ObjectUnreadable if a row cannot be read."""
+    for row in rows:
+        if not is_readable(row):
+            raise ObjectUnreadable(row.kind, row.namespace, row.name)
+
+
+def is_readable(row: ObjectRow) -> bool:
+    """Whether a row's body is JSON that has what answers, filters, and orders read of an object."""
+    try:
+        _read_listed(row.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return row.kind == CLUSTER_KIND or METADATA in row.body
+
+
+class ClusterReader(Protocol):
+    """The clusters themselves."""
+
+    async def all(self) -> list[ClusterRow]:
+        """All clusters, by name."""
+        ...
+
+    async def get(self, name: str) -> ClusterRow:
+        """One cluster with its configuration and counts."""
+        ...
+
+    async def find(self, name: str) -> int:
+        """The id of the cluster that has this name now."""
+        ...
+
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
+        """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
+        ...
+
+
+class LogReader(LogSource, Protocol):
+    """The logs of clusters."""
+
+    async def head(self, cluster_id: int) -> Head:
+        """The head, at which the log ends."""
+        ...
+
+
+class ObjectReader(Protocol):
+    """The objects of clusters."""
+
+    async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+        """One object; its row is None if there is none."""
+        ...
+
+    async def read(
+        self,
+        cluster_id: int,
+        after: ObjectKey | None,
+        limit: int,
+        namespaces: Collection[str] | None = None,
+    ) -> ObjectPage:
+        """Up to `limit` objects of all kinds that follow a key, ordered by their keys.
+
+        With `namespaces`, only these namespaces, the objects in them, and all objects that are
+        neither namespaces nor in one.
+        """
+        ...
+
+    async def list(
+        self,
+        cluster_id: int,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        after: ObjectName | None = None,
+        limit: int,
+        node_name: str | None = None,
+    ) -> ObjectPage:
+        """Up to `limit` objects of a kind that follow a key, ordered by namespace and name."""
+        ...
+
+
+class HistoryReader(Protocol):
+    """The earlier revisions of clusters."""
+
+    async def index(
+        self,
+        cluster_id: int,
+        selection: PastSelection,
+        revision: int,
+        *,
+        changes_max: int,
+        after: ObjectName | None = None,
+        node_name: str | None = None,
+        limit: int,
+    ) -> PastIndex:
+        """Up to `limit` objects of a kind that were there at a revision, and follow the key `after`.
+
+        At most the last `changes_max` changes of the log are looked at.
+        """
+        ...
+
+    async def objects(
+        self, cluster_id: int, kind: str, keys: Sequence[PastKey]
+    ) -> list[ObjectRow] | None:
+        """The first of these objects as they were, at least one; None: one is no longer known."""
+        ...
+
+    async def readable(
+        self, cluster_id: int, selection: PastSelection, *, changes_max: int
+    ) -> ReadableHistory:
+        """Tell from which revisions on the objects of a selection are known."""
+        ...
+
+    async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
+        """When a revision was committed; None if the log does not tell."""
+        ...
+
+
+class HeartbeatReader(Protocol):
+    """When the nodes of clusters last reported."""
+
+    async def last(self, cluster_id: int, name: str) -> datetime | None:
+        """When a node last reported; None if it never did, or nobody remembers it."""
+        ...
+
+
+class EventReader(Protocol):
+    """The events of clusters."""
+
+    async def list(
+        self,
+        cluster_id: int,
+        *,
+        namespace: str | None = None,
+        after: ObjectName | None = None,
+        limit: int,
+    ) -> EventPage:
+        """Up to `limit` events that follow a key, ordered by namespace and name."""
+        ...
+
+
+class AuditReader(Protocol):
+    """The audit."""
+
+    async def list(
+        self,
+        *,
+        after: tuple[int, int] | None = None,
+        cluster: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int,
+    ) -> Sequence[AuditRow]:
+        """Up to `limit` rows of the audit that follow a key, ordered by chain and number."""
+        ...
+
+
+class ReportReader(Protocol):
+    """The reports of processes on their replicas."""
+
+    async def latest(self) -> list[ReplicaReport]:
+        """The latest reports of running processes on their replicas."""
+        ...
+
+
+class Reads(Protocol):
+    """The parts of the store that the API reads; each answer shows one instant, with its head.
+
+    Raises (from every method):
+        NotFound: there is no such cluster.
+        StorageUnavailable: the database cannot be reached.
+    """
+
+    @property
+    def clusters(self) -> ClusterReader: ...
+
+    @property
+    def log(self) -> LogReader: ...
+
+    @property
+    def objects(self) -> ObjectReader: ...
+
+    @property
+    def history(self) -> HistoryReader: ...
+
+    @property
+    def heartbeats(self) -> HeartbeatReader: ...
+
+    @property
+    def events(self) -> EventReader: ...
+
+    @property
+    def audit(self) -> AuditReader: ...
+
+    @property
+    def replica_reports(self) -> ReportReader: ...
+
+
+class _ObjectsWithin:
+    """The objects of some namespaces, or of all if `namespaces` is None."""
+
+    def __init__(self, objects: ObjectReader, namespaces: Collection[str] | None) -> None:
+        self._objects = objects
+        self._namespaces = namespaces
+
+    async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
+        """Read as `ObjectReader.read` does, in these namespaces only."""
+        return await self._objects.read(cluster_id, after, limit, self._namespaces)
+
+
+class _Within:
+    """A source of a snapshot that has only the objects of some namespaces, but the whole log."""
+
+    def __init__(self, store: Reads, namespaces: Collection[str] | None) -> None:
+        self.log = store.log
+        self.objects = _ObjectsWithin(store.objects, namespaces)
+
+
+class ClusterReads:
+    """The store's reads, for clusters that are given by name.
+
+    The ids of clusters are remembered by name for a moment. No id is used again, so an id that is out
+    of date finds nothing, and the name is then looked up anew. Only a restored database may give an
+    id to another cluster; but it cannot be restored, and that cluster made, within the moment.
+    """
+
+    def __init__(
+        self,
+        store: Reads,
+        revision_wait_seconds: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.store = store
+        self._wait_seconds = revision_wait_seconds
+        self._monotonic = monotonic
+        self._ids: dict[str, _KnownId] = {}
+
+    async def get_object(
+        self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
+    ) -> ObjectRead:
+        """One object at revision `at_least` or later."""
+        read = await self._reading(
+            cluster, lambda i: self.store.objects.get(i, kind, namespace, name), at_least
+        )
+        require_readable(() if read.row is None else (read.row,))
+        return read
+
+    async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
+        """The objects of a kind in batches, which are bounded in rows and in bytes."""
+        after = wanted.after
+        while True:
+            page = await self._list(cluster, kind, wanted, after)
+            yield ObjectPage(page.head, wanted.readable(page.rows))
+            if page.is_last(wanted.rows):
+                return
+            after = (page.rows[-1].namespace, page.rows[-1].name)
+
+    async def list_events(
+        self, cluster: str, wanted: Wanted, after: ObjectName | None
+    ) -> EventPage:
+        """Up to `wanted.rows` events that follow the key `after`."""
+
+        def read(cluster_id: int) -> Awaitable[EventPage]:
+            return self.store.events.list(
+                cluster_id, namespace=wanted.namespace, after=after, limit=wanted.rows
+            )
+
+        return await self._reading(cluster, read, wanted.at_least)
+
+    async def position(self, cluster: str, *, at_least: int = 0) -> HeadRead:
+        """The id of the cluster that has this name, and its head at revision `at_least` or later."""
+
+        async def read(cluster_id: int) -> HeadRead:
+            return HeadRead(cluster_id, await self.store.log.head(cluster_id))
+
+        return await self._reading(cluster, read, at_least)
+
+    async def head(self, cluster: str) -> Head:
+        """The head of a cluster's log."""
+        return await self._by_id(cluster, self.store.log.head)
+
+    async def head_or_none(self, cluster: str) -> int | None:
+        """The revision of a cluster's head; None if it cannot be read, for whatever reason."""
+        try:
+            return (await self.head(cluster)).revision
+        except MoorageError:
+            return None
+        except Exception:  # noqa: BLE001 - a header that is missing must not cost the answer
+            _log.exception("The head of a cluster could not be read.")
+            return None
+
+    async def load(
+        self,
+        cluster: str,
+        namespaces: Collection[str] | None,
+        new_rows: Callable[[], Rows],
+    ) -> Snapshot:
+        """The objects of a cluster at one revision, in `namespaces` as `ObjectReader.read` has it.
+
+        `service.scheduler.replica.loading.load` says how they are read in ranges.
+        """
+        source = _Within(self.store, namespaces)
+        return await self._by_id(cluster, partial(load, source, new_rows=new_rows))
+
+    async def _list(
+        self, cluster: str, kind: str, wanted: Wanted, after: ObjectName | None
+    ) -> ObjectPage:
+        def read(cluster_id: int) -> Awaitable[ObjectPage]:
+            return self.store.objects.list(
+                cluster_id,
+                kind,
+                namespace=wanted.namespace,
+                after=after,
+                limit=wanted.rows,
+                node_name=wanted.node_name,
+            )
+
+        return await self._reading(cluster, read, wanted.at_least)
+
+    async def _reading(
+        self, cluster: str, read: Callable[[int], Awaitable[Answer]], at_least: int
+    ) -> Answer:
+        """Read again and again until the head has reached a revision, a limited number of times."""
+        for _ in range(max(1, round(self._wait_seconds / _POLL_SECONDS))):
+            answer = await self._by_id(cluster, read)
+            if answer.head.revision >= at_least:
+                return answer
+            await asyncio.sleep(_POLL_SECONDS)
+        raise RevisionNotReached(f"The cluster has not reached revision {at_least}.")
+
+    async def _by_id(self, cluster: str, read: Callable[[int], Awaitable[T]]) -> T:
+        known = self._ids.get(cluster)
+        if known is not None and self._monotonic() < known.until:
+            try:
+                return await read(known.cluster_id)
+            except NotFound:
+                self._ids.pop(cluster, None)  # Another read may have removed it meanwhile.
+        cluster_id = await self.store.clusters.find(cluster)
+        if len(self._ids) >= CLUSTERS_KNOWN_MAX:
+            self._ids.clear()
+        self._ids[cluster] = _KnownId(cluster_id, self._monotonic() + ID_KNOWN_SECONDS)
+        try:
+            return await read(cluster_id)
+        except NotFound:  # It was deleted since it was found; the store knows it by its id alone.
+            raise NotFound(f"There is no cluster {cluster!r}.") from None

@@ -1,0 +1,278 @@
+"""NDJSON that is decided in commits of some lines each, and answered line by line while it is read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+import msgspec
+
+from service.api.http.context import ApiRequest
+from service.api.http.dry_run import dry_if_asked
+from service.api.http.exception_handler import seen_error
+from service.api.http.idempotency import Rendered
+from service.api.http.operation import NDJSON
+from service.api.http.prefer import APPLIED, PREFERENCE, minimal_results, prefers_minimal
+from service.api.http.problems import PROBLEMS, BodyTooLarge, encode_problem
+from service.api.http.responses import Streamed, revision_headers
+from service.api.http.streaming import Pieces
+from service.api.resources.dispatch import submit_once
+from service.api.resources.services import Services
+from service.model.core.errors import MoorageError
+from service.scheduler.protocol.answers import LinesAnswer
+from service.scheduler.protocol.clients import CLIENT
+from service.scheduler.protocol.intents import Intent
+
+CHUNK_BYTES_MAX = 16 * 1024 * 1024
+"""The bytes of the lines that one commit of a stream takes at most; it takes at least one line."""
+CHUNKS_AHEAD = 2
+"""How many commits of one stream are decided or under way at the same time."""
+
+ReadLines = Callable[[int, Sequence[bytes]], Awaitable[Intent[LinesAnswer]]]
+"""Turns lines, of which the first has this number, into the intent that decides them in one commit."""
+
+_encoder = msgspec.json.Encoder()
+_FORBIDDEN = b'"result":"Forbidden"'
+"""It stands in an answer only if the caller may not write that line, as quotes in texts are escaped."""
+
+
+async def answer_lines(
+    request: ApiRequest, services: Services, read: ReadLines, parameters: Mapping[str, str]
+) -> Streamed:
+    """Answer while reading; the first chunk is decided before the answer begins, so that errors get a status.
+
+    With `dryRun` each chunk is decided on what is stored, without the chunks before it.
+    """
+    CLIENT.set(None)  # watching for a disconnect would consume the body, which is still being read
+    head = await services.reads.head(request.path_params["cluster"])
+    applied = {APPLIED: PREFERENCE} if prefers_minimal(request) else {}
+    answers = _answers(request, services, partial(_asked, request, read, parameters))
+    revision, first = await _first(answers) or (head.revision, b"")
+    return Streamed(
+        _streamed(request, first, answers),
+        headers={**revision_headers(revision), **applied},
+        media_type=NDJSON,
+    )
+
+
+async def _asked(
+    request: ApiRequest,
+    read: ReadLines,
+    parameters: Mapping[str, str],
+    start: int,
+    lines: Sequence[bytes],
+) -> Intent[LinesAnswer]:
+    """The intent that decides some lines, or one that changes nothing."""
+    return dry_if_asked(request, parameters, await read(start, lines))
+
+
+async def _first(answers: AsyncIterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
+    async for answer in answers:
+        return answer
+    return None
+
+
+async def _streamed(
+    request: ApiRequest, first: bytes, rest: AsyncIterator[tuple[int, bytes]]
+) -> Pieces:
+    yield first
+    try:
+        async for _, lines in rest:
+            yield lines
+    except MoorageError as error:
+        context = request.context
+        status, problem, _ = encode_problem(
+            seen_error(error, context), context.path, context.request_id
+        )
+        context.note_refused(status)
+        yield problem + b"\n"
+
+
+class _UnderWay:
+    """The chunks of one stream that are submitted and not yet answered, in their order in the stream."""
+
+    def __init__(self, count_max: int) -> None:
+        self.tasks: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
+        self.room = asyncio.Semaphore(count_max)
+        self.count = 0
+
+    def add(self, work: Coroutine[Any, Any, tuple[int, bytes]]) -> None:
+        """Start the next chunk, for which the caller has acquired `room`."""
+        self.count += 1
+        task = asyncio.create_task(work)
+        task.add_done_callback(_take_note)
+        self.tasks.put_nowait(task)
+
+    def end(self) -> None:
+        """Say that no more chunks will be added."""
+        self.tasks.put_nowait(None)
+
+    async def answers(self) -> AsyncIterator[tuple[int, bytes]]:
+        """The answers of the chunks, in order and each as soon as it is there."""
+        while (task := await self.tasks.get()) is not None:
+            answer = await task
+            self.count -= 1
+            yield answer
+            self.room.release()
+
+    def cancel(self) -> None:
+        """Cancel the chunks that are not decided yet."""
+        while not self.tasks.empty():
+            if (task := self.tasks.get_nowait()) is not None:
+                task.cancel()
+
+
+async def _answers(
+    request: ApiRequest, services: Services, read: ReadLines
+) -> AsyncIterator[tuple[int, bytes]]:
+    """The revision and the answer lines of each chunk, once it is committed.
+
+    The next chunk is read, parsed and decided while one is being committed. Under an idempotency
+    key it is decided only afterwards. Otherwise, if a chunk failed and the stream were sent again,
+    the chunk after it would be answered from its record instead of being decided anew on top.
+    """
+    under_way = _UnderWay(CHUNKS_AHEAD if request.context.idempotency_key is None else 1)
+    feeding = asyncio.create_task(_feed(request, services, read, under_way))
+    try:
+        async for answer in under_way.answers():
+            yield answer
+        await feeding
+    finally:
+        feeding.cancel()
+        under_way.cancel()
+
+
+async def _feed(
+    request: ApiRequest, services: Services, read: ReadLines, under_way: _UnderWay
+) -> None:
+    """Submit chunk after chunk, each as soon as there is room for it among those under way."""
+    chunk = 0
+    try:
+        async for start, lines in _chunks(request, services, lambda: under_way.count > 0):
+            intent = await read(start, lines)
+            await under_way.room.acquire()
+            under_way.add(_submit(request, services, intent, lines, chunk))
+            chunk += 1
+    finally:
+        under_way.end()
+
+
+def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
+    """Read the task's exception, as asyncio logs those that nobody reads; a failed chunk has told enough."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def _submit(
+    request: ApiRequest,
+    services: Services,
+    intent: Intent[LinesAnswer],
+    lines: Sequence[bytes],
+    chunk: int,
+) -> tuple[int, bytes]:
+    body = b"\n".join(lines)
+    rendered_chunk = rendered_minimally if prefers_minimal(request) else rendered_lines
+    try:
+        revision, rendered, _ = await submit_once(
+            request, services, intent, body, rendered_chunk, chunk=chunk
+        )
+    finally:
+        request.context.holding.give_back(len(body) + 1)
+    forbidden = rendered.body.count(_FORBIDDEN)
+    request.context.note_refused(PROBLEMS["Forbidden"].status, forbidden)
+    return revision, rendered.body
+
+
+def rendered_lines(answer: LinesAnswer) -> Rendered:
+    """The answer to some lines as it is sent and recorded."""
+    return Rendered(_encoder.encode_lines(answer.results))
+
+
+def rendered_minimally(answer: LinesAnswer) -> Rendered:
+    """The answer to some lines without those of which only is to say that all went well."""
+    return Rendered(_encoder.encode_lines(minimal_results(answer.results)))
+
+
+def rendered_lines_in_one(answer: LinesAnswer, *, minimal: bool) -> Rendered:
+    """The answer to items of a list, which are one commit."""
+    if minimal:
+        answer = msgspec.structs.replace(answer, results=minimal_results(answer.results))
+    return Rendered(_encoder.encode(answer), minimal=minimal)
+
+
+async def _chunks(
+    request: ApiRequest, services: Services, waits: Callable[[], bool]
+) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
+    """The body's lines, as many at a time as one commit takes, each time with the first line's number."""
+    start, chunk = 1, _Chunk(services.settings.apply_lines_per_commit)
+    async for line in _lines(request, services, waits):
+        if not chunk.takes(line):
+            yield start, chunk.lines
+            start, chunk = start + len(chunk.lines), chunk.next()
+        chunk.add(line)
+        if chunk.is_full:
+            yield start, chunk.lines
+            start, chunk = start + len(chunk.lines), chunk.next()
+    if any(map(bytes.strip, chunk.lines)):
+        yield start, chunk.lines
+
+
+class _Chunk:
+    """The lines of one commit; which lines these are does not depend on the pieces in which they arrive."""
+
+    def __init__(self, lines_max: int) -> None:
+        self.lines: list[bytes] = []
+        self._lines_max = lines_max
+        self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether this chunk has room for no other line, however short."""
+        return len(self.lines) >= self._lines_max
+
+    def takes(self, line: bytes) -> bool:
+        """Whether this commit has room for the line."""
+        return not self.lines or self._bytes + len(line) <= CHUNK_BYTES_MAX
+
+    def add(self, line: bytes) -> None:
+        """Add a line to this chunk."""
+        self.lines.append(line)
+        self._bytes += len(line)
+
+    def next(self) -> "_Chunk":
+        """An empty chunk, which follows this one."""
+        return _Chunk(self._lines_max)
+
+
+async def _lines(
+    request: ApiRequest, services: Services, waits: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """The body's lines, without line ends; the last one may be empty.
+
+    A line that arrives in many pieces is put together once, when it is complete.
+    """
+    longest = services.settings.apply_line_bytes_max
+    begun, length = list[bytes](), 0
+    async for piece in services.bodies.stream(request, waits):
+        complete, rest = _lines_in(piece)
+        for line in complete:
+            _refuse_long(length + len(line), longest)
+            yield b"".join((*begun, line)) if begun else line
+            begun, length = [], 0
+        begun += [rest] if rest else []
+        length += len(rest)
+        _refuse_long(length, longest)
+    yield b"".join(begun)
+
+
+def _refuse_long(length: int, longest: int) -> None:
+    if length > longest:
+        raise BodyTooLarge(f"A line is longer than {longest} bytes.")
+
+
+def _lines_in(piece: bytes) -> tuple[list[bytes], bytes]:
+    """The parts of a piece that a line end follows, and the rest; `bytes.split` takes twice as long."""
+    lines = BytesIO(piece).readlines()
+    rest = lines.pop() if lines and lines[-1][-1:] != b"\n" else b""
+    return [line[:-1] for line in lines], rest

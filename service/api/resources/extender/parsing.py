@@ -1,0 +1,240 @@
+"""Reads what kube-scheduler asks an extender, and makes the answers of what Moorage decides."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from service.api.http.body import converted
+from service.api.resources.extender.schemas import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderFilterResult,
+    ExtenderNodes,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
+    HostPriority,
+    MetaPod,
+    MetaVictims,
+    Victims,
+)
+from service.engine.explain.explanation import Explanation
+from service.model.cluster.extender_messages import EXTENDER_SCORE_MAX
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.strict_json import decode_strict
+from service.model.pods.pod_manifest import parse_pod
+from service.model.pods.template_cache import TemplateCache
+from service.scheduler.protocol.intents import NO_VERDICTS, BindPod, FindVictims, PlacePods
+from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
+
+T = TypeVar("T", ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs)
+
+UNKNOWN_NODE = "the node is not known to Moorage"
+NOT_NAMED = "the node is none of those that the pod may be on"
+
+
+def parse_extender(body: bytes, type_: type[T]) -> T:
+    """The message that a body is.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is missing or of another type.
+    """
+    return converted(decode_strict(body), type_)
+
+
+def candidates_in(args: ExtenderArgs) -> Sequence[str]:
+    """The names of the candidates, whole nodes or names.
+
+    Raises:
+        InvalidManifest: there are neither, or both, or a node has no name.
+    """
+    if (args.nodes is None) == (args.node_names is None):
+        raise InvalidManifest([FieldError("", "must have exactly one of Nodes and NodeNames")])
+    if args.node_names is not None:
+        return args.node_names
+    assert args.nodes is not None
+    return [_name_of(node, index) for index, node in enumerate(args.nodes.items or [])]
+
+
+def _name_of(node: dict[str, object], index: int) -> str:
+    metadata = node.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str):
+        raise InvalidManifest([FieldError(f"Nodes.items[{index}].metadata.name", "is missing")])
+    return name
+
+
+def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCache) -> PlacePods:
+    """The question what Moorage says of the pod on each node; it changes nothing.
+
+    The pod's status is what the kubelet and kube-scheduler state of it, so it is left out.
+
+    Raises:
+        InvalidManifest: the pod is not valid.
+    """
+    manifest = {name: value for name, value in args.pod.items() if name != "status"}
+    try:
+        pod = parse_pod(msgspec.json.encode(manifest), templates, to_place=True)
+    except InvalidManifest as error:
+        raise error.under("Pod") from None
+    return PlacePods(
+        pods=(pod,),
+        path="pod",
+        dry_run=True,
+        explain="Full",
+        without_groups=True,
+        extender_verdicts=NO_VERDICTS,
+    )
+
+
+def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVictims:
+    """The question where room could be made for the pod.
+
+    Raises:
+        InvalidManifest: the pod is not valid, or there are both maps of nodes, or neither.
+    """
+    if (args.node_name_to_victims is None) == (args.node_name_to_meta_victims is None):
+        message = "must have exactly one of NodeNameToVictims and NodeNameToMetaVictims"
+        raise InvalidManifest([FieldError("", message)])
+    return FindVictims(asked=judging(args, templates))
+
+
+def preempted(
+    args: ExtenderPreemptionArgs, answer: VictimsAnswer, visible: frozenset[str] | None
+) -> ExtenderPreemptionResult:
+    """The victims on each of kube-scheduler's nodes, but where the caller may not read all of them.
+
+    Victims that kube-scheduler has not named may have gone there already. One that it does not find
+    fails its whole attempt (HTTPExtender.convertPodUIDToPod), and nothing need wake the pod after
+    that. So their nodes are left out, as long as others are left.
+    """
+    asked = args.node_name_to_victims or args.node_name_to_meta_victims or {}
+    found = {
+        name: each
+        for name, each in answer.nodes.items()
+        if name in asked and (visible is None or each.namespaces <= visible)
+    }
+    agreed = {
+        name: each for name, each in found.items() if _named_in(asked[name]).issuperset(each.uids)
+    }
+    return ExtenderPreemptionResult(
+        node_name_to_meta_victims={
+            name: MetaVictims(
+                pods=[MetaPod(uid=uid) for uid in each.uids],
+                num_pdb_violations=each.budget_violations,
+            )
+            for name, each in (agreed or found).items()
+        }
+    )
+
+
+def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
+    """The uids of the victims that kube-scheduler has chosen itself."""
+    if victims is None:
+        return set()
+    if isinstance(victims, MetaVictims):
+        return {each.uid for each in victims.pods or ()}
+    stated = [each.get("metadata") for each in victims.pods or ()]
+    uids = [each.get("uid") for each in stated if isinstance(each, dict)]
+    return {uid for uid in uids if isinstance(uid, str)}
+
+
+def binding_of(args: ExtenderBindingArgs) -> BindPod:
+    """The intent that the arguments of the bind verb ask for."""
+    return BindPod(
+        namespace=args.pod_namespace,
+        name=args.pod_name,
+        node_name=args.node,
+        uid=args.pod_uid or None,
+    )
+
+
+def filtered(
+    args: ExtenderArgs, names: Sequence[str], result: PlacementResult
+) -> ExtenderFilterResult:
+    """Which of the candidates of these names are left, in the order sent, and the reasons against the others."""
+    explanation = result.explanation
+    told = _held_back(result)
+    if told is not None or not isinstance(explanation, Explanation):
+        refused = dict.fromkeys(names, told or result.message or result.outcome)
+        return _answer(args, names, set(), {}, refused)
+    left = set(explanation.feasible).intersection(names)
+    lost = {name for each in explanation.unresolvable.values() for name in each}
+    failed: dict[str, str] = {}
+    unresolvable: dict[str, str] = {}
+    for name in names:
+        if name in left:
+            continue
+        reasons = _reasons(explanation, name)
+        into = unresolvable if name in lost or not reasons else failed
+        into[name] = ", ".join(reasons) or _without_reasons(explanation)
+    return _answer(args, names, left, failed, unresolvable)
+
+
+def refused_with(error: str) -> ExtenderFilterResult:
+    """The answer that the pod cannot be judged."""
+    return ExtenderFilterResult(failed_nodes={}, failed_and_unresolvable_nodes={}, error=error)
+
+
+def _held_back(result: PlacementResult) -> str | None:
+    """Why the pod gets no node, if it is not for the nodes: it is denied, or has gates."""
+    if result.outcome == "Denied":
+        return result.message
+    explanation = result.explanation
+    waits = result.outcome == "Unschedulable" and isinstance(explanation, Explanation)
+    return result.message if waits and explanation.feasible else None
+
+
+def _reasons(explanation: Explanation, name: str) -> list[str]:
+    return [reason for by_node in explanation.filters.values() for reason in by_node.get(name, ())]
+
+
+def _without_reasons(explanation: Explanation) -> str:
+    """Why a node is not left that no filter refuses."""
+    if explanation.prefilter is not None:
+        return ", ".join(explanation.prefilter.reasons)
+    return UNKNOWN_NODE if explanation.prefilter_nodes is msgspec.UNSET else NOT_NAMED
+
+
+def _answer(
+    args: ExtenderArgs,
+    names: Sequence[str],
+    left: set[str],
+    failed: dict[str, str],
+    unresolvable: dict[str, str],
+) -> ExtenderFilterResult:
+    nodes, node_names = None, None
+    if args.node_names is not None:
+        node_names = [name for name in names if name in left]
+    elif args.nodes is not None:
+        sent = zip(names, args.nodes.items or [], strict=True)
+        nodes = ExtenderNodes(items=[node for name, node in sent if name in left])
+    return ExtenderFilterResult(
+        nodes=nodes,
+        node_names=node_names,
+        failed_nodes=failed,
+        failed_and_unresolvable_nodes=unresolvable,
+    )
+
+
+def priorities(names: Sequence[str], result: PlacementResult) -> list[HostPriority]:
+    """The scores of the candidates of these names, stretched over 0 to 10: the best one has 10, the worst one 0.
+
+    Moorage's sums often differ little from node to node; parts of the greatest sum would be the same
+    for nearly all. Candidates that are not feasible have 0.
+    """
+    explanation = result.explanation
+    total = explanation.total if isinstance(explanation, Explanation) else {}
+    known = [total[name] for name in names if name in total]
+    least, most = min(known, default=0), max(known, default=0)
+    return [
+        HostPriority(host=name, score=_stretched(total[name], least, most) if name in total else 0)
+        for name in names
+    ]
+
+
+def _stretched(score: int, least: int, most: int) -> int:
+    if most == least:
+        return EXTENDER_SCORE_MAX
+    return (score - least) * EXTENDER_SCORE_MAX // (most - least)

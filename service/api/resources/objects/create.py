@@ -1,0 +1,73 @@
+"""Creates objects whose names the server makes, or that must not be there yet: POST on a collection."""
+
+from functools import partial
+
+from litestar import post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api.auth.redaction import visibility_of
+from service.api.http.context import ApiRequest
+from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
+from service.api.http.operation import described
+from service.api.http.prefer import prefers_minimal
+from service.api.http.request import media_type, query
+from service.api.resources.dispatch import DecidedAnswer, submit_once
+from service.api.resources.objects.generate_name import NewNames
+from service.api.resources.objects.operations import Resource, create_operation
+from service.api.resources.objects.registry import RESOURCES
+from service.api.resources.objects.routes import rendered_object
+from service.api.resources.objects.server_side_apply import manager_of
+from service.api.resources.services import Services
+from service.model.plans.plan import PLAN
+from service.model.registry.manifests import parse_new
+from service.scheduler.protocol.intents import PutObject
+
+
+def _handler(resource: Resource) -> HTTPRouteHandler:
+    operation = create_operation(resource, IDEMPOTENCY_KEY, KEY_PROBLEMS)
+
+    @post(resource.collection, status_code=201, opt=described(operation))
+    async def handle(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
+        return await _create(request, services, resource)
+
+    return handle
+
+
+async def _create(request: ApiRequest, services: Services, resource: Resource) -> DecidedAnswer:
+    media_type(request)
+    parameters = query(request)
+    body = await services.bodies.read(request)
+    parse = NewNames(
+        partial(
+            parse_new,
+            resource.kind,
+            templates=services.scheduler.templates,
+            namespace=request.path_params.get("namespace"),
+        )
+    )
+    intent = PutObject(
+        manifest=parse(body),
+        manager=manager_of(request, parameters),
+        create=True,
+        caller=request.context.caller(),
+    )
+    render = partial(
+        rendered_object,
+        visibility_of(request),
+        resource.kind,
+        dry=is_dry(parameters),
+        minimal=prefers_minimal(request),
+        status=201,
+    )
+    asked = dry_if_asked(request, parameters, intent)
+    return await submit_once(request, services, asked, body, render)
+
+
+CREATION_HANDLERS = tuple(
+    # A POST on the collection of plans makes one that is not kept.
+    _handler(resource)
+    for resource in RESOURCES
+    if resource.kind != PLAN.kind
+)

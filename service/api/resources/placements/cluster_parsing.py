@@ -1,0 +1,163 @@
+"""Reads the bodies of placements over several clusters, and makes those of the placements in each."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from service.api.http.body import converted, items_in, read_members
+from service.api.http.operation import DNSLabel
+from service.api.resources.placements.parsing import PLACEMENT_FIELDS, placement_of
+from service.api.resources.placements.schemas import OverClustersRequest
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.strict_json import decode_strict, encode
+from service.model.core.type_rules import fields_of
+from service.model.json.streaming import Member, whole
+from service.model.pods.cluster_topology import CLUSTER_KEY, counts_other_namespaces
+from service.model.pods.template_cache import TemplateCache
+from service.scheduler.multi_cluster.cluster_bids import ClusterQuery, Unit
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.placements import Strategy
+from service.scheduler.replica.pod_groups import group_of
+
+_OF_ONE_CLUSTER = [name for name in PLACEMENT_FIELDS if name not in fields_of(OverClustersRequest)]
+_CHOICE = ("strategy", "splitGroups")
+"""How to choose between clusters."""
+_Names = Annotated[list[DNSLabel], msgspec.Meta(min_length=1)]
+
+
+class OverClustersBody(NamedTuple):
+    """A request as it was read."""
+
+    clusters: Sequence[str] | None
+    """None: all where the caller may place the pods."""
+    strategy: Strategy
+    split_groups: bool
+    intent: PlacePods
+    """The placement that it would be in a single cluster."""
+    pods: Sequence[msgspec.Raw]
+    """The manifests of its pods, as they are sent to a cluster."""
+    units: Sequence[Unit]
+
+    def to_cluster(self, ask: ClusterQuery) -> bytes:
+        """The body of a placement of some of these pods in one cluster."""
+        return encode(
+            {
+                "pods": [self.pods[index] for index in ask.indices],
+                "policy": "AllOrNothing" if self._together(ask) else "BestEffort",
+                "onUnschedulable": "Queue" if ask.queue else "Reject",
+                "dryRun": ask.dry_run,
+                "compare": ask.dry_run,
+            }
+        )
+
+    def _together(self, ask: ClusterQuery) -> bool:
+        return ask.reserving is not None or (self.intent.all_or_nothing and not ask.alone)
+
+
+async def parse_over_clusters(
+    raw: bytes, templates: TemplateCache, items_max: int, clusters_max: int
+) -> OverClustersBody:
+    """Read the body of `placePodsOverClusters`.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: the request or pods in it are wrong; the error has all that is.
+    """
+    read = ("clusters", *_CHOICE, *PLACEMENT_FIELDS)
+    members = await read_members(raw, read=read, lists=("pods",), items_max=items_max)
+    sent = {name: value for name, value in members.items() if value != b"null"}
+    clusters = _clusters(sent.pop("clusters", None), clusters_max)
+    choice = _choice({name: sent.pop(name, None) for name in _CHOICE})
+    errors = [
+        FieldError(name, "is asked of a single cluster", None)
+        for name in _OF_ONE_CLUSTER
+        if name in sent
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    intent = await placement_of(sent, templates, items_max)
+    _refuse_wrong_pods(intent)
+    manifests = _manifests(sent, intent, items_max)
+    return OverClustersBody(
+        clusters, choice.strategy, choice.split_groups, intent, manifests, _units(intent)
+    )
+
+
+def _clusters(sent: Member | None, clusters_max: int) -> Sequence[str] | None:
+    if sent is None:
+        return None
+    names: list[str] = converted(decode_strict(whole(sent)), _Names, "clusters")
+    if len(names) > clusters_max:
+        raise InvalidManifest(
+            [FieldError("clusters", f"has to have at most {clusters_max} names", len(names))]
+        )
+    errors = [
+        FieldError(f"clusters[{index}]", "names a cluster that is named before", name)
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    return names
+
+
+def _choice(sent: Mapping[str, Member | None]) -> OverClustersRequest:
+    given = {name: decode_strict(whole(each)) for name, each in sent.items() if each is not None}
+    return converted(given, OverClustersRequest)
+
+
+def _refuse_wrong_pods(intent: PlacePods) -> None:
+    """Refuse pods without names, by which asking again is harmless, and constraints of no effect."""
+    if intent.undrawn:
+        raise InvalidManifest(
+            [FieldError(intent.path, "every pod needs a name here, not a generateName")]
+        )
+    errors = [
+        FieldError(
+            f"{intent.place_of(index)}.spec.topologySpreadConstraints[{number}].minDomains",
+            f"may not be given with the topologyKey {CLUSTER_KEY}",
+            each.min_domains,
+        )
+        for index, manifest in enumerate(intent.pods)
+        for number, each in enumerate(manifest.pod.spec.topology_spread_constraints or ())
+        if each.topology_key == CLUSTER_KEY and each.min_domains is not None
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+
+
+def _manifests(
+    sent: Mapping[str, Member], intent: PlacePods, items_max: int
+) -> Sequence[msgspec.Raw]:
+    """The pods as they were sent, byte by byte; of a template each replica has its own name."""
+    if intent.path != "template":
+        return [msgspec.Raw(each) for each in items_in(sent["pods"], "pods", items_max)]
+    template = msgspec.json.decode(whole(sent["template"]), type=dict[str, msgspec.Raw])
+    metadata = msgspec.json.decode(template["metadata"], type=dict[str, msgspec.Raw])
+    return [
+        _encoded(template | {"metadata": _encoded(metadata | {"name": _encoded(manifest.name)})})
+        for manifest in intent.pods
+    ]
+
+
+def _encoded(value: object) -> msgspec.Raw:
+    return msgspec.Raw(encode(value))
+
+
+def _units(intent: PlacePods) -> Sequence[Unit]:
+    """What goes to one cluster together: all pods, or the members of a group, or a single pod."""
+    together: dict[object, list[int]] = {}
+    for index, manifest in enumerate(intent.pods):
+        group = group_of(manifest)
+        apart = index if group is None else group
+        together.setdefault(None if intent.all_or_nothing else apart, []).append(index)
+    return [
+        Unit(
+            indices=indices,
+            names=[(intent.pods[each].namespace, intent.pods[each].name) for each in indices],
+            is_group=intent.all_or_nothing or group_of(intent.pods[indices[0]]) is not None,
+            counts_others=any(counts_other_namespaces(intent.pods[each].pod) for each in indices),
+        )
+        for indices in together.values()
+    ]

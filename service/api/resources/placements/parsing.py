@@ -1,0 +1,233 @@
+"""Reads the bodies of placements; each pod stays bytes until its template is looked up."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+import msgspec
+
+from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
+from service.api.http.pause import Pause
+from service.api.resources.objects.generate_name import NewNames
+from service.api.resources.placements.schemas import PlacementRequest
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.generate_name import is_undrawn
+from service.model.core.primitives import ObjectName
+from service.model.core.strict_json import decode_strict, too_many
+from service.model.json.streaming import Member, whole
+from service.model.pods.pod_manifest import PodManifest, parse_pod
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import AnyManifest
+from service.scheduler.protocol.intents import NO_VERDICTS, PlacePods
+from service.scheduler.protocol.placements import PodRef
+
+Subject = Literal["pods", "podRefs", "template"]
+
+_SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
+# This is looked up once, since msgspec works out the fields of a type anew at each call.
+_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(PlacementRequest)}
+PLACEMENT_FIELDS = tuple(_FIELDS)
+"""The fields of a placement."""
+_OPTIONS = {name: field for name, field in _FIELDS.items() if name not in _SUBJECTS}
+_DEFAULTS = PlacementRequest()
+
+
+async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) -> PlacePods:
+    """The intent that the body of `placePods` asks for.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: the request or pods in it are wrong; the error has all that is.
+    """
+    members = await read_members(raw, read=PLACEMENT_FIELDS, lists=("pods",), items_max=items_max)
+    return await placement_of(members, templates, items_max)
+
+
+async def placement_of(
+    sent: Mapping[str, Member], templates: TemplateCache, items_max: int
+) -> PlacePods:
+    """The intent that the members of such a body ask for, each still as JSON.
+
+    Raises:
+        MalformedJSON, InvalidManifest: as `parse_placement`.
+    """
+    members = {name: value for name, value in sent.items() if value != b"null"}
+    options, errors = _read_options(members)
+    replicas = options.replicas or 0
+    if replicas > items_max:
+        errors.append(FieldError("replicas", f"has to be at most {items_max}", replicas))
+    subjects: list[Subject] = [name for name in _SUBJECTS if name in members]
+    if len(subjects) != 1:
+        errors.append(FieldError("", "must have exactly one of pods, podRefs, template"))
+    if ("replicas" in members) != (subjects == ["template"]):
+        errors.append(FieldError("replicas", "must be given with a template, and only with one"))
+    if options.preemption == "Evict" and options.policy == "AllOrNothing":
+        errors.append(FieldError("preemption", "evicts for single pods, not for a group", "Evict"))
+    if errors:
+        raise InvalidManifest(errors)
+    return await _intent(subjects[0], members[subjects[0]], options, templates, items_max)
+
+
+async def parse_pods(
+    member: Member,
+    field: str,
+    templates: TemplateCache,
+    items_max: int,
+    parse: Callable[[bytes], PodManifest] | None = None,
+) -> tuple[PodManifest, ...]:
+    """Read a list of pods to place; their `nodeName` says where they are wanted, not where they are.
+
+    Raises:
+        InvalidManifest: some pods are wrong; errors are named as `pods[3].spec…`.
+    """
+    parse = parse or partial(parse_pod, templates=templates, to_place=True)
+    pods = await parse_items(items_in(member, field, items_max), field, parse)
+    if len(pods) > 1:
+        refuse_repeated(pods, field)
+    return tuple(pods)
+
+
+async def _intent(
+    subject: Subject,
+    member: Member,
+    options: PlacementRequest,
+    templates: TemplateCache,
+    items_max: int,
+) -> PlacePods:
+    pods: tuple[PodManifest, ...] = ()
+    references: tuple[PodRef, ...] = ()
+    undrawn = False
+    if subject == "podRefs":
+        references = _references(whole(member), items_max)
+    else:
+        named = partial(parse_pod, templates=templates, to_place=True)
+        read = partial(_pods, subject, member, options, templates, items_max)
+        try:
+            pods = await read(named)
+        except InvalidManifest:  # perhaps of a pod whose name is still to be drawn
+            naming = NewNames(named)
+            pods, undrawn = await read(naming), naming.are_undrawn
+    return PlacePods(
+        pods=pods,
+        undrawn=undrawn,
+        pod_refs=references,
+        path=subject,
+        all_or_nothing=options.policy == "AllOrNothing",
+        queue=options.on_unschedulable == "Queue",
+        dry_run=options.dry_run,
+        compare=options.compare,
+        explain=options.explain,
+        preemption=options.preemption,
+        preemption_scope=options.preemption_scope,
+        extender_verdicts=NO_VERDICTS,
+    )
+
+
+async def _pods(
+    subject: Subject,
+    member: Member,
+    options: PlacementRequest,
+    templates: TemplateCache,
+    items_max: int,
+    parse: Callable[[bytes], PodManifest],
+) -> tuple[PodManifest, ...]:
+    if subject == "pods":
+        return await parse_pods(member, "pods", templates, items_max, parse)
+    return await parse_replicas(whole(member), options.replicas or 0, templates, parse)
+
+
+async def parse_replicas(
+    raw: bytes,
+    count: int,
+    templates: TemplateCache,
+    parse: Callable[[bytes], PodManifest] | None = None,
+) -> tuple[PodManifest, ...]:
+    """The pods `<name>-0` to `<name>-(count-1)`; a template that is sent again names the same pods.
+
+    If `parse` takes a `generateName`, the pods of a template with one have names still to be drawn.
+
+    Raises:
+        InvalidManifest: the template is wrong, has a uid, or its name is too long.
+    """
+    try:
+        parse = parse or partial(parse_pod, templates=templates, to_place=True)
+        template = parse(raw)
+    except InvalidManifest as error:
+        raise error.under("template") from None
+    if template.uid:
+        message = "may not be given: each replica has its own"
+        raise InvalidManifest([FieldError("template.metadata.uid", message, template.uid)])
+    if is_undrawn(template):
+        return (template,) * count
+    pause = Pause()
+    pods: list[PodManifest] = []
+    for index in range(count):
+        pods.append(template.named(f"{template.name}-{index}"))
+        await pause.after_some()
+    _refuse_long_name(pods[-1].name, template.name)
+    return tuple(pods)
+
+
+def _refuse_long_name(last: str, name: str) -> None:
+    if len(last) > 253:  # noqa: PLR2004 - a DNS subdomain
+        message = f"leaves no room for the replicas' numbers: {last[-20:]} is over 253 characters"
+        raise InvalidManifest([FieldError("template.metadata.name", message, name)])
+
+
+def _references(raw: bytes, items_max: int) -> tuple[PodRef, ...]:
+    references = converted(decode_strict(raw), list[PodRef], "podRefs")
+    if len(references) > items_max:
+        raise too_many(items_max).under("podRefs")
+    errors = [
+        FieldError(f"podRefs[{index}]", "names a pod that is named before", reference.name)
+        for index, reference in _later(references)
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    return tuple(references)
+
+
+def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
+    """The references that stand earlier in the list already, with their positions."""
+    seen: set[ObjectName] = set()
+    for index, reference in enumerate(references):
+        if is_undrawn(reference):
+            continue
+        if (reference.namespace, reference.name) in seen:
+            yield index, reference
+        seen.add((reference.namespace, reference.name))
+
+
+def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
+    """Refuse an object that is in a list twice.
+
+    Raises:
+        InvalidManifest: an object is there twice; each repetition is named.
+    """
+    if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
+        return
+    references = [PodRef(namespace=each.namespace, name=each.name) for each in manifests]
+    errors = [
+        FieldError(
+            f"{field}[{index}].metadata.name",
+            f"names a {manifests[index].kind.lower()} that is there before",
+            again.name,
+        )
+        for index, again in _later(references)
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+
+
+def _read_options(members: Mapping[str, Member]) -> tuple[PlacementRequest, list[FieldError]]:
+    """The options that can be read, and what is wrong with the others."""
+    errors = [] if _FIELDS.keys() >= members.keys() else unknown_fields(members, _FIELDS)
+    given: dict[str, object] = {}
+    for name, field in _OPTIONS.items():
+        if (sent := members.get(name)) is None:
+            continue
+        try:
+            given[field.name] = converted(decode_strict(whole(sent)), field.type, name)
+        except InvalidManifest as error:
+            errors += error.errors
+    return msgspec.structs.replace(_DEFAULTS, **given) if given else _DEFAULTS, errors

@@ -1,0 +1,190 @@
+"""Places pods on a cluster that is written out in the request; nothing is stored."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+from litestar import Response, post
+from litestar.di import NamedDependency
+
+from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
+from service.api.http.context import ApiRequest
+from service.api.http.operation import JSON, Body, Operation, described
+from service.api.http.permissions import Namespaced
+from service.api.http.request import media_type, query
+from service.api.http.responses import warning_header
+from service.api.resources.objects import types as object_types
+from service.api.resources.objects.registry import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
+from service.api.resources.placements import schemas as placement_types
+from service.api.resources.placements.parsing import parse_pods, refuse_repeated
+from service.api.resources.services import Services
+from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.strict_json import decode_strict
+from service.model.json.streaming import Member, whole
+from service.model.nodes.namespaces import parse_namespace
+from service.model.pods.template_cache import TemplateCache
+from service.model.registry.manifests import (
+    AnyManifest,
+    PodManifest,
+    parse_any_declared,
+    parse_node,
+    parse_pod,
+)
+from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.simulation import Simulation
+
+T = TypeVar("T", bound=AnyManifest)
+P = TypeVar("P")
+
+_KNOWN = tuple(
+    field.encode_name for field in msgspec.structs.fields(placement_types.SimulationRequest)
+)
+_WORDS = ("policy", "preemption", "preemptionScope")
+_LISTS = ("namespaces", "nodes", "objects", "pods", "place")
+
+_SIMULATE = Operation(
+    id="simulate",
+    warns=True,
+    access=Namespaced("place"),
+    reads=True,
+    tag="placements",
+    summary="Place pods on a cluster that is written out in the request",
+    description="Stateless, by the same engine as placements, always fully explained.",
+    request=Body(
+        types={JSON: placement_types.SimulationRequest},
+        description="The cluster, and what to place.",
+        example={"nodes": [NODES.example], "pod": POD_EXAMPLE},
+    ),
+    limit="simulations",
+    components={"RuleObject": object_types.RULE_OBJECT},
+    answers={
+        200: Body(
+            types={JSON: PlacementAnswer},
+            description="What would become of each pod.",
+            example={
+                "revision": 0,
+                "committed": False,
+                "attempts": 1,
+                "results": [
+                    {
+                        "namespace": "shop",
+                        "name": "web-0",
+                        "uid": None,
+                        "outcome": "Placed",
+                        "nodeName": "node-7",
+                        "score": 201,
+                        "plannedRevision": 0,
+                        "explanation": EXPLANATION_EXAMPLE,
+                    }
+                ],
+            },
+        )
+    },
+    problems=("InvalidManifest",),
+)
+
+
+@post("/v1/simulations", status_code=200, opt=described(_SIMULATE))
+async def simulate(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Place pods on an inline cluster."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    simulation = await parse_simulation(
+        body, services.scheduler.templates, services.settings.request_items_max
+    )
+    answer = await services.scheduler.simulate(simulation)
+    services.metrics.warned(answer.warnings)
+    warning = warning_header(answer.warnings)
+    headers = {} if warning is None else {"warning": warning}
+    return Response(msgspec.json.encode(answer), headers=headers, media_type=JSON)
+
+
+async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int) -> Simulation:
+    """The simulation that a body asks for.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: the request or objects in it are wrong; the error has all that is.
+    """
+    members = await read_members(raw, read=_KNOWN, lists=_LISTS, items_max=items_max)
+    members = {name: value for name, value in members.items() if value != b"null"}
+    _refuse_shape(members)
+    objects = partial(_objects, members, items_max)
+    pod = partial(parse_pod, templates=templates)
+    kept = partial(parse_any_declared, templates=templates)
+    errors: list[FieldError] = []
+    simulation = Simulation(
+        config=await _noting(errors, _config(members.get("config")), ClusterConfig()),
+        namespaces=await _noting(errors, objects("namespaces", parse_namespace), ()),
+        nodes=await _noting(errors, objects("nodes", parse_node), ()),
+        objects=await _noting(errors, objects("objects", kept), ()),
+        pods=await _noting(errors, objects("pods", pod), ()),
+        place=await _noting(errors, _to_place(members, templates, items_max), ()),
+        path="place" if "place" in members else "pod",
+    )
+    options = await _noting(errors, _options(members), placement_types.SimulationRequest())
+    if errors:
+        raise InvalidManifest(errors)
+    return msgspec.structs.replace(
+        simulation,
+        all_or_nothing=options.policy == "AllOrNothing",
+        preemption=options.preemption,
+        preemption_scope=options.preemption_scope,
+    )
+
+
+async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) -> P:
+    """A part of the request, or `otherwise` if it is invalid; its errors are then added to `errors`."""
+    try:
+        return await part
+    except InvalidManifest as error:
+        errors += error.errors
+        return otherwise
+
+
+def _refuse_shape(members: Mapping[str, Member]) -> None:
+    errors = unknown_fields(members, _KNOWN)
+    if ("pod" in members) == ("place" in members):
+        errors.append(FieldError("", "must have exactly one of pod and place"))
+    if errors:
+        raise InvalidManifest(errors)
+
+
+async def _config(raw: Member | None) -> ClusterConfig:
+    if raw is None:
+        return ClusterConfig()
+    try:
+        return parse_config(decode_strict(whole(raw)))
+    except InvalidManifest as error:
+        raise error.under("config") from None
+
+
+async def _options(members: Mapping[str, Member]) -> placement_types.SimulationRequest:
+    """The request with nothing but the fields that are words."""
+    given = {name: decode_strict(whole(members[name])) for name in _WORDS if name in members}
+    return converted(given, placement_types.SimulationRequest)
+
+
+async def _objects(
+    members: Mapping[str, Member], items_max: int, field: str, parse: Callable[[bytes], T]
+) -> tuple[T, ...]:
+    found = await parse_items(items_in(members.get(field, b"[]"), field, items_max), field, parse)
+    refuse_repeated(found, field)
+    return tuple(found)
+
+
+async def _to_place(
+    members: Mapping[str, Member], templates: TemplateCache, items_max: int
+) -> tuple[PodManifest, ...]:
+    if "place" in members:
+        return await parse_pods(members["place"], "place", templates, items_max)
+    try:
+        return (parse_pod(whole(members["pod"]), templates, to_place=True),)
+    except InvalidManifest as error:
+        raise error.under("pod") from None
+
+
+SIMULATION_HANDLERS = (simulate,)

@@ -1,0 +1,212 @@
+"""Opens connections to PostgreSQL, with settings and time limits."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import asyncpg
+from asyncpg.connect_utils import SessionAttribute
+
+from service.model.core.errors import StorageUnavailable
+from service.runtime.keepalive import keep_alive
+from service.store.db.hosts import Host, first_to_open, hosts_of
+from service.store.db.outages import Outages
+from service.store.db.timeline import History, HistoryGuard
+
+CONNECT_SECONDS = 5
+"""How long opening a connection may take where the URL names one host."""
+CONNECT_SECONDS_OF_SEVERAL = 3
+"""How long it may take with each host where the URL names several."""
+LOOK_SECONDS = 2.0
+"""The time between two looks at the hosts that are not in use."""
+SERVER_VERSION_MIN = 15
+
+_log = logging.getLogger(__name__)
+
+STARTERS_LOCK = 0x4D4F4F52414745
+"""The advisory lock of a starting process that changes tables or roles; "MOORAGE" in ASCII."""
+
+if TYPE_CHECKING:  # the class is generic in its stubs only
+    _Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    _Connection = asyncpg.Connection
+
+Driver: TypeAlias = "_Connection"
+
+_SETTINGS = {
+    "application_name": "moorage",
+    "default_transaction_isolation": "read committed",
+    "idle_in_transaction_session_timeout": "5s",
+    "jit": "off",
+    "TimeZone": "UTC",
+    # A client that vanished must not keep a head locked until the kernel notices.
+    "tcp_keepalives_idle": "2",
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "4000",
+}
+# Plans use indexes, whatever the tables hold when the plans are made: a DELETE that was prepared on
+# an empty table took 100 ms at 200,000 rows (P15), and a page of the log read all of the log. In
+# order, too: of a cluster that has grown since its rows were counted, bitmaps collected and sorted
+# all that follow for each page of a list.
+READ_SETTINGS = {
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+# Citus has to know the cluster when it plans, to find its server. And it would hide shards among
+# tables, for which the driver's look at a type takes two seconds.
+_FOR_CITUS = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
+STATEMENT_SECONDS_MAX = 30.0
+LATE_ANSWER_SECONDS = 2.0
+"""How much longer than a statement may take its answer is waited for.
+
+PostgreSQL ends a statement in time and says so; this is for a connection on which nobody answers.
+"""
+COMMIT_SETTINGS = {
+    **READ_SETTINGS,
+    "plan_cache_mode": "force_generic_plan",
+    # With this, the arrays of a large commit stay in memory.
+    "work_mem": "64MB",
+}
+
+
+class StoreConnection(_Connection):
+    """A connection that remembers which history it was opened on."""
+
+    history: History | None = None
+
+
+Connector = Callable[[], Awaitable[StoreConnection]]
+
+
+def data_source_name(url: str) -> str:
+    """The URL as PostgreSQL's own tools take it; `postgresql+asyncpg://…` is accepted too."""
+    return url.replace("postgresql+asyncpg://", "postgresql://", 1)
+
+
+def connector(
+    url: str,
+    settings: Mapping[str, str],
+    guard: HistoryGuard | None = None,
+    outages: Outages | None = None,
+    statement_seconds_max: float | None = None,
+) -> Connector:
+    """Make a function that opens one connection, to a server that accepts writes.
+
+    If the URL names several hosts, the one that accepted writes last is asked first. `outages` is
+    told whether that worked. A statement that takes longer than `statement_seconds_max`, or that
+    nobody answers soon after, fails as if the database had failed, so that the outcome of a commit
+    is then looked up.
+    """
+    let_in_by = guard or HistoryGuard()
+    hosts, opened = hosts_of(url), _opener(url, settings, let_in_by, statement_seconds_max)
+
+    async def connect() -> StoreConnection:
+        with outages.watched("connection") if outages else nullcontext():
+            if not hosts:
+                return await opened(None)
+            in_order = sorted(hosts, key=lambda host: host != let_in_by.host)
+            return await first_to_open([partial(opened, host) for host in in_order])
+
+    return connect
+
+
+def _opener(
+    url: str,
+    settings: Mapping[str, str],
+    guard: HistoryGuard,
+    statement_seconds_max: float | None = None,
+) -> Callable[[Host | None], Awaitable[StoreConnection]]:
+    """Make a function that opens one connection, to one of several hosts or to the only one."""
+    limit: dict[str, str] = {}
+    answer_seconds_max = None
+    if statement_seconds_max is not None:
+        limit = {"statement_timeout": f"{round(statement_seconds_max * 1000)}ms"}
+        answer_seconds_max = statement_seconds_max + LATE_ANSWER_SECONDS
+
+    async def opened(host: Host | None) -> StoreConnection:
+        connection: StoreConnection = await asyncpg.connect(
+            data_source_name(url),
+            host=host and host.name,
+            port=host and host.port,
+            timeout=CONNECT_SECONDS_OF_SEVERAL if host else CONNECT_SECONDS,
+            command_timeout=answer_seconds_max,
+            connection_class=StoreConnection,
+            server_settings={**_SETTINGS, **settings, **limit},
+            target_session_attrs=SessionAttribute.read_write,
+        )
+        try:
+            _notice_a_vanished_server(connection)
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await _check(connection)
+            guard.let_in(connection, host)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    return opened
+
+
+class Takeovers:
+    """Notices that another of several hosts has taken over, also if nobody was told.
+
+    The one before it may have been cut off, or stand still, with all its connections; or it answers
+    on, and does not know. Only a connection to the new one shows it.
+    """
+
+    def __init__(self, url: str, guard: HistoryGuard) -> None:
+        self._hosts = hosts_of(url)
+        self._guard = guard
+        self._open = _opener(url, {}, guard)
+
+    async def look_on(self) -> None:
+        """Look every now and then; ends only if there is nothing to look at."""
+        while self._hosts:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Ask all hosts but the one in use whether they accept writes; the guard sees those that do."""
+        others = [host for host in self._hosts if host != self._guard.host]
+        for found in await asyncio.gather(*map(self._open, others), return_exceptions=True):
+            if isinstance(found, StoreConnection):
+                found.terminate()
+            else:
+                _log.debug("A host is not the one that accepts writes.", exc_info=found)
+
+
+def _notice_a_vanished_server(connection: StoreConnection) -> None:
+    """Let the kernel probe an idle connection, since a statement may take longer than is noticed here."""
+    # There is no other way to the transport, and the stubs don't have it.
+    transport: asyncio.BaseTransport = getattr(connection, "_transport")  # noqa: B009
+    used = transport.get_extra_info("socket")
+    if used.family in (socket.AF_INET, socket.AF_INET6):
+        with socket.fromfd(used.fileno(), used.family, socket.SOCK_STREAM) as own:
+            keep_alive(own)
+
+
+async def _check(connection: StoreConnection) -> None:
+    major = connection.get_server_version().major
+    if major < SERVER_VERSION_MIN:
+        raise StorageUnavailable(
+            f"PostgreSQL {SERVER_VERSION_MIN} or later is needed; this is {major}."
+        )
+    row = await connection.fetchrow(
+        # The checkpoint's timeline lags behind after a promotion; the name of the log's file
+        # does not.
+        "SELECT system_identifier AS system,"
+        " substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8) AS timeline,"
+        " EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS may_be_distributed"
+        " FROM pg_control_system()"
+    )
+    assert row is not None
+    if row["may_be_distributed"]:
+        await connection.execute(_FOR_CITUS)
+    connection.history = History(row["system"], int(row["timeline"], base=16))
