@@ -16,7 +16,7 @@ ONE_EACH = {"commands"}
 ARROWS_MAX = {
     "scheduler": 47,
     "scheduler/plans": 62,
-    "api": 47,
+    "api": 18,
     "engine": 46,
     "model": 31,
     "store": 40,

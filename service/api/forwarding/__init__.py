@@ -1,1 +1,1 @@
-"""Passes requests to the worker that decides the requests of their cluster."""
+"""Forwards requests to the worker that decides for their cluster."""

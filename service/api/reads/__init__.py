@@ -1,1 +1,1 @@
-"""Reads the store without a decision of the scheduler."""
+"""Reads from the store, without a decision of the scheduler."""

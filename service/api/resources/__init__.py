@@ -1,1 +1,1 @@
-"""The handlers of operations, in one module for each part of the API."""
+"""The resources of the API: a folder for each, with its routes, schemas, and parsing."""

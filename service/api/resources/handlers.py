@@ -13,34 +13,34 @@ from service.api.http.permissions import Access, access_of, declared
 from service.api.openapi.document import build_document
 from service.api.openapi.html_pages import docs_page
 from service.api.openapi.schemas import Document
+from service.api.resources.access import PRINCIPAL_HANDLERS
 from service.api.resources.access.audit_log import AUDIT_HANDLERS
-from service.api.resources.access.routes import PRINCIPAL_HANDLERS
 from service.api.resources.bulk.apply import APPLY_HANDLERS
 from service.api.resources.bulk.export import OVERVIEW_HANDLERS
 from service.api.resources.bulk.pod_status import STATUS_HANDLERS
+from service.api.resources.clusters import CLUSTER_HANDLERS
 from service.api.resources.clusters.revisions import REVISION_HANDLERS
-from service.api.resources.clusters.routes import CLUSTER_HANDLERS
-from service.api.resources.extender.routes import EXTENDER_HANDLERS
+from service.api.resources.extender import EXTENDER_HANDLERS
 from service.api.resources.nodes.leases import NODE_LEASE_HANDLERS
+from service.api.resources.objects import object_handlers
 from service.api.resources.objects.create import CREATION_HANDLERS
 from service.api.resources.objects.delete_collection import DELETION_HANDLERS
 from service.api.resources.objects.events import EVENT_HANDLERS
 from service.api.resources.objects.registry import RESOURCES
-from service.api.resources.objects.routes import object_handlers
+from service.api.resources.placements import PLACEMENT_HANDLERS
 from service.api.resources.placements.capacity import CAPACITY_HANDLERS
 from service.api.resources.placements.multi_cluster import OVER_CLUSTERS_HANDLERS
-from service.api.resources.placements.routes import PLACEMENT_HANDLERS
 from service.api.resources.placements.simulations import SIMULATION_HANDLERS
 from service.api.resources.placements.violations import VIOLATION_HANDLERS
+from service.api.resources.plans import PLAN_HANDLERS
 from service.api.resources.plans.drain import DRAIN_HANDLERS
 from service.api.resources.plans.repairs import REPAIR_HANDLERS
-from service.api.resources.plans.routes import PLAN_HANDLERS
+from service.api.resources.server import SERVER_HANDLERS
 from service.api.resources.server.docs import DOCUMENTATION_HANDLERS
-from service.api.resources.server.routes import SERVER_HANDLERS
 from service.api.resources.server.ui import PAGE_HANDLERS
+from service.api.resources.watch import WATCH_HANDLERS
 from service.api.resources.watch.bindings import BINDING_HANDLERS
-from service.api.resources.watch.routes import WATCH_HANDLERS
-from service.api.resources.webhooks.routes import WEBHOOK_HANDLERS
+from service.api.resources.webhooks import WEBHOOK_HANDLERS
 
 _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *CLUSTER_HANDLERS,

@@ -21,7 +21,7 @@ from service.api.http.problems import NoSuchPath
 from service.api.resources.server.routes import html_page
 from service.api.resources.server.ui import SECURITY_HEADERS
 
-FOLDER = Path(__file__).parents[1] / "site"
+FOLDER = Path(__file__).parents[2] / "site"
 """The site as `make docs` builds it."""
 START = "index.html"
 

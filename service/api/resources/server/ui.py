@@ -13,7 +13,7 @@ from service.api.http.context import ApiRequest
 from service.api.http.permissions import Public, declared
 from service.api.http.problems import NoSuchPath
 
-FOLDER = Path(__file__).parents[1] / "static"
+FOLDER = Path(__file__).parents[2] / "static"
 """The files as `make page` builds them."""
 
 _TYPES = {

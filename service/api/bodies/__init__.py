@@ -1,1 +1,0 @@
-"""Bodies of requests are read strictly, held within a budget of bytes, and answered in pieces."""

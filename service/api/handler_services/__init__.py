@@ -1,1 +1,0 @@
-"""What every handler works with: the services of the server, decided operations, and idempotent answers."""

@@ -1,0 +1,5 @@
+"""Principals, groups, and tokens, and the audit of what callers did."""
+
+from service.api.resources.access.routes import PRINCIPAL_HANDLERS
+
+__all__ = ["PRINCIPAL_HANDLERS"]

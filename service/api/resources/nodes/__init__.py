@@ -1,0 +1,1 @@
+"""Leases of nodes, and reports that many nodes are alive."""

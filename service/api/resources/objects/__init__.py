@@ -1,0 +1,5 @@
+"""Manifests of every kind: how objects are listed, read, written, patched, and deleted."""
+
+from service.api.resources.objects.routes import object_handlers
+
+__all__ = ["object_handlers"]
