@@ -32,7 +32,6 @@ LONGER = {
     "node_resources_fit": "Kubernetes' name of the plugin",
     "node_volume_limits": "Kubernetes' name of the plugin",
     "pod_topology_spread": "Kubernetes' name of the plugin",
-    "server_sent_events": "the standard's name",
     "server_side_apply": "Kubernetes' name of the operation",
 }
 """Modules with names of three words, and why."""
