@@ -19,7 +19,7 @@ ARROWS_MAX = {
     "api": 18,
     "engine": 46,
     "model": 31,
-    "store": 40,
+    "store": 31,
     "server": 31,
     "cli": 61,
 }

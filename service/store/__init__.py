@@ -1,1 +1,1 @@
-"""The truth: tables and log in PostgreSQL, the commit function, reads; and the same in memory."""
+"""The truth: tables and log in PostgreSQL, and one part of the store for each thing that is kept."""

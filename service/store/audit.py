@@ -17,7 +17,7 @@ from service.model.log.audit_chain import (
     AuditRow,
     told_at,
 )
-from service.store.db import arrays as array_literals
+from service.store.db import arrays
 from service.store.db.connector import Driver
 from service.store.db.failures import unavailable_on_failure
 from service.store.db.pool import Connections
@@ -51,7 +51,7 @@ _SWEEP = """
 
 AUDIT_COLUMNS = len(_COLUMN_TYPES)
 """How many columns of a row are given; the others follow."""
-_ARRAYS = array_literals.placeholders(_COLUMN_TYPES, 1)
+_ARRAYS = arrays.placeholders(_COLUMN_TYPES, 1)
 _ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {_ARRAYS})"
 
 
@@ -147,14 +147,14 @@ def audit_columns(entries: Sequence[AuditEntry]) -> tuple[str, ...]:
     """Entries as the arrays that the functions of the database take."""
     callers = [entry.caller for entry in entries]
     return (
-        array_literals.texts([caller.principal for caller in callers]),
-        array_literals.texts([caller.address for caller in callers]),
-        array_literals.texts([caller.operation for caller in callers]),
-        array_literals.texts_or_null([entry.cluster for entry in entries]),
-        array_literals.integers_or_null([entry.revision for entry in entries]),
-        array_literals.texts([caller.request_id for caller in callers]),
-        array_literals.integers([entry.status for entry in entries]),
-        array_literals.integers([entry.requests for entry in entries]),
+        arrays.texts([caller.principal for caller in callers]),
+        arrays.texts([caller.address for caller in callers]),
+        arrays.texts([caller.operation for caller in callers]),
+        arrays.texts_or_null([entry.cluster for entry in entries]),
+        arrays.integers_or_null([entry.revision for entry in entries]),
+        arrays.texts([caller.request_id for caller in callers]),
+        arrays.integers([entry.status for entry in entries]),
+        arrays.integers([entry.requests for entry in entries]),
     )
 
 

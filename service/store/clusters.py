@@ -153,9 +153,9 @@ class Clusters:
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
         """All clusters, or the one with the given number."""
-        from service.store import statements as compiled_statements
+        from service.store import statements  # noqa: PLC0415 - see there
 
-        query = compiled_statements.clusters("number" if values else "")
+        query = statements.clusters("number" if values else "")
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
                 return [_row(row) for row in await query.fetch(connection, **values)]

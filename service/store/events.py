@@ -9,7 +9,7 @@ from service.model.core.primitives import ObjectName
 from service.model.core.times import rfc3339
 from service.model.log.events import Event, EventRow, rows_of
 from service.model.log.pages import EventPage
-from service.store.db import arrays as array_literals
+from service.store.db import arrays
 from service.store.db.failures import unavailable_on_failure
 from service.store.db.pool import Connections
 from service.store.db.rows import gone, head_of
@@ -46,7 +46,7 @@ _SWEEP = """
 """
 
 
-_ARRAYS = array_literals.placeholders(_COLUMN_TYPES, 2)
+_ARRAYS = arrays.placeholders(_COLUMN_TYPES, 2)
 _ADD = f"SELECT add_events_v1($1, {_ARRAYS})"
 
 
@@ -99,17 +99,17 @@ def event_columns(events: Sequence[Event]) -> tuple[str, ...]:
     rows = rows_of(events)
     told = [row.event for row in rows]
     return (
-        array_literals.texts([event.namespace for event in told]),
-        array_literals.texts([row.name for row in rows]),
-        array_literals.texts([event.pod for event in told]),
-        array_literals.texts([event.uid for event in told]),
-        array_literals.texts([event.type for event in told]),
-        array_literals.texts([event.reason for event in told]),
-        array_literals.texts([event.message for event in told]),
-        array_literals.integers([event.revision for event in told]),
-        array_literals.integers([event.count for event in told]),
-        array_literals.texts([event.first for event in told]),
-        array_literals.texts([event.last for event in told]),
+        arrays.texts([event.namespace for event in told]),
+        arrays.texts([row.name for row in rows]),
+        arrays.texts([event.pod for event in told]),
+        arrays.texts([event.uid for event in told]),
+        arrays.texts([event.type for event in told]),
+        arrays.texts([event.reason for event in told]),
+        arrays.texts([event.message for event in told]),
+        arrays.integers([event.revision for event in told]),
+        arrays.integers([event.count for event in told]),
+        arrays.texts([event.first for event in told]),
+        arrays.texts([event.last for event in told]),
     )
 
 

@@ -94,12 +94,12 @@ class Objects:
 
         The page ends, too, with the object that reaches `PAGE_BYTES_MAX`.
         """
-        from service.store import statements as compiled_statements
+        from service.store import statements  # noqa: PLC0415 - see there
 
-        start: compiled_statements.After = "Start" if after is None else "Key"
+        start: statements.After = "Start" if after is None else "Key"
         if after is not None and after[0] == namespace:
             start = "Name"
-        query = compiled_statements.object_list(namespace is not None, node_name is not None, start)
+        query = statements.object_list(namespace is not None, node_name is not None, start)
         after_namespace, after_name = after or ("", "")
         with unavailable_on_failure():
             async with self._reader.driver() as connection:

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from service.store.db import arrays as array_literals
+from service.store.db import arrays
 from service.store.db.connector import data_source_name
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
@@ -34,10 +34,10 @@ async def test_arrays_are_read_as_they_were_written(
     row = await operator.fetchrow(
         "SELECT $1::text::text[], $2::text::text[], $3::text::bytea[], $4::text::boolean[],"
         " $5::text::bigint[]",
-        array_literals.texts(texts),
-        array_literals.texts_or_null(texts_or_null),
-        array_literals.bytes_or_null(bytes_or_null),
-        array_literals.booleans(booleans),
-        array_literals.integers(integers),
+        arrays.texts(texts),
+        arrays.texts_or_null(texts_or_null),
+        arrays.bytes_or_null(bytes_or_null),
+        arrays.booleans(booleans),
+        arrays.integers(integers),
     )
     assert [*row] == [texts, texts_or_null, bytes_or_null, booleans, integers]

@@ -33,11 +33,11 @@ OF_ALL = {
     "audit._CHAINS": "which chains the audit has",
     "clusters._PODS": "pods of several clusters, for a list of clusters",
     "commits._PROVE": "writes no row; it asks for the right to write",
-    "compiled_statements.clusters('')": "the list of clusters",
+    "statements.clusters('')": "the list of clusters",
     "commits._HEADS": "the heads of several clusters, for all that a process watches",
     "heartbeats._UNATTENDED": "which clusters nobody looks after",
-    "row_verification._AUDIT": "the audit, of all chains in their order",
-    "row_verification._AUDIT_ENDS": "the ends of all chains of the audit",
+    "verification._AUDIT": "the audit, of all chains in their order",
+    "verification._AUDIT_ENDS": "the ends of all chains of the audit",
     "leases._EXPIRED": "which clusters nobody looks after any more",
     "workers._HOLDERS": "how many clusters each worker has",
     "leases._UNATTENDED": "which clusters nobody looks after",
@@ -106,10 +106,10 @@ def inline() -> dict[str, str]:
 def compiled() -> dict[str, str]:
     lists = product((False, True), (False, True), ("Start", "Name", "Key"))
     return {
-        f"compiled_statements.object_list{each}": compiled_statements.object_list(*each).sql
+        f"statements.object_list{each}": compiled_statements.object_list(*each).sql
         for each in lists
     } | {
-        f"compiled_statements.clusters({by!r})": compiled_statements.clusters(by).sql
+        f"statements.clusters({by!r})": compiled_statements.clusters(by).sql
         for by in ("", "number")
     }
 

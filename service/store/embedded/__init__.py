@@ -5,13 +5,13 @@ supervisor           EmbeddedPostgres: start() -> URL, stop(); a thread supervis
 ├── postmaster       one running server: started or found, signalled
 │   └── idle_shutdown a process that ends a server whose users were all killed
 ├── pgdata           initdb, version check
-└── configuration    postgresql.conf, pg_hba.conf, pg_ident.conf
+└── config           postgresql.conf, pg_hba.conf, pg_ident.conf
 probe                asks a server for a session
 processes            tells a server's process from one that was given its id later
 serverlog            the log that PostgreSQL writes
 locks                who uses the folder, who supervises it, whether a server lives in it
 binaries             finds postgres and initdb, where the account can reach them
-folder, files        the layout of a data folder, and how its files are written
+layout, files        the layout of a data folder, and how its files are written
 os_account           the account that runs postgres, which is never root
 """
 

@@ -12,7 +12,7 @@ import time
 from service.store.embedded import (
     config as configuration,
     idle_shutdown,
-    processes as postgres_processes,
+    processes,
     serverlog,
 )
 from service.store.embedded.binaries import ENVIRONMENT, Binaries
@@ -54,7 +54,7 @@ class Postmaster:
         """Whether the server runs; if it was our child and has ended, it is reaped."""
         if self._child is not None:
             return self._child.poll() is None
-        return postgres_processes.is_postmaster(self.pid, self._folder.pgdata)
+        return processes.is_postmaster(self.pid, self._folder.pgdata)
 
     def stop(self, seconds_max: float) -> None:
         """Shut the server down with a checkpoint; after `seconds_max` kill it, which costs a recovery."""
@@ -100,13 +100,13 @@ def find(folder: DataFolder) -> Postmaster | None:
     """
     texts = (
         FileLock(folder.server_lock).read(),
-        postgres_processes.read(folder.pgdata / "postmaster.pid"),
+        processes.read(folder.pgdata / "postmaster.pid"),
     )
     for text in texts:
         pid = _leading_number(text)
-        if pid is not None and postgres_processes.is_postmaster(pid, folder.pgdata):
+        if pid is not None and processes.is_postmaster(pid, folder.pgdata):
             return Postmaster(folder, pid)
-    found = postgres_processes.find_postmaster(folder.pgdata)
+    found = processes.find_postmaster(folder.pgdata)
     return None if found is None else Postmaster(folder, found)
 
 
@@ -136,7 +136,7 @@ def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
         if waited > ORPHANS_SECONDS_MAX:
             raise StartFailedError("Processes that a PostgreSQL left behind do not end.")
         if waited > _ORPHANS_SECONDS and not killed:
-            killed = postgres_processes.kill_orphans(folder.pgdata)
+            killed = processes.kill_orphans(folder.pgdata)
             _log.warning("Killed %d processes that a PostgreSQL left behind.", killed)
         time.sleep(POLL_SECONDS)
 
@@ -195,8 +195,8 @@ def _remove_foreign_files(folder: DataFolder) -> None:
     """
     path = folder.pgdata / "postmaster.pid"
     if path.exists():
-        pid = _leading_number(postgres_processes.read(path))
-        if pid is None or postgres_processes.exists(pid):
+        pid = _leading_number(processes.read(path))
+        if pid is None or processes.exists(pid):
             _log.warning("Removing %s, which names no server of this folder", path)
             path.unlink(missing_ok=True)
     for stale in (folder.socket, folder.socket.with_name(f"{folder.socket.name}.lock")):

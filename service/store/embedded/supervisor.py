@@ -26,7 +26,7 @@ from urllib.parse import quote
 from service.store.embedded import (
     binaries,
     config as configuration,
-    layout as data_folder_layout,
+    layout,
     os_account,
     pgdata,
     postmaster,
@@ -71,11 +71,11 @@ class EmbeddedPostgres:
         data_dir: Path,
         *,
         settings: Mapping[str, str] | None = None,
-        system_dir: Path = data_folder_layout.SYSTEM_DIR,
+        system_dir: Path = layout.SYSTEM_DIR,
     ) -> None:
         self._settings = dict(settings or {})
-        self._account = os_account.choose(data_folder_layout.owner(data_dir))
-        self._folder = data_folder_layout.prepare(data_dir, self._account, system_dir)
+        self._account = os_account.choose(layout.owner(data_dir))
+        self._folder = layout.prepare(data_dir, self._account, system_dir)
         self._binaries = binaries.find(self._account, system_dir)
         self._users = FileLock(self._folder.users_lock)
         self._lock = FileLock(self._folder.supervisor_lock)
@@ -270,7 +270,7 @@ class EmbeddedPostgres:
         pgdata.check_version(self._folder, self._account, self._binaries)
         sync = self._settings.get("fsync") != "off"
         pgdata.ensure(self._folder, self._account, self._binaries, sync=sync)
-        data_folder_layout.prepare_socket(self._folder, self._account)
+        layout.prepare_socket(self._folder, self._account)
         configuration.write(self._folder, self._account, self._binaries, self._settings)
         return postmaster.start(self._folder, self._account, self._binaries)
 

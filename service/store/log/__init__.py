@@ -1,1 +1,1 @@
-"""The log on PostgreSQL: it is extended, read page by page, read in the past, and announced."""
+"""The log on PostgreSQL: extended, read page by page and in the past, compacted, and announced."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from service.model.log.commit import Change, CommitRequest, IdempotencyRecord, effects
 from service.store.audit import AUDIT_COLUMNS, AuditPolicy, audit_columns
-from service.store.db import arrays as array_literals
+from service.store.db import arrays
 from service.store.events import EVENT_COLUMNS, event_columns
 
 _COMMIT_COLUMNS = 23
@@ -60,7 +60,7 @@ def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
         request.not_before,
         *_change_columns(changes),
         *record_columns(request.idempotency),
-        array_literals.bytes_or_null([change.fields_before for change in changes]),
+        arrays.bytes_or_null([change.fields_before for change in changes]),
     )
 
 
@@ -77,11 +77,11 @@ def _change_columns(changes: Sequence[Change]) -> tuple[object, ...]:
     node_names = [change.node_name for change in changes]
     labels_before = [change.labels_before for change in changes]
     return (
-        array_literals.texts(effects(changes)),
-        array_literals.booleans(created),
-        *map(array_literals.texts, texts),
-        array_literals.texts_or_null(node_names),
-        array_literals.bytes_or_null(labels_before),
+        arrays.texts(effects(changes)),
+        arrays.booleans(created),
+        *map(arrays.texts, texts),
+        arrays.texts_or_null(node_names),
+        arrays.bytes_or_null(labels_before),
         bodies,
     )
 

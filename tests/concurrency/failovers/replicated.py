@@ -17,7 +17,7 @@ import httpx
 import psutil
 
 from service.server.local_server import temporary_folder
-from service.store.embedded import binaries, layout as data_folder_layout, os_account
+from service.store.embedded import binaries, layout, os_account
 from tests.concurrency.failovers.machines import Machine, Machines, Program, machines
 from tests.paths import ROOT
 from tests.processes import family, signal_all
@@ -241,7 +241,7 @@ def _member(machine: Machine, made: Machines, place: Path, found: Mapping[str, s
     owner = os_account.choose(None)
     if not owner.is_self:
         os.chown(own, owner.uid, owner.gid)
-    bin_dir = Path(binaries.find(owner, data_folder_layout.SYSTEM_DIR).path("postgres")).parent
+    bin_dir = Path(binaries.find(owner, layout.SYSTEM_DIR).path("postgres")).parent
     configuration = place / f"{machine.name}.yml"
     etcd = f"etcd3:\n  hosts: {made.home}:{ETCD_PORT}\n"
     configuration.write_text((DEPLOY / "patroni.yml").read_text("utf-8") + etcd, "utf-8")

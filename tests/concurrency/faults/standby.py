@@ -13,7 +13,7 @@ import psutil
 from service.store.embedded import (
     EmbeddedPostgres,
     binaries,
-    layout as data_folder_layout,
+    layout,
     os_account,
     postmaster,
 )
@@ -38,8 +38,8 @@ class Pair:
     def copy(self) -> None:
         """Make the standby from the primary that runs, and let it follow."""
         data = DataFolder(self.standby.data_folder).pgdata
-        owner = os_account.choose(data_folder_layout.owner(self.standby.data_folder))
-        programs = binaries.find(owner, data_folder_layout.SYSTEM_DIR)
+        owner = os_account.choose(layout.owner(self.standby.data_folder))
+        programs = binaries.find(owner, layout.SYSTEM_DIR)
         data.mkdir(mode=0o700)
         if not owner.is_self:
             os.chown(data, owner.uid, owner.gid)

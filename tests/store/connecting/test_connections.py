@@ -203,7 +203,7 @@ async def test_a_database_that_ceases_to_answer_is_lost_within_five_seconds_and_
         listening.cancel()
         await asyncio.wait([listening])
     await store.close()
-    lines = [(each.levelname, each.message) for each in caplog.records if "outage_log" in each.name]
+    lines = [(each.levelname, each.message) for each in caplog.records if "outages" in each.name]
     assert lines == [("ERROR", "The database is lost."), ("WARNING", "The database is back.")]
 
 
