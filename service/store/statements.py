@@ -56,7 +56,7 @@ class Query:
 
 @cache
 def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # noqa: FBT001
-    """The head and a page of objects, in one statement.
+    """Return the statement for the head and a page of objects.
 
     Within a namespace, `after` is a name alone: given a whole key, PostgreSQL would start reading at
     the namespace's first object.
@@ -86,22 +86,22 @@ def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # no
         .subquery("page")
     )
     small = page.c.bytes_before < bindparam("bytes_max", type_=BigInteger)
-    found = select(page).where(small).lateral("found")
+    listed = select(page).where(small).lateral("listed")
     present = [
         column.label(f"head_{column.name}") for column in (head.c.revision, head.c.tip, head.c.at)
     ]
-    columns = [found.c[column.name] for column in object_.c if column.name != "cluster_id"]
+    columns = [listed.c[column.name] for column in object_.c if column.name != "cluster_id"]
     return Query(
         select(*present, *columns)
-        .select_from(head.outerjoin(found, true()))
+        .select_from(head.outerjoin(listed, true()))
         .where(head.c.cluster_id == bindparam("cluster"))
-        .order_by(found.c.namespace, found.c.name)
+        .order_by(listed.c.namespace, listed.c.name)
     )
 
 
 @cache
 def clusters(by: Literal["", "number"] = "") -> Query:
-    """All clusters by name, or the one with the given number."""
+    """Return the statement for all clusters by name, or for the one with the given number."""
     if by:
         number: ColumnElement[int] = bindparam("number", type_=BigInteger)
         one = _clusters(number).where(cluster.c.cluster_id == number, head.c.cluster_id == number)
@@ -110,7 +110,7 @@ def clusters(by: Literal["", "number"] = "") -> Query:
 
 
 def _clusters(number: ColumnElement[int]) -> Select[Any]:
-    """A statement that gives one row for each cluster; `number` says whose objects are counted."""
+    """Return a statement with a row for each cluster; `number` is the one whose objects are counted."""
     config = _objects(number, object_.c.kind == CLUSTER_KIND, object_.c.name == CLUSTER_NAME)
     return select(
         cluster.c.cluster_id,

@@ -63,9 +63,9 @@ def main() -> int:
             campaign.telling_failure(begun_from),
         ):
             extract(commit, Path(folder))
-            found = asyncio.run(upgrade_under_load(Path(folder)))
-        answered += found
-        print(f"{commit}: {dict(found)}, nothing lost, doubled or broken", flush=True)
+            counts = asyncio.run(upgrade_under_load(Path(folder)))
+        answered += counts
+        print(f"{commit}: {dict(counts)}, nothing lost, doubled or broken", flush=True)
     campaign.add(
         seeds=begun_from,
         faults=2 * len(options.commits),

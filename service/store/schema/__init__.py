@@ -1,1 +1,1 @@
-"""The tables: how they are declared, made, migrated and distributed, and who may use them."""
+"""The database's schema: its declaration, migration, and distribution, and the role of servers."""

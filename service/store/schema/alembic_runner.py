@@ -1,7 +1,7 @@
-"""Runs the migrations that a database lacks.
+"""The run of the migrations that a database lacks, with Alembic.
 
-This is not in `migrate`, because importing Alembic would take longer than a server may take to
-start, and usually no migration is lacking.
+It is apart from `migrate` because importing Alembic takes longer than a server may take to start,
+and usually no migration is lacking.
 """
 
 from pathlib import Path
@@ -18,9 +18,9 @@ from service.store.db.failures import unavailable_on_failure
 from service.store.schema.citus_sharding import begin_in_order, distribute_new, is_distributed
 
 STARTERS_WAIT_SECONDS = 60
-"""How long a starting process waits for another one that is migrating already."""
+"""Seconds for which a starting process waits for another one that is already migrating."""
 LOCK_SECONDS = 5
-"""How long a migration waits for a table's lock; waiting longer would hold up all who come after."""
+"""Seconds for which a migration waits for a table's lock; every later statement waits behind it."""
 
 
 async def upgrade(url: str) -> None:

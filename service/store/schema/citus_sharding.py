@@ -1,9 +1,9 @@
-"""Distributes the tables over several PostgreSQL servers with Citus, by cluster.
+"""Distribution of the tables over several PostgreSQL servers with Citus, by cluster.
 
 All rows of a cluster are in shards with the same number, which are on one server and move together.
-So a commit is a transaction of one server, as it is where there is only one. Clusters' names are on
-all servers. Whatever is about processes or callers stays on the server that all statements are sent
-to first, Citus's coordinator.
+So a commit is a transaction on one server, as it is without Citus. The names of clusters are on all
+servers. Tables about processes or callers stay on Citus's coordinator, to which all statements are
+sent first.
 """
 
 from service.store.db.connector import READ_SETTINGS, STARTERS_LOCK, Driver, connector
@@ -25,9 +25,9 @@ DISTRIBUTED = {
     "audit": "chain",
     "audit_chain": "chain",
 }
-"""The tables whose rows are on several servers, with the column that says on which; `head` is first."""
+"""The tables whose rows are on several servers, with the column that decides on which; `head` is first."""
 REFERENCE = ("cluster", "predecessor")
-"""The tables that each server has whole."""
+"""The tables of which each server has all rows."""
 DELEGATED = {
     "commit_v5": "p_cluster_id",
     "compact_v1": "p_cluster_id",
@@ -35,12 +35,12 @@ DELEGATED = {
     "take_lease_v1": "p_cluster_id",
     "renew_node_leases_v1": "p_cluster_id",
 }
-"""The functions that the server runs which has the cluster, with the parameter that says which it is.
+"""The functions that run on the server of a cluster, with the parameter that has its number.
 
 Every other function that writes runs where it is called, and sends its statements.
 """
 CREATED_EVERYWHERE = ("add_events_v1", "audit_v1")
-"""The functions that those call."""
+"""The functions that the delegated ones call."""
 
 SETTINGS = {
     **READ_SETTINGS,
@@ -82,12 +82,12 @@ class ServersMissing(Exception):  # noqa: N818 - a fact about the database
 
 
 async def distribute(url: str, shards: int) -> list[str]:
-    """Distribute all tables that are not distributed yet, with their rows; return which.
+    """Distribute all tables that are not distributed yet, with their rows; return their names.
 
-    `shards` says into how many parts the rows are divided, which is the greatest number of servers that
-    can have some. It has no effect on a database that is distributed. Tables are locked meanwhile.
-    Everything is done, or nothing. Call it again after servers were
-    added, so that they have the settings, too.
+    `shards` is the number of parts into which the rows are divided, and so the greatest number of
+    servers that can have some. It has no effect on a database that is distributed. Tables are locked
+    meanwhile. Everything is done, or nothing. Call it again after servers were added, so that they get
+    the settings, too.
 
     Raises:
         ServersMissing: the database has no Citus, or Citus has no other servers.
@@ -108,15 +108,15 @@ async def distribute(url: str, shards: int) -> list[str]:
 
 
 async def is_distributed(connection: Driver) -> bool:
-    """Whether the tables of a database are distributed."""
+    """Return whether the tables of a database are distributed."""
     return await connection.fetchval(_HAS_CITUS) and bool(await _placed(connection))
 
 
 async def begin_in_order(connection: Driver) -> None:
-    """Have the open transaction change one shard after the other.
+    """Set the open transaction to change one shard after the other.
 
-    Else Citus opens many connections to a server at once, and a later statement does not see on one
-    of them what an earlier one did on another.
+    Otherwise, Citus opens many connections to a server at once, and a later statement on one of them
+    does not see what an earlier one did on another.
     """
     await connection.execute(_IN_ORDER)
 

@@ -68,7 +68,7 @@ def _refuse_unusable(applied: str) -> None:
 
 
 async def is_current(url: str) -> bool:
-    """Whether the database has the newest migration.
+    """Return whether the database has the newest migration.
 
     Raises:
         StorageUnavailable: it cannot be reached.

@@ -1,8 +1,7 @@
-"""Makes the role by which servers use the embedded database: it can only read and write rows.
+"""The role as which servers use the embedded database: it can only read and write rows.
 
-If a mistake in the service let somebody run a statement of their own, they would not be superuser:
-they could run no program, read no file, and make no extension or table. Only migrations are run by
-the superuser.
+If a mistake in the service lets an attacker run a statement, they are not superuser: they can run no
+program, read no file, and create no extension or table. Only migrations run as the superuser.
 """
 
 from service.store.db.connector import STARTERS_LOCK, connector
@@ -30,7 +29,7 @@ REVOKE UPDATE ON audit FROM {SERVING_ROLE};
 
 
 async def admit_servers(url: str) -> None:
-    """Make the role if there is none, and give it its rights on the tables; `url` is the superuser's.
+    """Create the role if it does not exist, and grant its rights on the tables; `url` is the superuser's.
 
     It needs rights on tables, since functions that write run with the rights of their caller.
 
