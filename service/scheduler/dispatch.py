@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from service.scheduler.decide.computed_status import read_computed
 from service.scheduler.decide.context import Decision, DecisionContext, at_once
-from service.scheduler.decide.evicting.required_during_execution import evict_violating
+from service.scheduler.decide.evicting.violation_sweep import evict_violating
 from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.object_writes import delete_object, put_object
+from service.scheduler.decide.placing.group_reservations import advance_group
 from service.scheduler.decide.placing.node_victims import find_victims
 from service.scheduler.decide.placing.pending_pods import place_pending
 from service.scheduler.decide.placing.placement_request import place_pods
-from service.scheduler.decide.placing.split_groups import advance_group
 from service.scheduler.decide.reading.binding_check import confirm_binding
 from service.scheduler.decide.reading.explanations import explain_pod, read_topology
 from service.scheduler.decide.reading.violation_list import read_violations

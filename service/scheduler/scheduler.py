@@ -48,7 +48,7 @@ from service.scheduler.controllers.rule_evictions import EvictionControllers
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.object_writes import check_tags
 from service.scheduler.decide.writing.config import refuse_hosts
-from service.scheduler.multi_cluster.cluster_prospects import ClusterClient, MultiClusterRequest
+from service.scheduler.multi_cluster.cluster_bids import ClusterClient, MultiClusterRequest
 from service.scheduler.multi_cluster.placer import MultiClusterPlacer
 from service.scheduler.ownership.cluster_owners import (
     ClusterOwners,

@@ -18,9 +18,9 @@ from service.model.core.errors import MoorageError, StorageUnavailable
 from service.model.log.commit import Change
 from service.scheduler.controllers.group_recovery import SplitGroupController
 from service.scheduler.decide.context import at_once
-from service.scheduler.decide.placing.split_groups import advance_group
+from service.scheduler.decide.placing.group_reservations import advance_group
 from service.scheduler.dispatch import DECISIONS
-from service.scheduler.multi_cluster.cluster_prospects import (
+from service.scheduler.multi_cluster.cluster_bids import (
     ClusterQuery,
     MultiClusterRequest,
     Unit,

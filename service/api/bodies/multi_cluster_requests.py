@@ -18,7 +18,7 @@ from service.model.pods.cluster_topology import (
     counts_other_namespaces,
 )
 from service.model.pods.template_cache import TemplateCache
-from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery, Unit
+from service.scheduler.multi_cluster.cluster_bids import ClusterQuery, Unit
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Strategy
 from service.scheduler.replica.pod_groups import group_of

@@ -21,7 +21,7 @@ from service.api.worker_forwarding.requests_to_other_clusters_as_caller import a
 from service.api.worker_forwarding.sockets import ForwardedAnswer
 from service.model.core.access import Principal
 from service.model.core.errors import Forbidden, OutcomeUnknown, Unavailable
-from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery, MultiClusterRequest
+from service.scheduler.multi_cluster.cluster_bids import ClusterQuery, MultiClusterRequest
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
@@ -160,7 +160,7 @@ class ClustersAsCaller:
         return next((answer for raised, answer in self._failed if raised is error), None)
 
     async def place(self, ask: ClusterQuery) -> PlacementAnswer:
-        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_prospects.ClusterClient` demands.
+        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_bids.ClusterClient` demands.
 
         Raises:
             OutcomeUnknown: the cluster may have placed them.

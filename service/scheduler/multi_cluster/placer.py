@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from service.model.core.errors import MoorageError, Overloaded, StorageUnavailable
 from service.model.log.lease import HeldLeases
-from service.scheduler.multi_cluster.cluster_prospects import (
+from service.scheduler.multi_cluster.cluster_bids import (
     ClusterBid,
     ClusterClient,
     ClusterQuery,

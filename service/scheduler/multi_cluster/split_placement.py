@@ -25,7 +25,7 @@ from service.model.log.lease import HeldLeases
 from service.model.pods.affinity import spread_selector
 from service.model.pods.cluster_topology import CLUSTER_KEY
 from service.model.pods.pod import Pod
-from service.scheduler.multi_cluster.cluster_prospects import (
+from service.scheduler.multi_cluster.cluster_bids import (
     ClusterBid,
     ClusterClient,
     ClusterQuery,

@@ -14,7 +14,7 @@ from service.model.core.errors import StorageUnavailable
 from service.model.log.commit import Head
 from service.model.pods.template_cache import TemplateCache
 from service.scheduler.multi_cluster import placer as multi_cluster_placement
-from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery
+from service.scheduler.multi_cluster.cluster_bids import ClusterQuery
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem

@@ -11,7 +11,7 @@ import pytest
 from service.api.handlers import multi_cluster_placements as handlers
 from service.scheduler.controllers import group_recovery as unfinished_split_groups
 from service.scheduler.controllers.group_recovery import SplitGroupController
-from service.scheduler.multi_cluster.cluster_prospects import ClusterQuery
+from service.scheduler.multi_cluster.cluster_bids import ClusterQuery
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.limits import Limits
 from service.store.postgres import PostgresStore

@@ -10,8 +10,8 @@ from service.scheduler.commit import decider as deciding_module
 from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.decide import object_writes
 from service.scheduler.decide.placing import (
-    all_or_nothing,
     gangs,
+    group_placement as all_or_nothing,
     placement_request,
     pod_placement as one_pod,
 )

@@ -9,13 +9,13 @@ from service.scheduler import dispatch as decide_module
 from service.scheduler.controllers import rule_evictions
 from service.scheduler.decide.evicting import (
     minimal_evictions,
-    required_during_execution,
+    violation_sweep as required_during_execution,
 )
 from service.scheduler.decide.evicting.minimal_evictions import (
     Cause,
     MinimalEvictions,
 )
-from service.scheduler.decide.evicting.required_during_execution import Sweep
+from service.scheduler.decide.evicting.violation_sweep import Sweep
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import EvictionState

@@ -7,7 +7,7 @@ import pytest
 from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.request_batches import Batch
 from service.scheduler.controllers.rule_evictions import EvictionController
-from service.scheduler.decide.evicting import required_during_execution
+from service.scheduler.decide.evicting import violation_sweep as required_during_execution
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import EvictionState

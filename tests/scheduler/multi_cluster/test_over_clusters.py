@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from service.model.cluster.comparison import ClusterComparison, SpreadOverClusters
 from service.model.core.errors import Overloaded
-from service.scheduler.multi_cluster.cluster_prospects import (
+from service.scheduler.multi_cluster.cluster_bids import (
     ClusterQuery,
     MultiClusterRequest,
     Unit,

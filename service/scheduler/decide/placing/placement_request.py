@@ -17,8 +17,12 @@ from service.scheduler.decide.admission.generated_names import with_names
 from service.scheduler.decide.admission.ignored_fields import warnings_of
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.groups.group_membership import members_of
-from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.gangs import Gang
+from service.scheduler.decide.placing.group_placement import place_as_group
+from service.scheduler.decide.placing.group_reservations import (
+    group_comparison,
+    reservation_comparison,
+)
 from service.scheduler.decide.placing.pod_placement import (
     Candidate,
     already_placed,
@@ -28,7 +32,6 @@ from service.scheduler.decide.placing.pod_placement import (
     left_waiting,
     place_pod,
 )
-from service.scheduler.decide.placing.split_groups import group_comparison, reservation_comparison
 from service.scheduler.decide.placing.step_size import StepSize
 from service.scheduler.decide.status.pod_conditions import GATED_REASON
 from service.scheduler.protocol.intents import PlacePods

@@ -6,7 +6,7 @@ from itertools import islice
 
 from service.engine.rules.violations import Inspection, Violation, key_of
 from service.scheduler.decide.context import Decision, DecisionContext
-from service.scheduler.decide.evicting.required_during_execution import (
+from service.scheduler.decide.evicting.violation_sweep import (
     TimerKey,
     key_of_timer,
     timer_key,

@@ -12,6 +12,12 @@ from service.scheduler.decide.groups.group_membership import members_of, shortag
 from service.scheduler.decide.groups.shared_domain import SharedDomain, shared_domain
 from service.scheduler.decide.groups.waiting_groups import wait_together
 from service.scheduler.decide.placing.gangs import GROUP_SEARCH_ENDED, denials
+from service.scheduler.decide.placing.group_reservations import (
+    BOUND_WITH_IT,
+    begin,
+    binds_more,
+    reserve,
+)
 from service.scheduler.decide.placing.pod_placement import (
     Candidate,
     already_placed,
@@ -21,7 +27,6 @@ from service.scheduler.decide.placing.pod_placement import (
     keep_waiting,
     result_of,
 )
-from service.scheduler.decide.placing.split_groups import BOUND_WITH_IT, begin, binds_more, reserve
 from service.scheduler.decide.placing.step_size import StepSize
 from service.scheduler.decide.status.pod_conditions import GATED_REASON, record_failed
 from service.scheduler.decide.status.references import reference
